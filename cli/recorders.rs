@@ -11,6 +11,9 @@ use holdpoint_replay::waiting::{WaitingRun, waiting_for};
 use holdpoint_replay::{Run, RunOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Who names the way on where the files of runs are not as they are to be.
+const DOCTOR_TELLS: &str = "`holdpoint doctor` names the way on";
+
 /// Says of which of some runs nothing runs any more, though no record says that they ended.
 pub(crate) fn tell(directory: &Directory, runs: &[Run]) {
     let unended = runs.iter().filter(|run| run.entity.halt.is_none());
@@ -37,7 +40,7 @@ pub(crate) fn unfinished(directory: &Directory, runs: &[Run]) -> BTreeSet<String
 /// What waits in the files of those of some runs that have not ended.
 pub(crate) fn waiting(directory: &Directory, runs: &[Run]) -> BTreeMap<String, WaitingRun> {
     let unended = runs.iter().filter(|run| run.entity.halt.is_none());
-    let waiting = unended.filter_map(|run| waiting_for(&directory.storage, run.entity.loop_id()));
+    let waiting = unended.filter_map(|run| waiting_for(&directory.storage, run));
     waiting.map(|waiting| (waiting.run.clone(), waiting)).collect()
 }
 
@@ -45,7 +48,7 @@ pub(crate) fn waiting(directory: &Directory, runs: &[Run]) -> BTreeMap<String, W
 fn alone(directory: &Directory, run: &Run) -> Option<String> {
     let id = named(run.entity.loop_id());
     let recorder = recorder_of(&directory.storage, run.entity.loop_id());
-    if let Some(waiting) = waiting_for(&directory.storage, run.entity.loop_id()) {
+    if let Some(waiting) = waiting_for(&directory.storage, run) {
         let gone = match recorder {
             Recorder::Gone => ", and its recorder is gone: nothing of it runs",
             Recorder::Lives | Recorder::None | Recorder::NotToBeTold => "",
@@ -58,29 +61,37 @@ fn alone(directory: &Directory, run: &Run) -> Option<String> {
             "{id} is not over on record, and its recorder is gone: nothing of it runs; `holdpoint \
              hold expire` records that, as does whoever writes next"
         )),
-        Recorder::NotToBeTold => Some(format!(
-            "{id} is not over on record, and whether its recorder lives cannot be told: look at \
-             runs/{id} in the log's directory"
-        )),
+        Recorder::NotToBeTold => Some(not_told(&id)),
         Recorder::None if RunOutcome::of(&run.entity) == RunOutcome::Waiting => None,
         Recorder::None => Some(match retried(run) {
             Some(request) => format!(
                 "{id} does not run: a person said RETRY, and `holdpoint run --resume {request} -- \
                  COMMAND` begins the next attempt"
             ),
-            None => format!("{id} is not over on record, and no process of holdpoint records it"),
+            None => format!(
+                "{id} is not over on record, and no process of holdpoint records it; where `run` \
+                 recorded it, `holdpoint hold expire` records that it is lost"
+            ),
         }),
     }
+}
+
+/// What is said of a run where nothing tells whether it is recorded.
+pub(crate) fn not_told(id: &str) -> String {
+    format!(
+        "{id} is not over on record, and whether its recorder lives cannot be told: {DOCTOR_TELLS}"
+    )
 }
 
 /// What waits in the file of a run, in words.
 pub(crate) fn told(waiting: &WaitingRun) -> String {
     let file = format!("runs/{}", waiting.run);
-    let fault = waiting.fault.as_ref().map(|fault| {
-        format!(
+    let fault = waiting.fault.as_ref().map(|fault| match waiting.is_out_of_reach {
+        true => format!("what waits in {file} is not taken up: {fault}; {DOCTOR_TELLS}"),
+        false => format!(
             "{file} is a file that is not the recorder's, and counts for nothing: {}",
             visible(fault)
-        )
+        ),
     });
     let newest = waiting.entries.last().map(|newest| {
         let count = match waiting.entries.len() {

@@ -14,15 +14,19 @@ use crate::ids::{IdOf, did_you_mean};
 use crate::log_show::conclude;
 use crate::output::Output;
 use crate::reach::Untied;
+use crate::recorders;
 use crate::run_id;
-use crate::screen::seen_lines;
+use crate::screen::{named, seen_lines};
 use crate::text::{bytes, counted};
 use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::waiting::waiting_for;
-use holdpoint_replay::{BegunTwice, CapturedOutput, Reach, Run, RunFound, Searched, run_of};
+use holdpoint_replay::machine::{Recorder, recorder_of};
+use holdpoint_replay::waiting::{WaitingRun, waiting_for};
+use holdpoint_replay::{
+    BegunTwice, CapturedOutput, Reach, Run, RunFound, RunOutcome, Searched, run_of,
+};
 use merged::{Chunk, Merged, TimedLines};
 use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal};
@@ -75,20 +79,31 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
         return conclude(global, &directory, &searched);
     }
     let run = expect_run(&directory, &loop_id, found)?;
-    let waiting = waiting_output(&directory, &run, args);
+    let Waiting { streams: waiting, in_file } = Waiting::of(&directory, &run, args);
     let outputs = match chosen(&run, args) {
         Ok(outputs) => outputs,
-        Err(nothing) if waiting.is_empty() => return Err(nothing),
-        Err(_) => return put_unproven(global, &run, &waiting, args).map(|()| Exit::DONE),
+        Err(nothing) if waiting.is_empty() => {
+            tell_doubt(open_end(&directory, &run, &[], in_file.as_ref()).as_deref());
+            return Err(nothing);
+        }
+        Err(_) => {
+            let doubt = open_end(&directory, &run, &[], in_file.as_ref());
+            put_unproven(global, &run, &waiting, args, doubt.is_some())?;
+            return Ok(tell_doubt(doubt.as_deref()));
+        }
     };
+    let doubt = open_end(&directory, &run, &outputs, in_file.as_ref());
+    let is_open = doubt.is_some();
     outputs.iter().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;
     let merged = Merged::of(&outputs, args.tail.unwrap_or(usize::MAX));
     match (global.json, &outputs[..]) {
         (true, [output]) => {
             let kept = last_lines(&output.bytes, args.tail.unwrap_or(usize::MAX));
-            put_json(&run, output, kept, searched.reach())?;
+            put_json(&run, output, (kept, &waiting), (is_open, searched.reach()))?;
         }
-        (true, _) => put_all_json(&run, &outputs, &merged, searched.reach())?,
+        (true, _) => {
+            put_all_json(&run, &outputs, (&merged, &waiting), (is_open, searched.reach()))?;
+        }
         (false, _) if args.raw => put(Output::stdout(), &outputs, &merged, args, false)?,
         (false, _) => {
             let is_seen = io::stdout().is_terminal();
@@ -98,10 +113,51 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut untied = Untied::default();
     outputs.iter().for_each(|output| untied.take(output.sequence, output.standing));
     if !global.json {
-        put_unproven(global, &run, &waiting, args)?;
+        put_unproven(global, &run, &waiting, args, is_open)?;
         untied.tell(searched.reach());
     }
-    Ok(if merged.has_hole() { Exit::NOT_FOUND } else { Exit::DONE })
+    let exit = tell_doubt(doubt.as_deref());
+    Ok(if merged.has_hole() { Exit::NOT_FOUND } else { exit })
+}
+
+/// Why more may have been printed last than is there; `None`: all of it is, or it still runs.
+fn open_end(
+    directory: &Directory,
+    run: &Run,
+    outputs: &[&CapturedOutput],
+    waiting: Option<&WaitingRun>,
+) -> Option<String> {
+    let (entity, id) = (&run.entity, named(run.entity.loop_id()));
+    let is_last = outputs.iter().all(|output| output.attempt == entity.attempt_count());
+    let is_whole = !outputs.is_empty() && outputs.iter().all(|output| output.end.is_some());
+    if !is_last || is_whole {
+        return None;
+    }
+    let tells_all = waiting.is_some_and(|waiting| waiting.fault.is_none() && waiting.ends_output());
+    let is_gone = match &entity.halt {
+        Some(_) => RunOutcome::of(entity) == RunOutcome::Lost || !outputs.is_empty(),
+        None => recorder_of(&directory.storage, entity.loop_id()) == Recorder::Gone,
+    };
+    let fault = waiting.filter(|waiting| waiting.fault.is_some()).map(recorders::told);
+    let fault = fault.map_or(String::new(), |fault| format!("; {fault}"));
+    match (is_gone && !tells_all, fault.is_empty()) {
+        (true, _) if entity.halt.is_some() && RunOutcome::of(entity) != RunOutcome::Lost => {
+            Some(format!("how much {id} printed is not on record: its last part may be missing"))
+        }
+        (true, _) => Some(format!(
+            "the recorder of {id} was lost: what the command printed last, for a second or \
+             more, may be missing{fault}"
+        )),
+        (false, false) => Some(format!("of {id} more may have been printed than is shown{fault}")),
+        (false, true) => None,
+    }
+}
+
+/// Says what may be missing. Exit 3 where something may.
+fn tell_doubt(doubt: Option<&str>) -> Exit {
+    let Some(doubt) = doubt else { return Exit::DONE };
+    complain(doubt);
+    Exit::NOT_FOUND
 }
 
 /// The streams that are asked for.
@@ -114,19 +170,27 @@ const fn streams(args: &Args) -> &'static [OutputStream] {
     }
 }
 
-/// What waits in the run's file of each stream that is asked for, behind what is on record of it:
-/// signed by its recorder, and unproven until a writer takes it up.
-fn waiting_output(directory: &Directory, run: &Run, args: &Args) -> Vec<(OutputStream, Vec<u8>)> {
-    let number = run.entity.attempt_count();
-    let is_asked = run.entity.halt.is_none() && args.attempt.is_none_or(|it| it == number);
-    let waiting = waiting_for(&directory.storage, run.entity.loop_id()).filter(|_| is_asked);
-    let Some(waiting) = waiting else { return Vec::new() };
-    let of_stream = |stream: &OutputStream| {
-        let known = run.output(*stream, Some(number)).map_or(0, CapturedOutput::length);
-        let bytes = waiting.output(*stream, known);
-        (!bytes.is_empty()).then_some((*stream, bytes))
-    };
-    streams(args).iter().filter_map(of_stream).collect()
+/// What waits in the run's file: signed by its recorder, and unproven until a writer takes it up.
+struct Waiting {
+    /// Of each stream that is asked for, behind what is on record of it.
+    streams: Vec<(OutputStream, Vec<u8>)>,
+    /// All of it, where the run has not ended on record and what is asked for may be there.
+    in_file: Option<WaitingRun>,
+}
+
+impl Waiting {
+    fn of(directory: &Directory, run: &Run, args: &Args) -> Self {
+        let number = run.entity.attempt_count();
+        let is_asked = run.entity.halt.is_none() && args.attempt.is_none_or(|it| it == number);
+        let in_file = waiting_for(&directory.storage, run).filter(|_| is_asked);
+        let of_stream = |stream: &OutputStream| {
+            let known = run.output(*stream, Some(number)).map_or(0, CapturedOutput::length);
+            let bytes = in_file.as_ref()?.output(*stream, known);
+            (!bytes.is_empty()).then_some((*stream, bytes))
+        };
+        let streams = streams(args).iter().filter_map(of_stream).collect();
+        Self { streams, in_file }
+    }
 }
 
 /// Writes what waits, below what it is.
@@ -135,16 +199,18 @@ fn put_unproven(
     run: &Run,
     waiting: &[(OutputStream, Vec<u8>)],
     args: &Args,
+    is_open: bool,
 ) -> Result<(), Failure> {
     let (id, lines) = (run.entity.loop_id(), args.tail.unwrap_or(usize::MAX));
     let mut out = if global.json { Output::stdout() } else { Output::paged(global) };
-    let streams: Vec<Value> =
-        waiting.iter().map(|(stream, bytes)| unproven(*stream, bytes)).collect();
     if global.json {
-        let attempt = run.entity.attempt_count();
-        out.json(
-            &json!({ "run": id, "attempt": attempt, "standing": "unproven", "streams": streams }),
-        );
+        out.json(&json!({
+            "run": id,
+            "attempt": run.entity.attempt_count(),
+            "standing": "unproven",
+            "streams": unproven(waiting),
+            "missing": is_open.then_some(UNKNOWN),
+        }));
         return out.finish();
     }
     for (stream, waiting) in waiting {
@@ -161,12 +227,18 @@ fn put_unproven(
     out.finish()
 }
 
-fn unproven(stream: OutputStream, bytes: &[u8]) -> Value {
-    json!({
-        "stream": stream,
-        "text": std::str::from_utf8(bytes).ok(),
-        "bytes_hex": base16ct::lower::encode_string(bytes),
-    })
+/// How many bytes are missing, where nobody knows.
+const UNKNOWN: &str = "unknown";
+
+fn unproven(waiting: &[(OutputStream, Vec<u8>)]) -> Vec<Value> {
+    let of_stream = |(stream, bytes): &(OutputStream, Vec<u8>)| {
+        json!({
+            "stream": stream,
+            "text": std::str::from_utf8(bytes).ok(),
+            "bytes_hex": base16ct::lower::encode_string(bytes),
+        })
+    };
+    waiting.iter().map(of_stream).collect()
 }
 
 /// What is asked for: one stream or both, of an attempt, or of the last one that printed anything.
@@ -420,7 +492,12 @@ pub(crate) fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
     bytes.get(start..).unwrap_or_default()
 }
 
-fn put_json(run: &Run, output: &CapturedOutput, kept: &[u8], reach: &Reach) -> Result<(), Failure> {
+fn put_json(
+    run: &Run,
+    output: &CapturedOutput,
+    (kept, waiting): (&[u8], &[(OutputStream, Vec<u8>)]),
+    (is_open, reach): (bool, &Reach),
+) -> Result<(), Failure> {
     let mut out = Output::stdout();
     let mut told = Map::new();
     told.insert("run".into(), json!(run.entity.loop_id()));
@@ -428,15 +505,21 @@ fn put_json(run: &Run, output: &CapturedOutput, kept: &[u8], reach: &Reach) -> R
     told.insert("text".into(), json!(std::str::from_utf8(kept).ok()));
     told.insert("bytes_hex".into(), json!(base16ct::lower::encode_string(kept)));
     told.insert("reach".into(), json!(reach));
-    if let Value::Object(stream) = stream_json(output) {
+    told.insert("unproven".into(), json!(unproven(waiting)));
+    if let Value::Object(stream) = stream_json(output, is_open) {
         told.extend(stream);
     }
     out.json(&told);
     out.finish()
 }
 
-fn stream_json(output: &CapturedOutput) -> Value {
+/// Of one whose end is open nobody knows how much is missing, whatever is known to be.
+fn stream_json(output: &CapturedOutput, is_open: bool) -> Value {
     let first = output.holes().next();
+    let missing = match is_open && output.end.is_none() {
+        true => json!(UNKNOWN),
+        false => json!(first.map(|_| output.missing())),
+    };
     let holes: Vec<_> = output
         .holes()
         .map(|hole| json!({ "offset": hole.offset, "length": hole.length, "at": hole.place }))
@@ -449,7 +532,7 @@ fn stream_json(output: &CapturedOutput) -> Value {
         "ended": output.end.is_some(),
         "sha256": output.whole_sha256(),
         "kept": output.bytes.len(),
-        "missing": first.map(|_| output.missing()),
+        "missing": missing,
         "missing_from": first.map(|hole| hole.offset),
         "holes": holes,
     })
@@ -459,16 +542,18 @@ fn stream_json(output: &CapturedOutput) -> Value {
 fn put_all_json(
     run: &Run,
     outputs: &[&CapturedOutput],
-    merged: &Merged<'_>,
-    reach: &Reach,
+    (merged, waiting): (&Merged<'_>, &[(OutputStream, Vec<u8>)]),
+    (is_open, reach): (bool, &Reach),
 ) -> Result<(), Failure> {
     let mut out = Output::stdout();
+    let streams: Vec<Value> = outputs.iter().map(|output| stream_json(output, is_open)).collect();
     let all = merged.bytes();
     let pieces: Vec<Value> = merged.chunks.iter().filter_map(Chunk::json).collect();
     out.json(&json!({
         "run": run.entity.loop_id(),
         "attempt": outputs.first().map(|output| output.attempt),
-        "streams": outputs.iter().map(|output| stream_json(output)).collect::<Vec<_>>(),
+        "streams": streams,
+        "unproven": unproven(waiting),
         "pieces": pieces,
         "text": std::str::from_utf8(&all).ok(),
         "bytes_hex": base16ct::lower::encode_string(&all),

@@ -98,7 +98,7 @@ fn show_run(
     }
     let waiting = match run.entity.halt {
         Some(_) => None,
-        None => waiting_for(&directory.storage, run.entity.loop_id()),
+        None => waiting_for(&directory.storage, &run),
     };
     let mut out = Output::paged(global);
     if global.json {

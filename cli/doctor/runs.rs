@@ -4,18 +4,64 @@ use super::check::Check;
 use super::policy::POLICY;
 use crate::directory::Directory;
 use crate::exit::Failure;
+use crate::text::path;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::log::PolicyRefusal;
-use holdpoint_replay::machine::{Recorder, recorder_of};
+use holdpoint_replay::machine::{Recorder, is_not_a_directory, recorder_of};
+use holdpoint_replay::waiting::all_waiting;
 
 /// What was looked at.
 const RUNS: &str = "runs";
 /// So many are told one by one.
 const TOLD_MAX: usize = 20;
 
-/// One line for each run that has not ended, and one where the policy of the log lets none begin.
+/// One line for each run that has not ended, one where the policy of the log lets none begin, and
+/// one for each file that is not the recorder's.
 pub(super) fn check(directory: &Directory) -> Vec<Check> {
+    let mut checks = of_runs(directory);
+    checks.extend(of_files(directory));
+    checks
+}
+
+/// What stands in the place of the runs' files and counts for nothing.
+fn of_files(directory: &Directory) -> Vec<Check> {
+    let storage = &directory.storage;
+    let log = path(&directory.path);
+    if is_not_a_directory(storage) {
+        return vec![Check::fail(
+            RUNS,
+            format!(
+                "{log}/runs is not a directory of its own, and nobody follows it: no run can \
+                 begin, and what waits for runs is not taken up"
+            ),
+            "remove it, move the directory back to this place where there was one, and say \
+             `holdpoint hold expire`",
+        )];
+    }
+    let waiting = all_waiting(storage).into_iter();
+    let failing: Vec<_> = waiting.filter_map(|it| Some((it.run, it.fault?))).collect();
+    let mut checks: Vec<_> = failing
+        .iter()
+        .take(TOLD_MAX)
+        .map(|(run, fault)| {
+            Check::warn(
+                RUNS,
+                format!(
+                    "runs/{run} is a file that is not the recorder's, and counts for nothing: {}",
+                    visible(fault)
+                ),
+                &format!("look at it, and remove it once it is not needed: {log}/runs/{run}"),
+            )
+        })
+        .collect();
+    if let Some(more @ 1..) = failing.len().checked_sub(TOLD_MAX) {
+        checks.push(Check::ok(RUNS, format!("and {more} more such files")));
+    }
+    checks
+}
+
+fn of_runs(directory: &Directory) -> Vec<Check> {
     match unfinished(directory) {
         Ok(checks) if checks.is_empty() => vec![Check::ok(RUNS, "none is unfinished")],
         Ok(checks) => checks,
@@ -56,7 +102,8 @@ fn one(directory: &Directory, entity: &ExecutionLoop) -> Check {
         (Recorder::NotToBeTold, _) => Check::fail(
             RUNS,
             format!("runs/{name}: whether its recorder lives cannot be told"),
-            "look at `runs/` in the log's directory: it holds regular files of this user",
+            "see what stands in the place of `runs/` in the log's directory, or of the file in it: \
+             once that is mended, `holdpoint hold expire` records what is due",
         ),
         (Recorder::Lives, None) => Check::ok(RUNS, format!("{name}: under way")),
         (Recorder::Lives, Some(request)) => {
@@ -66,7 +113,14 @@ fn one(directory: &Directory, entity: &ExecutionLoop) -> Check {
             Check::ok(RUNS, format!("{name}: left open until a person answers {request}"))
         }
         (Recorder::None, None) => {
-            Check::ok(RUNS, format!("{name}: {}, and no process holds it", entity.state()))
+            let state = entity.state();
+            Check::ok(
+                RUNS,
+                format!(
+                    "{name}: {state}, and no process holds it; where `run` recorded it, \
+                     `holdpoint hold expire` records that it is lost"
+                ),
+            )
         }
     }
 }

@@ -4,15 +4,21 @@ use super::LockWaitArgs;
 use crate::arguments::Global;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::recorders;
+use crate::screen::named;
 use crate::text::moment;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, HaltReason};
+use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::{Event, Time};
-use holdpoint_engine::shell::Receipt;
+use holdpoint_engine::shell::{Engine, Receipt};
+use holdpoint_log_files::DirectoryStorage;
+use holdpoint_replay::machine::{Recorder, recorder_of};
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// Options of `hold expire`.
 #[derive(Debug, clap::Args)]
@@ -74,6 +80,7 @@ pub(super) fn expire(global: &Global, args: &Args) -> Result<Exit, Failure> {
 pub(crate) fn record_due(global: &Global, turn: &LockWaitArgs) -> Result<Exit, Failure> {
     let engine = super::open(global, turn)?;
     let receipts = engine.expire().map_err(|error| super::failed(global, error))?;
+    let unsure = not_told(&engine, global)?;
     engine.close().map_err(|error| super::failed(global, error))?;
     let expired: Vec<Expired> = receipts.iter().flat_map(expired_of).collect();
     let mut out = Output::stdout();
@@ -91,7 +98,21 @@ pub(crate) fn record_due(global: &Global, turn: &LockWaitArgs) -> Result<Exit, F
         }
     }
     out.finish()?;
-    Ok(Exit::DONE)
+    unsure.map_or(Ok(Exit::DONE), |id| {
+        Err(Failure::new(Exit::FAILED, "io", recorders::not_told(&id)))
+    })
+}
+
+/// A run of which nothing tells whether it is due for its end.
+fn not_told(engine: &Engine, global: &Global) -> Result<Option<String>, Failure> {
+    let path: PathBuf = global.log.components().collect();
+    let storage = DirectoryStorage::new(&path);
+    let is_unsure = |id: &&str| recorder_of(&storage, id) == Recorder::NotToBeTold;
+    let unsure = engine.query(|world| {
+        let live = world.live_loops().map(ExecutionLoop::loop_id);
+        live.filter(is_unsure).map(named).next()
+    });
+    unsure.map_err(|error| super::failed(global, error))
 }
 
 fn expired_of(receipt: &Receipt) -> Vec<Expired> {

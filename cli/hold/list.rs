@@ -8,6 +8,7 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::live::{LiveState, WholeArg};
 use crate::output::Output;
+use crate::recorders as recording;
 use crate::screen::{Page, columns, named};
 use crate::table::{self, Column, Fit, NOTHING, column, number};
 use crate::travel::{parse_at, seen_at, tell_reach};
@@ -127,11 +128,7 @@ fn expect_told(questions: &[Question], recorders: &[Option<Recorder>]) -> Result
     let not_told = both.find(|(_, recorder)| **recorder == Some(Recorder::NotToBeTold));
     not_told.map_or(Ok(()), |(question, _)| {
         let name = named(&question.context().loop_id);
-        let message = format!(
-            "whether the recorder of {name} lives cannot be told: look at runs/{name} in the log's \
-             directory, which is to be a regular file of this user"
-        );
-        Err(Failure::new(Exit::FAILED, "io", message))
+        Err(Failure::new(Exit::FAILED, "io", recording::not_told(&name)))
     })
 }
 

@@ -25,7 +25,7 @@ use holdpoint_domain::world::waiting::WaitingCommand;
 use holdpoint_domain::{Command, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::ends_without_secrets;
-use holdpoint_engine::log::{OpenError, keep_outcome, kept_outcome};
+use holdpoint_engine::log::{OpenError, OutcomeKept, keep_outcome};
 use holdpoint_engine::shell::{Conditions, EngineError, IdempotencyKey, Origin, Submitted};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -112,18 +112,26 @@ fn keep(
             command: reporting(&decision_id, by.clone(), claim()?),
         };
         let payload = serde_json::to_vec(&waiting).map_err(said)?;
-        let is_kept = keep_outcome(log, &decision_id, &payload).map_err(said)?;
-        if is_kept || call.is_some_and(|call| waits_for(log, &decision_id, call)) {
-            return Ok(());
+        let is_hooks = |owner, payload: &[u8]| {
+            let waiting = serde_json::from_slice::<WaitingCommand>(payload).ok();
+            // Root leaves files of the log's owner, and says in them that it is root.
+            let users = [owner, 0];
+            waiting.is_some_and(|it| users.iter().any(|user| it.is_outcome_of(&decision_id, *user)))
+        };
+        match keep_outcome(log, &decision_id, &payload, &is_hooks).map_err(said)? {
+            OutcomeKept::Kept => return Ok(()),
+            OutcomeKept::Waiting(waiting) if call.is_some_and(|call| is_of(&waiting, call)) => {
+                return Ok(());
+            }
+            OutcomeKept::Waiting(_) => {}
         }
         tried.insert(decision_id);
     }
 }
 
-/// Whether what waits for this approval is the outcome of this very call.
-fn waits_for(log: &Path, decision_id: &str, call: &str) -> bool {
-    let payload = kept_outcome(log, decision_id);
-    let waiting = payload.and_then(|it| serde_json::from_slice::<WaitingCommand>(&it).ok());
+/// Whether what waits is the outcome of this very call.
+fn is_of(waiting: &[u8], call: &str) -> bool {
+    let waiting = serde_json::from_slice::<WaitingCommand>(waiting).ok();
     waiting.is_some_and(|waiting| match waiting.command {
         Command::DecisionPoint(DecisionPointCommand::ReportOutcome(report)) => {
             *report.claim.tool_use_id == *call

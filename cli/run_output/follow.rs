@@ -1,10 +1,13 @@
 //! `output -f`: what a run prints, while another process records it.
 
 use super::merged::{Merged, TimedLines};
-use super::{Args, chosen, expect_run, expect_verified, put_unproven, waiting_output, write_bytes};
+use super::{
+    Args, Waiting, chosen, expect_run, expect_verified, open_end, put_unproven, tell_doubt,
+    write_bytes,
+};
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
+use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::recorders;
 use crate::run_id::{self, expect_sound};
@@ -23,6 +26,7 @@ pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let watch = Watch::of_log(&directory.path);
     let loop_id = run_id::find(&directory, &args.run)?;
     let mut shown = Shown::new(args);
+    // Since when its recorder is seen to be gone, without a look in between that saw another.
     let mut was_lost = false;
     loop {
         let directory = Directory::open_with_archives(global, &args.archives)?;
@@ -37,18 +41,20 @@ pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
         let is_lost =
             !is_over && !recorders::unfinished(&directory, std::slice::from_ref(&*run)).is_empty();
         // Its end may have been recorded since it was read: a second look says so.
-        if is_over || (is_lost && was_lost) || !shown.out.has_reader() {
-            let waiting = if is_lost { waiting_output(&directory, &run, args) } else { Vec::new() };
+        if !shown.out.has_reader() {
             let has_hole = shown.finish()?;
-            if !waiting.is_empty() {
-                put_unproven(global, &run, &waiting, args)?;
-            } else if is_lost {
-                complain("its recorder is gone: no more of it will be recorded");
-            }
             return Ok(if has_hole { Exit::NOT_FOUND } else { Exit::DONE });
         }
+        if is_over || (is_lost && was_lost) {
+            let Waiting { streams: waiting, in_file } = Waiting::of(&directory, &run, args);
+            let has_hole = shown.finish()?;
+            put_unproven(global, &run, &waiting, args, false)?;
+            let exit =
+                tell_doubt(open_end(&directory, &run, &outputs, in_file.as_ref()).as_deref());
+            return Ok(if has_hole { Exit::NOT_FOUND } else { exit });
+        }
+        was_lost = is_lost;
         if is_lost {
-            was_lost = true;
             continue;
         }
         let _ = watch.wait(LOOK_AGAIN);

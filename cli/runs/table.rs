@@ -106,7 +106,11 @@ fn cells(placed: &Placed<'_>, clock: &Clock) -> Vec<String> {
         told(if placed.is_unfinished { UNFINISHED } else { RunOutcome::of(entity).name() }),
         last.and_then(exit_of)
             .map_or(NOTHING.to_string(), |exit| told(exit.trim_start_matches("exit status "))),
-        lasted(run).map_or(NOTHING.to_string(), took),
+        match (lasted(run), &entity.halt) {
+            (Some(lasted), _) => took(lasted),
+            (None, Some(_)) => "unknown".to_string(),
+            (None, None) => NOTHING.to_string(),
+        },
         beginner(run),
         if deciders.is_empty() { NOTHING.to_string() } else { deciders.join(", ") },
         placed.id(),

@@ -7,8 +7,9 @@ use holdpoint_replay::{Run, RunOutcome};
 /// How long it took from its beginning to its end, without the time in which it waited for a
 /// person. `None` where it has not ended, or where nobody saw its end.
 pub(crate) fn lasted(run: &Run) -> Option<u64> {
-    let end = run.entity.halt.as_ref()?.at;
+    let recorded_at = run.entity.halt.as_ref()?.at;
     if RunOutcome::of(&run.entity) != RunOutcome::Lost {
+        let end = if run.is_end_taken_up { signed_end(run)? } else { recorded_at };
         return Some(ran(run, end));
     }
     // What its guards saw, where they did.
@@ -16,6 +17,14 @@ pub(crate) fn lasted(run: &Run) -> Option<u64> {
         attempt.response.as_ref().and(attempt.resources.as_ref()).map(|usage| usage.wall_ns)
     });
     seen.sum::<Option<u64>>().filter(|_| !run.entity.attempts.is_empty())
+}
+
+/// When the command of the last attempt ended, where that was recorded later: by how long its
+/// recorder saw it run.
+fn signed_end(run: &Run) -> Option<Timestamp> {
+    let attempt = run.entity.current_attempt()?;
+    let ran_ns = attempt.resources.as_ref()?.wall_ns;
+    Some(Timestamp::from_nanoseconds(attempt.dispatched_at.nanoseconds().saturating_add(ran_ns)))
 }
 
 /// How long it ran up to a moment, without the time in which it waited for a person.

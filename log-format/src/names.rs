@@ -140,6 +140,9 @@ pub fn parse_run(name: &str) -> Option<&str> {
     is_loop_id(name).then_some(name)
 }
 
+/// How many names more an outcome has: one digit.
+const OTHER_OUTCOMES: u8 = 9;
+
 /// The loop whose run holds the space in a file of this name, or `None`.
 #[must_use]
 pub fn parse_run_room(name: &str) -> Option<&str> {
@@ -148,19 +151,23 @@ pub fn parse_run_room(name: &str) -> Option<&str> {
     (is_number && is_loop_id(loop_id)).then_some(loop_id)
 }
 
-/// Name, in the directory of the runs' files, of the file in which the outcome of what an approval
-/// was spent for waits; `None`: that is no id of a decision point.
-#[must_use]
-pub fn outcome(decision_id: &str) -> Option<String> {
+/// Names, in the directory of the runs' files, of the file in which the outcome of what an approval
+/// was spent for waits: the first, and those that are taken where something else stands in its
+/// place. `None`: that is no id of a decision point.
+pub fn outcomes(decision_id: &str) -> Option<impl Iterator<Item = String>> {
     let digits = decision_id.strip_prefix(DECISION_PREFIX).filter(|digits| is_digits(digits))?;
-    Some(format!("{OUTCOME_PREFIX}{digits}"))
+    let others = (1..=OTHER_OUTCOMES).map(move |n| format!("{OUTCOME_PREFIX}{digits}.{n}"));
+    Some(core::iter::once(format!("{OUTCOME_PREFIX}{digits}")).chain(others))
 }
 
 /// The decision point whose outcome waits in a file of this name, or `None`.
 #[must_use]
 pub fn parse_outcome(name: &str) -> Option<String> {
-    let digits = name.strip_prefix(OUTCOME_PREFIX).filter(|digits| is_digits(digits))?;
-    Some(format!("{DECISION_PREFIX}{digits}"))
+    let name = name.strip_prefix(OUTCOME_PREFIX)?;
+    let (digits, other) = name.split_once('.').map_or((name, None), |(it, n)| (it, Some(n)));
+    let is_other = |n: &str| matches!(n.as_bytes(), [b'1'..=b'9']);
+    let is_outcome = is_digits(digits) && other.is_none_or(is_other);
+    is_outcome.then(|| format!("{DECISION_PREFIX}{digits}"))
 }
 
 /// `LOOP-` and 32 lower-case hexadecimal digits.

@@ -1,7 +1,7 @@
 //! What a reader must know of the machine: which boot this is, and whether somebody writes now.
 
 pub use holdpoint_log_files::storage::is_locked;
-use holdpoint_log_files::{DirectoryStorage, ReadStorage};
+use holdpoint_log_files::{DirectoryStorage, ReadStorage, is_recording_locked};
 use holdpoint_log_format::{BootId, names};
 use std::fs::TryLockError;
 
@@ -41,15 +41,25 @@ impl Recorder {
     }
 }
 
-/// Whether the recorder of a run lives: it holds the lock of the run's own file. Asks with a shared
-/// lock that is given back at once and waits for nothing.
+/// Whether the recorder of a run lives, or its guard: it holds the lock of the run's own file, or
+/// the one that no change of this file releases. Asks with a shared lock that is given back at once
+/// and waits for nothing.
 #[must_use]
 pub fn recorder_of(storage: &DirectoryStorage, loop_id: &str) -> Recorder {
     if names::parse_run(loop_id).is_none() {
         return Recorder::None;
     }
+    let is_recorded = is_recording_locked(storage.root(), loop_id).ok().flatten();
+    if is_recorded == Some(true) {
+        return Recorder::Lives;
+    }
+    if is_not_a_directory(storage) {
+        return Recorder::NotToBeTold;
+    }
     match storage.open(&names::run(loop_id)) {
         Ok(None) => Recorder::None,
+        // What stands there is not the recorder's: the other lock says it alone.
+        Err(_) if is_recorded == Some(false) => Recorder::Gone,
         Err(_) => Recorder::NotToBeTold,
         Ok(Some(file)) => match file.try_lock_shared() {
             Ok(()) => Recorder::Gone,
@@ -57,6 +67,14 @@ pub fn recorder_of(storage: &DirectoryStorage, loop_id: &str) -> Recorder {
             Err(TryLockError::Error(_)) => Recorder::NotToBeTold,
         },
     }
+}
+
+/// Whether something stands in the place of the directory of the runs' files that writers do not
+/// follow: they take up nothing behind it.
+#[must_use]
+pub fn is_not_a_directory(storage: &DirectoryStorage) -> bool {
+    let place = std::fs::symlink_metadata(storage.root().join(names::RUNS));
+    place.is_ok_and(|place| !place.is_dir())
 }
 
 /// 32 hexadecimal digits with hyphens between them.

@@ -29,6 +29,7 @@ pub(crate) use facts::{SegmentFacts, row_facts};
 pub use filter::{ActorWanted, Filter, OneOf, TextWanted, is_kind, is_part};
 use holdpoint_domain::core::actor::ActorId;
 use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::world::waiting::entry_of_key;
 use holdpoint_domain::{Envelope, Event, Proof};
 use holdpoint_log_files::{ArchivePlaces, RecordPlace, Standing};
 use holdpoint_log_format::Record;
@@ -82,6 +83,9 @@ pub struct Line {
     /// Whether its batch ends with it: a state lies behind it, and none between others.
     #[serde(skip)]
     pub ends_batch: bool,
+    /// The attempt and number of the entry of a run's file that it was taken up from.
+    #[serde(skip)]
+    pub taken_up: Option<(u8, u64)>,
 }
 
 /// What becomes of a record that is due as far as its header tells.
@@ -139,6 +143,7 @@ impl Line {
             standing: None,
             durable: None,
             ends_batch: !record.header.flags.more_follows(),
+            taken_up: envelope.and_then(|it| entry_of_key(it.idempotency.as_ref()?)),
         }
     }
 
@@ -162,7 +167,7 @@ impl Line {
     }
 }
 
-fn loop_id_of(envelope: Option<&Envelope>) -> Option<&str> {
+pub(crate) fn loop_id_of(envelope: Option<&Envelope>) -> Option<&str> {
     envelope.and_then(|envelope| envelope.event.loop_id())
 }
 

@@ -95,6 +95,10 @@ pub struct Run {
     pub interrupted: Option<Interrupted>,
     /// The size of the terminal of each attempt that had one of its own.
     pub terminals: BTreeMap<u8, TerminalSize>,
+    /// The attempt and number of the newest entry of its own file that the log has.
+    pub taken_up: Option<(u8, u64)>,
+    /// Whether the records of its end were taken up from its own file: their time is later than it.
+    pub is_end_taken_up: bool,
 }
 
 /// Somebody who said yes to a run.
@@ -316,6 +320,8 @@ pub(crate) struct Gathered {
     labels: BTreeMap<String, String>,
     interrupted: Option<Interrupted>,
     terminals: BTreeMap<u8, TerminalSize>,
+    taken_up: Option<(u8, u64)>,
+    is_end_taken_up: bool,
 }
 
 impl Default for Gathered {
@@ -335,6 +341,8 @@ impl Default for Gathered {
             labels: BTreeMap::new(),
             interrupted: None,
             terminals: BTreeMap::new(),
+            taken_up: None,
+            is_end_taken_up: false,
         }
     }
 }
@@ -357,6 +365,11 @@ impl Gathered {
         let first = self.ends.map_or(line.sequence, |(first, _)| first);
         self.ends = Some((first, line.sequence));
         let Some(event) = line.event.take() else { return self.unread.push(line.sequence) };
+        if line.taken_up.is_some() {
+            self.taken_up = self.taken_up.max(line.taken_up);
+            self.is_end_taken_up |=
+                matches!(event, Event::ExecutionLoop(_) | Event::SandboxFault(_));
+        }
         match &event {
             Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(_)) => {
                 self.begun.push(line.sequence);
@@ -364,6 +377,7 @@ impl Gathered {
             }
             Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => {
                 self.attempt = body.attempt;
+                self.is_end_taken_up = false;
             }
             Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
                 self.take_evidence(body, line.sequence, standing);
@@ -416,6 +430,7 @@ impl Gathered {
         let interrupted = self.interrupted.filter(|_| is_interrupted);
         let Self { approval, doers, instruction, outputs, cause, unread, labels, .. } = self;
         let terminals = self.terminals;
+        let (taken_up, is_end_taken_up) = (self.taken_up, self.is_end_taken_up);
         RunFound::Run(Box::new(Run {
             entity,
             approval,
@@ -429,6 +444,8 @@ impl Gathered {
             labels,
             interrupted,
             terminals,
+            taken_up,
+            is_end_taken_up,
         }))
     }
 }

@@ -1,20 +1,28 @@
 //! What waits in the files of runs until a writer takes it up: signed by their recorders, and
 //! unproven before it is on the log.
 
+use crate::machine::is_not_a_directory;
+use crate::records::loop_id_of;
+use crate::run::Run;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::{EvidenceCaptureCommand, EvidenceItem, OutputStream};
 use holdpoint_domain::execution_loop::{ExecutionLoopCommand, ExecutionLoopEvent, Exit};
 use holdpoint_domain::sandbox_fault::SandboxFaultCommand;
 use holdpoint_domain::world::envelope;
-use holdpoint_domain::world::waiting::WaitingCommand;
-use holdpoint_domain::{Command, Event};
+use holdpoint_domain::world::waiting::{WaitingCommand, entry_of_key};
+use holdpoint_domain::{Command, Envelope, Event};
 use holdpoint_log_files::{
     DirectoryStorage, Follower, LogReader, ReadStorage, RunEntries, RunEntry, RunFileFault,
     read_outcome,
 };
 use holdpoint_log_format::{EntryKind, GuardFacts, GuardKilledFor, Link, RunStart, names};
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+/// What is said of files that no writer takes up, for it follows nothing to them.
+const OUT_OF_REACH: &str = "`runs` in the log's directory is not a directory of its own, and no \
+    writer follows it";
 
 /// What waits in the file of one run.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -26,6 +34,12 @@ pub struct WaitingRun {
     /// Why the file, or what follows these entries, is not the recorder's: it counts for nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
+    /// Whether the directory of all such files is in no place that a writer follows.
+    #[serde(skip)]
+    pub is_out_of_reach: bool,
+    /// The record of the start that its entries belong to.
+    #[serde(skip)]
+    start: u64,
 }
 
 /// One entry that waits: unproven.
@@ -45,6 +59,9 @@ pub struct WaitingEntry {
     /// What it holds of the command's output.
     #[serde(skip)]
     pub output: Vec<WaitingOutput>,
+    /// Whether it states the whole length of what the attempt printed.
+    #[serde(skip)]
+    pub ends_output: bool,
 }
 
 /// A stretch of output that waits.
@@ -65,6 +82,23 @@ impl WaitingRun {
         self.entries.iter().rev().find_map(|entry| entry.exit)
     }
 
+    /// Whether what waits states the whole length of what the attempt printed.
+    #[must_use]
+    pub fn ends_output(&self) -> bool {
+        self.entries.iter().any(|entry| entry.ends_output)
+    }
+
+    /// Whether there is anything to tell.
+    const fn is_told(&self) -> bool {
+        !self.entries.is_empty() || self.fault.is_some()
+    }
+
+    /// Leaves what is behind an entry of an attempt: what the log has does not wait.
+    fn keep_behind(&mut self, taken_up: Option<(u8, u64)>) {
+        let Some(taken_up) = taken_up else { return };
+        self.entries.retain(|entry| (entry.attempt, entry.number) > taken_up);
+    }
+
     /// The output of a stream that waits, behind so many bytes that are on record.
     #[must_use]
     pub fn output(&self, stream: OutputStream, recorded: u64) -> Vec<u8> {
@@ -81,15 +115,23 @@ impl WaitingRun {
     }
 }
 
-/// What waits for a run; `None`: nothing, and its file is as its recorder made it.
+/// What waits for a run that has not ended on record; `None`: nothing, and its file is as its
+/// recorder made it.
 #[must_use]
-pub fn waiting_for(storage: &DirectoryStorage, loop_id: &str) -> Option<WaitingRun> {
+pub fn waiting_for(storage: &DirectoryStorage, run: &Run) -> Option<WaitingRun> {
+    let mut waiting = in_file(storage, run.entity.loop_id())?;
+    waiting.keep_behind(run.taken_up);
+    waiting.is_told().then_some(waiting)
+}
+
+/// What the file of a run holds, whatever of it is on the log.
+fn in_file(storage: &DirectoryStorage, loop_id: &str) -> Option<WaitingRun> {
     names::parse_run(loop_id)?;
     let mut waiting = WaitingRun { run: loop_id.to_string(), ..WaitingRun::default() };
     if let Err(fault) = read(storage, loop_id, &mut waiting) {
         waiting.fault = Some(fault);
     }
-    (!waiting.entries.is_empty() || waiting.fault.is_some()).then_some(waiting)
+    Some(waiting)
 }
 
 /// What waits for any run, by the runs' ids.
@@ -98,9 +140,57 @@ pub fn all_waiting(storage: &DirectoryStorage) -> Vec<WaitingRun> {
     let mut listed = storage.list(names::RUNS).unwrap_or_default();
     listed.sort();
     let runs = listed.iter().filter_map(|entry| names::parse_run(&entry.name));
-    let runs = runs.filter_map(|loop_id| waiting_for(storage, loop_id)).map(without_output);
+    let runs = runs.filter_map(|loop_id| in_file(storage, loop_id)).map(without_output);
+    let mut runs: Vec<WaitingRun> = runs.filter(WaitingRun::is_told).collect();
+    let first = runs.iter().filter(|run| !run.entries.is_empty()).map(|run| run.start).min();
+    let on_log = first.and_then(|first| OnLog::behind(storage, first)).unwrap_or_default();
+    runs.iter_mut().for_each(|run| on_log.take_from(run));
     let outcomes = listed.iter().filter_map(|entry| outcome_waiting(storage, &entry.name));
-    runs.chain(outcomes).collect()
+    runs.into_iter().filter(WaitingRun::is_told).chain(outcomes).collect()
+}
+
+/// What the log has of entries that are still in files.
+#[derive(Default)]
+struct OnLog {
+    /// The attempt and number of the newest entry that was taken up, by loop.
+    taken_up: BTreeMap<String, (u8, u64)>,
+    /// The loops that have ended: nothing of them is taken up any more.
+    ended: BTreeSet<String>,
+}
+
+impl OnLog {
+    /// From a record on.
+    fn behind(storage: &DirectoryStorage, first: u64) -> Option<Self> {
+        let reader = LogReader::of(storage).ok()?;
+        let segment = *reader.firsts().get(reader.holding(first)?)?;
+        let mut follower = Follower::at_segment(storage, segment).ok()?;
+        let mut found = Self::default();
+        let read = follower.catch_up(storage, &mut |_, record| {
+            let header = &record.header;
+            if let Ok(envelope) = envelope::decode(header.kind, header.version, record.payload) {
+                found.take(&envelope);
+            }
+        });
+        read.ok().map(|_| found)
+    }
+
+    fn take(&mut self, envelope: &Envelope) {
+        let Some(loop_id) = loop_id_of(Some(envelope)) else { return };
+        if let Some(entry) = envelope.idempotency.as_ref().and_then(entry_of_key) {
+            let newest = self.taken_up.entry(loop_id.to_string()).or_default();
+            *newest = entry.max(*newest);
+        }
+        if matches!(envelope.event, Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(_))) {
+            self.ended.insert(loop_id.to_string());
+        }
+    }
+
+    fn take_from(&self, run: &mut WaitingRun) {
+        if self.ended.contains(&run.run) {
+            run.entries.clear();
+        }
+        run.keep_behind(self.taken_up.get(&run.run).copied());
+    }
 }
 
 /// The outcome of an approved call that waits in a file of this name; `None`: nothing does.
@@ -108,6 +198,10 @@ fn outcome_waiting(storage: &DirectoryStorage, name: &str) -> Option<WaitingRun>
     let decision_id = names::parse_outcome(name)?;
     let mut waiting = WaitingRun { run: name.to_string(), ..WaitingRun::default() };
     let path = storage.root().join(names::run(name));
+    if is_not_a_directory(storage) {
+        let fault = Some(OUT_OF_REACH.to_string());
+        return Some(WaitingRun { fault, is_out_of_reach: true, ..waiting });
+    }
     match read_outcome(&path) {
         Ok((_, None)) => return None,
         Ok((owner, Some(payload))) => {
@@ -120,6 +214,7 @@ fn outcome_waiting(storage: &DirectoryStorage, name: &str) -> Option<WaitingRun>
                     words: format!("a hook's claim of what became of {decision_id}"),
                     exit: None,
                     output: Vec::new(),
+                    ends_output: false,
                 }),
                 None => waiting.fault = Some(format!("no hook of user number {owner} wrote it")),
             }
@@ -143,6 +238,10 @@ struct Start {
 
 fn read(storage: &DirectoryStorage, loop_id: &str, waiting: &mut WaitingRun) -> Result<(), String> {
     let said = |fault: RunFileFault| fault.to_string();
+    if is_not_a_directory(storage) {
+        waiting.is_out_of_reach = true;
+        return Err(OUT_OF_REACH.to_string());
+    }
     let opened = RunEntries::open(&storage.root().join(names::run(loop_id))).map_err(said)?;
     let Some(mut entries) = opened else { return Ok(()) };
     let Some(claimed) = entries.claimed_start().map_err(said)? else { return Ok(()) };
@@ -156,6 +255,7 @@ fn read(storage: &DirectoryStorage, loop_id: &str, waiting: &mut WaitingRun) -> 
         let (expected, found) = (start.user, entries.owner());
         return Err(RunFileFault::Owner { expected, found }.to_string());
     }
+    waiting.start = sequence;
     while let Some(entry) = entries.next(&start.place, &start.public).map_err(said)? {
         let number = entry.number;
         let told = told(entry, start.place.attempt);
@@ -208,6 +308,7 @@ fn told(entry: RunEntry, attempt: u8) -> Option<WaitingEntry> {
         words: String::new(),
         exit: None,
         output: Vec::new(),
+        ends_output: false,
     };
     if kind == EntryKind::GuardFacts {
         return GuardFacts::decode(&payload).map(|facts| of_guard(entry, &facts));
@@ -253,6 +354,7 @@ fn of_command(mut entry: WaitingEntry, command: Command) -> WaitingEntry {
             entry.exit = Some(c.exit);
         }
         Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(c)) => {
+            entry.ends_output = c.items.iter().any(states_length);
             entry.output = c.items.into_iter().filter_map(output_of).collect();
             entry.words = "what the attempt printed and used".to_string();
         }
@@ -281,6 +383,15 @@ fn of_command(mut entry: WaitingEntry, command: Command) -> WaitingEntry {
         _ => entry.words = entry.what.replace(['.', '_'], " "),
     }
     entry
+}
+
+const fn states_length(item: &EvidenceItem) -> bool {
+    match item {
+        EvidenceItem::ExecutorOutput { .. }
+        | EvidenceItem::ExecutorOutputCut { .. }
+        | EvidenceItem::ExecutorOutputPieces { .. } => true,
+        EvidenceItem::ResourceSnapshot(_) | EvidenceItem::TimestampEvent(_) => false,
+    }
 }
 
 fn output_of(item: EvidenceItem) -> Option<WaitingOutput> {

@@ -191,6 +191,81 @@ fn an_outcome_that_somebody_else_wrote_linked_or_swapped_counts_for_nothing_and_
 }
 
 #[test]
+fn an_outcome_is_not_lost_to_what_is_torn_or_foreign_in_the_place_of_its_file() {
+    let spoil: [Spoil; 4] = [
+        // As if the hook had been killed while it wrote.
+        |file| {
+            let bytes = fs::read(file).unwrap();
+            fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
+        },
+        |file| fs::write(file, "no outcome\n").unwrap(),
+        |file| {
+            fs::remove_file(file).unwrap();
+            std::os::unix::fs::symlink("nowhere", file).unwrap();
+        },
+        |file| {
+            fs::remove_file(file).unwrap();
+            fs::create_dir(file).unwrap();
+        },
+    ];
+    for (number, spoil) in spoil.into_iter().enumerate() {
+        let place = Place::new();
+        let id = let_through(&place, "make deploy");
+        let file = waiting(&place, &id);
+        spoil(&file);
+        let lock = fs::File::open(place.log.join("LOCK")).unwrap();
+        lock.lock().unwrap();
+        taken(&place, &ran("make deploy", json!("deployed")));
+        taken(&place, &ran("make deploy", json!("deployed")));
+        let other = file.with_extension("1");
+        assert!(other.exists() && !file.with_extension("2").exists(), "{number}");
+        drop(lock);
+        write(&place);
+        assert_eq!(show(&place, &id)["claimed_outcome"]["status"], "SUCCEEDED", "{number}");
+        assert_eq!(reported(&place).len(), 1, "{number}");
+        assert!(!other.exists(), "{number}");
+        place.verified();
+    }
+}
+
+#[test]
+fn where_every_name_of_an_outcome_is_taken_the_hook_fails_and_says_what_to_do() {
+    let place = Place::new();
+    let id = let_through(&place, "make deploy");
+    let file = waiting(&place, &id);
+    fs::write(&file, "no outcome\n").unwrap();
+    for number in 1..10 {
+        fs::write(file.with_extension(number.to_string()), "no outcome\n").unwrap();
+    }
+    let lock = fs::File::open(place.log.join("LOCK")).unwrap();
+    lock.lock().unwrap();
+    let output = post(&place, &ran("make deploy", json!("deployed")));
+    assert_eq!((status(&output), json(&output)), (1, json!({})));
+    let told = text(&output.stderr);
+    assert!(told.contains("is not on record") && told.contains("move it out"), "{told}");
+}
+
+/// As many files as anybody likes are not looked into by each writer, and an outcome among them is
+/// taken up all the same.
+#[test]
+fn files_that_no_hook_wrote_do_not_keep_an_outcome_waiting() {
+    let place = Place::new();
+    let id = let_through(&place, "make deploy");
+    let file = waiting(&place, &id);
+    for number in 0..300 {
+        let name = format!("OUTCOME-{number:032x}");
+        fs::write(file.with_file_name(name), "no outcome\n").unwrap();
+    }
+    let mut writers = 0;
+    while show(&place, &id)["claimed_outcome"].is_null() {
+        write(&place);
+        writers += 1;
+        assert!(writers < 200, "it is taken up by nobody");
+    }
+    assert!(!file.exists());
+}
+
+#[test]
 fn a_failure_and_an_interruption_are_told_apart() {
     let failed = |more: Value| {
         let mut input = call("s", "make deploy");

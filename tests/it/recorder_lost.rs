@@ -6,6 +6,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -19,6 +20,13 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
         assert!(Instant::now() < patience, "{what}");
         std::thread::yield_now();
     }
+}
+
+/// Whether a process has ended, whoever is to reap it.
+fn is_over(process: Pid) -> bool {
+    let stat = format!("/proc/{}/stat", process.as_raw_nonzero());
+    let stat = fs::read_to_string(stat).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
 }
 
 /// A run whose command has begun, and goes on once it is told to.
@@ -63,11 +71,7 @@ impl Begun {
 
     /// Until the first process of the command has ended, whoever is to reap it.
     fn until_over(&self) {
-        let stat = format!("/proc/{}/stat", self.command.as_raw_nonzero());
-        until("the command did not end", || {
-            let stat = fs::read_to_string(&stat).unwrap_or_default();
-            stat.is_empty() || stat.contains(") Z ")
-        });
+        until("the command did not end", || is_over(self.command));
     }
 
     /// Kills the recorder, and waits until its guard is done.
@@ -100,6 +104,23 @@ impl Begun {
         let recorded = write(&self.place);
         assert_eq!(status(&recorded), 0, "{}", text(&recorded.stderr));
         self.shown()
+    }
+
+    /// `output` gives what was kept, and says that more may have been printed.
+    fn expect_open_end(&self, kept: &str) {
+        for words in [&["output", &self.run][..], &["output", "-f", &self.run]] {
+            let output = self.place.holdpoint(words);
+            let told = text(&output.stderr);
+            assert_eq!((status(&output), &*text(&output.stdout)), (3, kept), "{words:?} {told}");
+            assert!(told.contains("may be missing"), "{words:?} {told}");
+        }
+        let output = self.place.holdpoint(&["output", &self.run, "--json", "--stdout"]);
+        assert_eq!(status(&output), 3);
+        assert_eq!(json(&output)["missing"], "unknown", "{:#}", json(&output));
+        let output = self.place.holdpoint(&["output", &self.run, "--json"]);
+        let told = json(&output);
+        let missing = told.get("missing").unwrap_or(&told["streams"][0]["missing"]);
+        assert_eq!((status(&output), missing), (3, &"unknown".into()), "{told:#}");
     }
 
     /// The last attempt of the run, which ends as *recorder lost* with the next writer, and once.
@@ -264,13 +285,11 @@ fn the_guard_goes_on_behind_what_its_recorder_let_wait_while_the_log_was_locked(
         assert!(number(whole.len()) > number(line));
         let before = begun.waiting();
         assert!(before >= 2, "{before}");
-        let unproven = begun.place.holdpoint(&["output", &begun.run]);
-        assert_eq!(text(&unproven.stdout), "printed\n");
+        begun.expect_open_end("printed\n");
         drop(lock);
         let attempt = begun.lost_attempt();
         assert_eq!(attempt["response"]["exit"]["signal"], 9, "{attempt:#}");
-        let output = begun.place.holdpoint(&["output", &begun.run]);
-        assert_eq!(text(&output.stdout), "printed\n");
+        begun.expect_open_end("printed\n");
     }
 }
 
@@ -284,4 +303,55 @@ fn a_command_inherits_nothing_of_what_its_guard_writes_with() {
     let told = text(&output.stdout);
     assert!(told.contains("__guard"), "{told}");
     assert!(!told.contains("/runs") && !told.contains(&run), "{told}");
+}
+
+/// What `apply` answers to whoever says that the run is over.
+fn stop(begun: &Begun) -> String {
+    let command = serde_json::json!({
+        "command": "execution_loop.interrupt", "loop_id": begun.run, "signal": 15,
+    });
+    let line = serde_json::json!({ "submit": command }).to_string() + "\n";
+    let mut command = begun.place.command(&["apply"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
+    text(&child.wait_with_output().unwrap().stdout).to_string()
+}
+
+#[test]
+fn whoever_links_replaces_or_deletes_the_file_of_a_living_run_does_not_end_it() {
+    type Change = fn(&Begun);
+    let link = |begun: &Begun| {
+        let name = begun.place.directory.path().join("name");
+        fs::hard_link(run_path(&begun.place, &begun.run), name).unwrap();
+    };
+    let replace = |begun: &Begun| {
+        let file = run_path(&begun.place, &begun.run);
+        let copy = fs::read(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, copy).unwrap();
+    };
+    let delete = |begun: &Begun| fs::remove_file(run_path(&begun.place, &begun.run)).unwrap();
+    let delete_all = |begun: &Begun| {
+        fs::remove_dir_all(begun.place.log.join("runs")).unwrap();
+    };
+    for (number, change) in [link as Change, replace, delete, delete_all].into_iter().enumerate() {
+        let mut begun = Begun::start(&[], STUBBORN, "sleep 300");
+        change(&begun);
+        assert_eq!(begun.settled()["outcome"], "running", "{number}");
+        let told = stop(&begun);
+        assert!(told.contains("RECORDED_ELSEWHERE"), "{number}: {told}");
+        let expired = begun.place.holdpoint(&["hold", "expire"]);
+        assert_eq!((status(&expired), &*text(&expired.stdout)), (0, ""), "{number}");
+        // Once both are gone, whoever records what is due says so.
+        begun.signal(Signal::KILL);
+        begun.recorder.wait().unwrap();
+        until("the guard lives", || is_over(begun.guard));
+        let expired = begun.place.holdpoint(&["hold", "expire"]);
+        assert_eq!(status(&expired), 0, "{number}: {}", text(&expired.stderr));
+        let told = text(&expired.stdout);
+        assert!(told.contains(&begun.run) && told.contains("recorder is gone"), "{number}: {told}");
+        assert_eq!(begun.shown()["outcome"], "lost", "{number}");
+        begun.place.verified();
+    }
 }

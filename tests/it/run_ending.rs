@@ -111,6 +111,13 @@ fn four_deployments_that_end_while_the_lock_is_held_are_all_on_record_afterwards
     assert_eq!(run_files(&place).len(), 0);
 }
 
+/// All that a verb says, without the ends of lines.
+fn unwrapped(place: &Place, words: &[&str]) -> String {
+    let output = place.holdpoint(words);
+    let told = format!("{} {}", text(&output.stdout), text(&output.stderr));
+    told.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// A run whose end waits in its file, after the recorder has ended.
 struct Waiting {
     place: Place,
@@ -163,7 +170,7 @@ impl Waiting {
         let shown = self.settled();
         assert_eq!(shown["outcome"], "failed", "{shown:#}");
         let output = self.place.holdpoint(&["output", &self.run]);
-        assert_eq!(text(&output.stdout), "printed\n");
+        assert_eq!((status(&output), &*text(&output.stdout)), (0, "printed\n"));
         assert!(!self.file.exists());
         self.verified();
     }
@@ -175,8 +182,17 @@ impl Waiting {
         let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(line.contains("a file that is not the recorder's"), "{told}");
         assert!(line.contains(why), "{why}: {told}");
-        self.settled();
+        let shown = self.settled();
+        assert_ne!(shown["outcome"], "running", "nobody ended it: {shown:#}");
         assert!(self.file.symlink_metadata().is_ok(), "it was removed");
+        // What the log took from it before the fault does not wait any more.
+        let waiting = &json(&self.place.holdpoint(&["verify", "--json"]))["waiting"];
+        assert_eq!(waiting[0]["entries"], Value::Array(Vec::new()), "{waiting:#}");
+        assert!(waiting[0]["fault"].is_string(), "{waiting:#}");
+        let doctor = unwrapped(&self.place, &["doctor"]);
+        let run = doctor.split(&format!("runs/{}", self.run)).nth(1);
+        let run = run.unwrap_or_else(|| panic!("{doctor}"));
+        assert!(run.contains("a file that is not the recorder's"), "{doctor}");
         self.verified();
     }
 }
@@ -202,7 +218,7 @@ fn what_waits_is_shown_as_unproven_until_it_is_taken_up() {
         serde_json::from_str(text(&place.holdpoint(&["runs", "--json"]).stdout).trim()).unwrap();
     assert_eq!(row["waiting"]["run"], waiting.run.as_str(), "{row:#}");
     let output = place.holdpoint(&["output", &waiting.run]);
-    assert_eq!(text(&output.stdout), "printed\n");
+    assert_eq!((status(&output), &*text(&output.stdout)), (0, "printed\n"));
     assert!(text(&output.stderr).contains("unproven"), "{}", text(&output.stderr));
     waiting.expect_on_record();
     let settled = place.holdpoint(&["output", &waiting.run]);
@@ -223,6 +239,22 @@ fn a_copy_takes_along_what_waits_and_records_it_as_the_log_would() {
     let copied = copy.join("runs").join(&waiting.run);
     assert_eq!(fs::read(copied).unwrap(), waiting.bytes());
     waiting.expect_on_record();
+}
+
+#[test]
+fn a_run_took_as_long_as_its_recorder_saw_it_run_however_late_that_was_taken_up() {
+    let since = Instant::now();
+    let waiting = Waiting::begin();
+    let ran = since.elapsed();
+    let until = Instant::now() + ran + Duration::from_millis(500);
+    while Instant::now() < until {
+        std::thread::yield_now();
+    }
+    waiting.settled();
+    let rows = waiting.place.holdpoint(&["runs", "--json"]);
+    let rows: Value = serde_json::from_str(text(&rows.stdout).trim()).unwrap();
+    let took = Duration::from_nanos(rows["took_ns"].as_u64().unwrap());
+    assert!(took <= ran, "{took:?}, and it ran at most {ran:?}");
 }
 
 #[test]
@@ -325,6 +357,29 @@ fn what_somebody_else_wrote_linked_or_swapped_counts_for_nothing_and_is_kept() {
     waiting.expect_not_the_recorders("no entry begins here");
     assert!(since.elapsed() < Duration::from_secs(30), "{:?}", since.elapsed());
     assert!(length < 1 << 20);
+}
+
+#[test]
+fn what_waits_behind_a_link_is_not_said_to_be_taken_up_and_doctor_names_the_way_on() {
+    let waiting = Waiting::begin();
+    let place = &waiting.place;
+    let (runs, elsewhere) = (place.log.join("runs"), place.directory.path().join("elsewhere"));
+    fs::rename(&runs, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &runs).unwrap();
+    for words in [&["output", &waiting.run][..], &["show", &waiting.run], &["runs"]] {
+        let told = unwrapped(place, words);
+        assert!(!told.contains("next writer"), "{told}");
+        assert!(told.contains("`holdpoint doctor`"), "{words:?}: {told}");
+    }
+    let doctor = unwrapped(place, &["doctor"]);
+    assert!(doctor.contains("not a directory of its own"), "{doctor}");
+    assert!(doctor.contains("move the directory back"), "{doctor}");
+    let expired = place.holdpoint(&["hold", "expire"]);
+    assert_eq!(status(&expired), 1, "{}", text(&expired.stderr));
+    assert!(text(&expired.stderr).contains("cannot be told"), "{}", text(&expired.stderr));
+    fs::remove_file(&runs).unwrap();
+    fs::rename(&elsewhere, &runs).unwrap();
+    waiting.expect_on_record();
 }
 
 #[test]

@@ -7,7 +7,9 @@ use super::storage::{Board, LockFile, RootState, Storage, WriteFile};
 use crate::executor::begin_write_out;
 use holdpoint_log_files::map::check_written_back;
 use holdpoint_log_files::storage::{is_locked, open_regular};
-use holdpoint_log_files::{DirectoryStorage, ReadFile, RunEntries, RunFileFault, file_system};
+use holdpoint_log_files::{
+    DirectoryStorage, ReadFile, RunEntries, RunFileFault, file_system, is_recording_locked,
+};
 use holdpoint_log_format::limits::{LOCK_FILE_LENGTH, PAGE};
 use holdpoint_log_format::{BootId, names};
 use rustix::fs::{
@@ -194,6 +196,16 @@ impl Storage for DirectoryStorage {
     fn take_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
         let _owner = AsOwner::of(self.root())?;
         run_file::take(self, loop_id)
+    }
+
+    fn is_recorded(&self, loop_id: &str) -> io::Result<Option<bool>> {
+        let _owner = AsOwner::of(self.root())?;
+        is_recording_locked(self.root(), loop_id)
+    }
+
+    fn is_foreign_run(&self, loop_id: &str) -> io::Result<bool> {
+        let _owner = AsOwner::of(self.root())?;
+        run_file::is_foreign(self, loop_id)
     }
 
     fn runs_changed(&self) -> io::Result<Option<(i64, i64)>> {

@@ -59,6 +59,8 @@ pub use error::{AppendError, CloseError, OpenError, PoisonCause};
 pub use handle::Log;
 pub use level::Level;
 pub use options::{OpenReport, Options, Ownership, Recovered};
-pub use run_file::{RunFile, RunFileStamp, append_entry, keep_outcome, kept_outcome};
+pub use run_file::{
+    OutcomeKept, OutcomeNotKept, RunFile, RunFileStamp, append_entry, keep_outcome,
+};
 pub use storage::{Board, LockFile, RootState, Storage, WriteFile};
 pub use write_transaction::{Appended, WriteTransaction};

@@ -16,7 +16,10 @@ use super::disk::boot_id;
 use super::owner_identity::AsOwner;
 use super::storage::Storage;
 use holdpoint_log_files::storage::open_regular;
-use holdpoint_log_files::{DirectoryStorage, RunEntries, RunFileFault, outcome_of, read_outcome};
+use holdpoint_log_files::{
+    DirectoryStorage, RunEntries, RunFileFault, hold_recording_lock, is_recording_locked,
+    outcome_of, read_outcome,
+};
 use holdpoint_log_format::limits::OUTCOME_FILE_MAX;
 use holdpoint_log_format::{EntryHeader, EntryKind, RunKey, RunStart, names, outcome_file};
 use rustix::fs::{
@@ -57,6 +60,8 @@ pub struct RunFile {
     file: Arc<OwnedFd>,
     /// The directory that it lies in: touched with each entry, so that other writers notice.
     directory: Arc<OwnedFd>,
+    /// What says that the run's recorder lives, whatever becomes of the file: its recorder has it.
+    recording: Option<Arc<OwnedFd>>,
     path: PathBuf,
     /// Where it ends as far as it was written here.
     end: AtomicU64,
@@ -91,6 +96,13 @@ impl RunFile {
     #[must_use]
     pub fn directory(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.directory)
+    }
+
+    /// What says that the run is recorded, for as long as it is open anywhere, where this is its
+    /// recorder.
+    #[must_use]
+    pub fn recording_lock(&self) -> Option<Arc<OwnedFd>> {
+        self.recording.clone()
     }
 
     /// Appends an entry, syncs it, and lets other writers notice.
@@ -257,6 +269,7 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
     check_place(storage)?;
     let path = storage.path(&names::run(loop_id));
     let directory = open_directory(storage)?;
+    let recording = hold_recording_lock(storage.root(), loop_id)?;
     let mut file = File::from(rustix::fs::open(&path, NEW_FILE, NEW_MODE)?);
     // Durable before the start is: a run on the log without its file is nobody's to end.
     let made = finish(&mut file).and_then(|()| storage.sync_directory(names::RUNS));
@@ -264,20 +277,65 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
     // A file system that reserves nothing, or has nothing left, says so when the room is made.
     let _ = fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVED);
     let end = AtomicU64::new(length(&file)?);
-    Ok(RunFile { file: Arc::new(file.into()), directory, path, end })
+    let recording = Some(Arc::new(recording));
+    Ok(RunFile { file: Arc::new(file.into()), directory, recording, path, end })
+}
+
+/// What became of an outcome that was to wait.
+#[derive(Debug)]
+pub enum OutcomeKept {
+    /// It waits, durably.
+    Kept,
+    /// One waits for this approval already: this.
+    Waiting(Vec<u8>),
+}
+
+/// Why an outcome does not wait.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutcomeNotKept {
+    /// The disk does not take it.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Something in the place of its file cannot be read: nobody knows whether it waits there.
+    #[error(
+        "{path} cannot be read ({source}): move it out of the log's directory, and record the \
+         outcome again"
+    )]
+    Unreadable {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Something else has all the names that it could have.
+    #[error(
+        "what stands at {path} and at every other name of the outcome is torn or no hook's: move \
+         it out of the log's directory, and record the outcome again"
+    )]
+    NoName {
+        /// The first of them.
+        path: PathBuf,
+    },
 }
 
 /// Lets the outcome of what an approval was spent for wait, durably, for the next writer: without a
-/// look at the log's lock. `false`: one waits for this approval already.
+/// look at the log's lock. Where a file of its name is torn, or not as a hook of its owner wrote
+/// it, it waits under another name.
 ///
 /// # Errors
-/// What the disk says: then nothing waits.
-pub fn keep_outcome(log: &Path, decision_id: &str, payload: &[u8]) -> io::Result<bool> {
+/// An [`OutcomeNotKept`]: then nothing waits.
+pub fn keep_outcome(
+    log: &Path,
+    decision_id: &str,
+    payload: &[u8],
+    is_hooks: &dyn Fn(u32, &[u8]) -> bool,
+) -> Result<OutcomeKept, OutcomeNotKept> {
     let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "no id of a decision point");
-    let name = names::outcome(decision_id).ok_or_else(no_name)?;
+    let outcomes = names::outcomes(decision_id).ok_or_else(no_name)?;
     let bytes = outcome_file::encode(payload);
     if bytes.len() > OUTCOME_FILE_MAX {
-        return Err(io::ErrorKind::FileTooLarge.into());
+        return Err(io::Error::from(io::ErrorKind::FileTooLarge).into());
     }
     let storage = DirectoryStorage::new(log);
     // Root leaves no file of its own in another user's log.
@@ -289,29 +347,63 @@ pub fn keep_outcome(log: &Path, decision_id: &str, payload: &[u8]) -> io::Result
         }
     }
     check_place(&storage)?;
-    let path = storage.path(&names::run(&name));
-    let mut file = match rustix::fs::open(&path, NEW_FILE, NEW_MODE) {
-        Err(rustix::io::Errno::EXIST) => return Ok(false),
-        made => File::from(made?),
-    };
-    let kept = fchmod(&file, NEW_MODE).map_err(io::Error::from).and_then(|()| {
-        lock_new(&file)?;
-        file.write_all(&bytes)?;
-        fdatasync(&file)?;
-        storage.sync_directory(names::RUNS)?;
-        touch(&*open_directory(&storage)?)?;
-        // A writer may have taken it for torn before it was locked.
-        check_names(&file, &path)
-    });
-    kept.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
-    Ok(true)
+    let mut first = None;
+    for name in outcomes {
+        let path = storage.path(&names::run(&name));
+        match rustix::fs::open(&path, NEW_FILE, NEW_MODE) {
+            Err(rustix::io::Errno::EXIST) => {
+                if let Some(waiting) = waiting_at(&path, is_hooks)? {
+                    return Ok(OutcomeKept::Waiting(waiting));
+                }
+                first.get_or_insert(path);
+            }
+            made => {
+                let file = File::from(made.map_err(io::Error::from)?);
+                return Ok(write_outcome(&storage, &path, file, &bytes)?);
+            }
+        }
+    }
+    Err(OutcomeNotKept::NoName { path: first.unwrap_or_default() })
 }
 
-/// What waits for this approval, where that can be read.
-#[must_use]
-pub fn kept_outcome(log: &Path, decision_id: &str) -> Option<Vec<u8>> {
-    let path = DirectoryStorage::new(log).path(&names::run(&names::outcome(decision_id)?));
-    read_outcome(&path).ok()?.1
+/// The outcome that waits in a file, as a hook of its owner wrote it; `None`: the file is torn, or
+/// not a hook's.
+fn waiting_at(
+    path: &Path,
+    is_hooks: &dyn Fn(u32, &[u8]) -> bool,
+) -> Result<Option<Vec<u8>>, OutcomeNotKept> {
+    match read_outcome(path) {
+        Ok((owner, payload)) => Ok(payload.filter(|payload| is_hooks(owner, payload))),
+        Err(RunFileFault::Io(source)) => {
+            let place = lstat(path).map(|stat| FileType::from_raw_mode(stat.st_mode));
+            match place {
+                // A writer took it up meanwhile.
+                Err(rustix::io::Errno::NOENT) => Ok(None),
+                Ok(place) if place != FileType::RegularFile => Ok(None),
+                _ => Err(OutcomeNotKept::Unreadable { path: path.to_path_buf(), source }),
+            }
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+fn write_outcome(
+    storage: &DirectoryStorage,
+    path: &Path,
+    mut file: File,
+    bytes: &[u8],
+) -> io::Result<OutcomeKept> {
+    let kept = fchmod(&file, NEW_MODE).map_err(io::Error::from).and_then(|()| {
+        lock_new(&file)?;
+        file.write_all(bytes)?;
+        fdatasync(&file)?;
+        storage.sync_directory(names::RUNS)?;
+        touch(&*open_directory(storage)?)?;
+        // A writer may have taken it for torn before it was locked.
+        check_names(&file, path)
+    });
+    kept.inspect_err(|_| drop(std::fs::remove_file(path)))?;
+    Ok(OutcomeKept::Kept)
 }
 
 fn length(file: impl AsFd) -> io::Result<u64> {
@@ -367,12 +459,32 @@ pub(super) fn take(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Opti
     if fstat(&file)?.st_nlink != 1 {
         return Err(io::Error::other("it has other names, or none any more"));
     }
-    if !try_lock(&file)? {
+    if is_recording_locked(storage.root(), loop_id)? == Some(true) || !try_lock(&file)? {
         return Ok(None);
     }
     let directory = open_directory(storage)?;
     let end = AtomicU64::new(length(&file)?);
-    Ok(Some(RunFile { file: Arc::new(file.into()), directory, path, end }))
+    Ok(Some(RunFile { file: Arc::new(file.into()), directory, recording: None, path, end }))
+}
+
+/// Whether what stands in the place of a run's file is not its recorder's, who made a file of one
+/// name as the log's owner, and nobody holds its lock.
+pub(super) fn is_foreign(storage: &DirectoryStorage, loop_id: &str) -> io::Result<bool> {
+    check_place(storage)?;
+    let path = storage.path(&names::run(loop_id));
+    let stat = lstat(&path)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Ok(true);
+    }
+    let is_owners = stat.st_uid == lstat(storage.root())?.st_uid;
+    if is_owners && stat.st_nlink == 1 {
+        return Ok(false);
+    }
+    // A recorder of a holdpoint that knew no other lock holds the file's.
+    match open_regular(&path, OFlags::RDONLY) {
+        Ok(file) => try_lock(&file),
+        Err(error) => Ok(!is_owners && error.kind() == io::ErrorKind::PermissionDenied),
+    }
 }
 
 fn try_lock(file: impl AsFd) -> io::Result<bool> {

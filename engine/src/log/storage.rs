@@ -235,6 +235,26 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
         Ok(None)
     }
 
+    /// Whether the recorder of a run lives, or its guard, whatever became of the run's own file;
+    /// `None` where nothing tells.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn is_recorded(&self, loop_id: &str) -> io::Result<Option<bool>> {
+        let _ = loop_id;
+        Ok(None)
+    }
+
+    /// Whether what stands in the place of a run's file is not its recorder's, and nobody holds its
+    /// lock. Only within a turn.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn is_foreign_run(&self, loop_id: &str) -> io::Result<bool> {
+        let _ = loop_id;
+        Ok(false)
+    }
+
     /// When something in the directory of the runs' files changed last; `None` where there is none.
     ///
     /// # Errors

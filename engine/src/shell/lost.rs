@@ -2,23 +2,27 @@
 //! gone, whoever can take the lock of its file records that and halts the loop.
 //!
 //! Only loops that live and have a file are judged: what is driven through `apply`, and what was
-//! left open for whoever answers, has none.
+//! left open for whoever answers, has none. Where somebody put something else in the place of a
+//! run's file, that counts for nothing, and the run is ended once the lock that no change of the
+//! file releases says that its recorder and its guard are gone.
 
 use super::append::append;
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::outcome::guarded_end;
-use super::rebuild::LiveState;
+use super::rebuild::{LiveState, Recorded, recorded};
 use super::submit::{Answer, By, Origin, Receipt, changes_nothing, moment_of_next, receipt};
 use super::take_up::{NotTakenUp, TakenUp, take_up};
 use super::take_up_outcome::take_up_outcome;
 use crate::log::{Appended, RunFile, RunFileStamp, Storage, WriteTransaction};
 use holdpoint_domain::evidence_capture::GuardedEnd;
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, ExecutionLoopState};
 use holdpoint_domain::{Event, WriterCommand, decide_for_writer};
-use holdpoint_log_files::Entry;
+use holdpoint_log_files::{Entry, FollowError, Follower, LogReader};
 use holdpoint_log_format::limits::RUN_FILE_LINE_MAX;
 use holdpoint_log_format::names;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -28,6 +32,13 @@ pub(super) type Settled = Vec<(u64, RunFile)>;
 /// A change this long ago has another time than any that is still to come: file systems tell times
 /// as coarse as a tick of the kernel.
 const SETTLED_NS: i128 = 100_000_000;
+
+/// How many files of outcomes are looked into at once.
+const OUTCOMES_AT_ONCE: usize = 64;
+
+/// How many files of runs that have ended are looked into at once: nothing of them is taken up, and
+/// those that are not their recorders' stay for ever.
+const ENDED_AT_ONCE: usize = 8;
 
 /// What was seen of the files of runs.
 #[derive(Default)]
@@ -59,17 +70,34 @@ pub(super) fn record_lost<S: Storage>(
 ) -> Result<Vec<Receipt>, SubmitError> {
     let mut receipts = Vec::new();
     let Ok(entries) = engine.caches.list(names::RUNS) else { return Ok(receipts) };
-    let mut has_looked = true;
+    let (mut has_looked, mut ended) = (true, 0);
     for entry in &entries {
         let Some(loop_id) = names::parse_run(&entry.name) else { continue };
-        let taken = engine.caches.take_run(loop_id);
-        has_looked &= taken.is_ok();
-        let Ok(Some(file)) = taken else { continue };
+        if hot.world.live_loop(loop_id).is_none() {
+            ended += 1;
+            if ended > ENDED_AT_ONCE {
+                continue;
+            }
+        }
+        let file = match engine.caches.take_run(loop_id) {
+            Ok(Some(file)) => Some(file),
+            Ok(None) => continue,
+            Err(_) if !matches!(engine.caches.is_foreign_run(loop_id), Ok(true)) => {
+                has_looked = false;
+                continue;
+            }
+            Err(_) if is_left(engine, hot, loop_id)? => None,
+            Err(_) => continue,
+        };
         remove_room(engine, &entries, |of| of == loop_id);
-        match end(engine, hot, turn, loop_id, &file) {
+        let ended = match &file {
+            Some(file) => end(engine, hot, turn, loop_id, file),
+            None => halt(engine, hot, turn, loop_id, None).map(Ended::with_file_left),
+        };
+        match ended {
             Ok(Ended { receipts: more, is_settled }) => {
                 receipts.extend(more);
-                if is_settled {
+                if let Some(file) = file.filter(|_| is_settled) {
                     engine.settled.lock().push((turn.position().sequence, file));
                 }
             }
@@ -115,14 +143,7 @@ pub(super) fn take_up_waiting<S: Storage>(
         }
         stamps.insert(loop_id.to_string(), stamp);
     }
-    for entry in &listed {
-        let Some(decision_id) = names::parse_outcome(&entry.name) else { continue };
-        match take_up_outcome(engine, hot, turn, (&entry.name, &decision_id)) {
-            Ok(()) => {}
-            Err(error) if changes_nothing(engine, &error) => is_whole = false,
-            Err(error) => return Err(error),
-        }
-    }
+    is_whole &= take_up_outcomes(engine, hot, turn, &listed, &mut stamps)?;
     let now = i128::from(engine.now().wall_ns);
     let at = i128::from(changed.0) * 1_000_000_000 + i128::from(changed.1);
     let is_long_ago = (now - at).abs() > SETTLED_NS;
@@ -130,6 +151,51 @@ pub(super) fn take_up_waiting<S: Storage>(
     seen.stamps = stamps;
     seen.changed = (is_whole && is_long_ago).then_some(changed);
     Ok(())
+}
+
+/// Takes up the outcomes that wait: so many files at once, the first of them another one each time,
+/// so that those which nobody takes up keep no other waiting. `false`: some are left.
+fn take_up_outcomes<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
+    listed: &[Entry],
+    stamps: &mut BTreeMap<String, RunFileStamp>,
+) -> Result<bool, SubmitError> {
+    let named = |entry: &Entry| Some((entry.name.clone(), names::parse_outcome(&entry.name)?));
+    let outcomes: Vec<(String, String)> = listed.iter().filter_map(named).collect();
+    let count = outcomes.len();
+    let first = usize::try_from(engine.now().wall_ns).unwrap_or(0).checked_rem(count).unwrap_or(0);
+    let mut is_whole = true;
+    let mut looks = 0;
+    for (name, decision_id) in outcomes.iter().cycle().skip(first).take(count) {
+        let stamp = match engine.caches.run_stamp(name) {
+            Ok(Some(stamp)) => stamp,
+            Ok(None) => continue,
+            Err(_) => {
+                is_whole = false;
+                continue;
+            }
+        };
+        let is_seen = engine.seen_runs.lock().stamps.get(name) == Some(&stamp);
+        if !is_seen {
+            if looks >= OUTCOMES_AT_ONCE {
+                return Ok(false);
+            }
+            looks += 1;
+            match take_up_outcome(engine, hot, turn, (name, decision_id)) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(error) if changes_nothing(engine, &error) => {
+                    is_whole = false;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        stamps.insert(name.clone(), stamp);
+    }
+    Ok(is_whole)
 }
 
 /// What a file that cannot be read or is not the recorder's says counts for nothing, and is told by
@@ -154,11 +220,89 @@ fn remove_room<S: Storage>(engine: &Core<S>, entries: &[Entry], is_over: impl Fn
     }
 }
 
+/// Ends the runs whose recorder and guard are gone and whose file somebody removed: only a run with
+/// a file has a key in the record of its start. These records are read, so only whoever records
+/// what is due does this.
+pub(super) fn record_lost_without_file<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
+) -> Result<Vec<Receipt>, SubmitError> {
+    let fileless = hot.world.live_loops().filter(|entity| {
+        entity.state() == ExecutionLoopState::AwaitingResponse
+            && matches!(engine.caches.run_stamp(entity.loop_id()), Ok(None))
+    });
+    let fileless: Vec<String> = fileless.map(|entity| entity.loop_id().to_string()).collect();
+    let mut receipts = Vec::new();
+    for loop_id in fileless {
+        if is_left(engine, hot, &loop_id)? {
+            receipts.extend(halt(engine, hot, turn, &loop_id, None)?);
+        }
+    }
+    Ok(receipts)
+}
+
+/// Whether a record of a run's start, among these, names the key of its recorder. Those in an
+/// archive do not tell.
+fn has_recorder_key<S: Storage>(
+    engine: &Core<S>,
+    loop_id: &str,
+    (first, last): (u64, u64),
+) -> Result<bool, SubmitError> {
+    let storage = &*engine.caches;
+    let reader = LogReader::of(storage).map_err(FollowError::from)?;
+    let holding = reader.firsts().get(reader.holding(first).unwrap_or(0)).copied();
+    let Some(segment) = holding else { return Ok(false) };
+    let mut follower = Follower::at_segment(storage, segment)?;
+    let mut has_key = false;
+    follower.catch_up_while(storage, &mut |_, _, record| {
+        if record.header.sequence > last {
+            return ControlFlow::Break(());
+        }
+        if record.header.sequence >= first
+            && let Ok(Some(Recorded { envelope, .. })) = recorded(record)
+            && let Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) = envelope.event
+            && *body.loop_id == *loop_id
+        {
+            has_key |= body.recorder_key.is_some();
+        }
+        if has_key { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(has_key)
+}
+
+/// Whether a loop that lives is of a run whose recorder and guard are gone: known without its file.
+/// What is driven through `apply` is nobody's to end, whatever lies in the place of a file.
+fn is_left<S: Storage>(
+    engine: &Core<S>,
+    hot: &LiveState,
+    loop_id: &str,
+) -> Result<bool, SubmitError> {
+    match hot.world.live_loop(loop_id) {
+        Some(entity) if is_gone(engine, loop_id) => {
+            has_recorder_key(engine, loop_id, (entity.started_sequence, entity.version))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Whether neither the recorder of a run nor its guard lives: known without its file.
+fn is_gone<S: Storage>(engine: &Core<S>, loop_id: &str) -> bool {
+    matches!(engine.caches.is_recorded(loop_id), Ok(Some(false)))
+}
+
 /// A run whose recorder is gone.
 struct Ended {
     receipts: Vec<Receipt>,
     /// Whether all that its file holds is on the log.
     is_settled: bool,
+}
+
+impl Ended {
+    /// A run that was ended, or had ended before, while something else stands in its file's place.
+    fn with_file_left(receipt: Option<Receipt>) -> Self {
+        Self { receipts: receipt.into_iter().collect(), is_settled: false }
+    }
 }
 
 /// Takes up what waits, and halts the loop where it lives on then and no question was left open.
@@ -180,7 +324,7 @@ fn end<S: Storage>(
         Err(NotTakenUp::Fault(fault, taken)) => {
             ended.is_settled = false;
             // The lock of a file that somebody else made says nothing of the recorder.
-            if fault.is_another_file() {
+            if fault.is_another_file() && !is_left(engine, hot, loop_id)? {
                 return Ok(ended);
             }
             taken

@@ -157,6 +157,14 @@ impl<S: Storage> Storage for Measured<S> {
         self.disk.take_run(loop_id)
     }
 
+    fn is_recorded(&self, loop_id: &str) -> io::Result<Option<bool>> {
+        self.disk.is_recorded(loop_id)
+    }
+
+    fn is_foreign_run(&self, loop_id: &str) -> io::Result<bool> {
+        self.disk.is_foreign_run(loop_id)
+    }
+
     fn runs_changed(&self) -> io::Result<Option<(i64, i64)>> {
         self.disk.runs_changed()
     }

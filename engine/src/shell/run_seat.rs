@@ -159,6 +159,9 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             Some(last_word) => guard.with_last_word(last_word),
             None => guard.holding(file.descriptor()),
         });
+        if let Some(lock) = file.recording_lock() {
+            command.guard = command.guard.map(|guard| guard.holding(lock));
+        }
         command
     }
 
@@ -398,8 +401,9 @@ fn forget<S: Storage>(core: &Core<S>, loop_id: &str) {
     core.recorders.lock().here.remove(loop_id);
 }
 
-/// Whether somebody else records the run of the loop that the command would move on: its file's
-/// lock is held. A file that cannot be looked at speaks for a recorder.
+/// Whether somebody else records the run of the loop that the command would move on: its recorder
+/// or guard holds a lock, its file's or the one that no change of that file releases. A file that
+/// cannot be looked at speaks for a recorder.
 pub(super) fn check_recorder<S: Storage>(
     engine: &Core<S>,
     world: &World,
@@ -412,6 +416,10 @@ pub(super) fn check_recorder<S: Storage>(
     if recorders.excludes_others(loop_id) {
         return Ok(());
     }
+    let elsewhere = || Refusal::RecordedElsewhere { loop_id: loop_id.to_string() };
+    if matches!(engine.caches.is_recorded(loop_id), Ok(Some(true))) {
+        return Err(elsewhere());
+    }
     if matches!(engine.caches.open(&names::run(loop_id)), Ok(None)) {
         if engine.log.keeps_its_lock() {
             recorders.has_no_file(loop_id);
@@ -420,7 +428,7 @@ pub(super) fn check_recorder<S: Storage>(
     }
     match engine.caches.take_run(loop_id) {
         Ok(Some(_)) => Ok(()),
-        _ => Err(Refusal::RecordedElsewhere { loop_id: loop_id.to_string() }),
+        _ => Err(elsewhere()),
     }
 }
 

@@ -339,6 +339,7 @@ pub(super) fn expire<S: Storage>(engine: &Core<S>) -> Result<Vec<Receipt>, Submi
         let now = note_clock_step(engine, hot, turn)?;
         let mut receipts = record_due(engine, hot, turn, now)?;
         receipts.extend(lost::record_lost(engine, hot, turn)?);
+        receipts.extend(lost::record_lost_without_file(engine, hot, turn)?);
         Ok(receipts)
     })
 }

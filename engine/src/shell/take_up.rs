@@ -17,14 +17,11 @@ use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::core::actor::Proof;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::human_decision::HumanDecisionCommand;
-use holdpoint_domain::world::waiting::WaitingCommand;
+use holdpoint_domain::world::waiting::{KEY_ENGINE, KEY_TENANT, WaitingCommand, key_of_entry};
 use holdpoint_domain::{Command, Event};
 use holdpoint_log_files::{FollowError, Follower, LogReader, RunEntries, RunFileFault};
 use holdpoint_log_format::{EntryFault, EntryKind, GuardFacts, Link, RunStart};
-
-/// Whose keys those of entries are.
-pub(super) const KEY_TENANT: &str = "holdpoint";
-pub(super) const KEY_ENGINE: &str = "holdpoint.run-file";
+use std::ops::ControlFlow;
 
 /// The start of an attempt: what its entries are tied to, who records it, and what signs for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +80,10 @@ pub(super) fn take_up<S: Storage>(
     loop {
         match entries.next(&start.place, &start.public) {
             Ok(Some(entry)) if entry.kind == EntryKind::GuardFacts => {
-                taken.guard = GuardFacts::decode(&entry.payload);
+                // How an attempt ended says nothing of the next one.
+                if is_under_way(hot, loop_id, &start) {
+                    taken.guard = GuardFacts::decode(&entry.payload);
+                }
             }
             Ok(Some(entry)) => {
                 let Ok(waiting) = serde_json::from_slice(&entry.payload) else {
@@ -135,12 +135,12 @@ impl TakenUp {
     ) -> Result<(), SubmitError> {
         let WaitingCommand { actor, proven_by, command } = waiting;
         let Some(entity) = hot.world.live_loop(loop_id) else { return Ok(()) };
-        if !is_about(&command, loop_id) || entity.attempt_count() != start.place.attempt {
+        if !is_about(&command, loop_id) || !is_under_way(hot, loop_id, start) {
             return Ok(());
         }
         let (correlation, causation) = (entity.correlation.clone(), Some(entity.version));
         let origin = Origin { actor, correlation, causation };
-        let key = format!("{loop_id} {} {number}", start.place.attempt);
+        let key = key_of_entry(loop_id, start.place.attempt, number);
         let key = IdempotencyKey::new(KEY_TENANT, KEY_ENGINE, key);
         let conditions = Conditions::once(key);
         let floors = engine.floors_for(&command)?;
@@ -158,6 +158,12 @@ impl TakenUp {
         }
         Ok(())
     }
+}
+
+/// Whether the attempt of a start is the newest of its loop, which lives.
+fn is_under_way(hot: &LiveState, loop_id: &str, start: &Start) -> bool {
+    let entity = hot.world.live_loop(loop_id);
+    entity.is_some_and(|entity| entity.attempt_count() == start.place.attempt)
 }
 
 /// Whether a command is one by which a recorder of this loop says what came of its attempt.
@@ -184,10 +190,14 @@ fn find_start<S: Storage>(
     let Some(first) = holding else { return Ok(Err(NotTakenUp::StartArchived)) };
     let mut follower = Follower::at_segment(storage, first)?;
     let mut found = None;
-    follower.catch_up_to(storage, sequence, &mut |_, record| {
+    follower.catch_up_while(storage, &mut |_, _, record| {
+        if record.header.sequence < sequence {
+            return ControlFlow::Continue(());
+        }
         if record.header.sequence == sequence {
             found = Some((record.header.link, recorded(record)));
         }
+        ControlFlow::Break(())
     })?;
     let Some((link, event)) = found else { return Ok(Err(fault())) };
     Ok(start_of(claimed, loop_id, link, event?).ok_or_else(fault))

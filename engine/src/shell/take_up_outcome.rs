@@ -9,22 +9,23 @@ use super::engine::Core;
 use super::error::SubmitError;
 use super::rebuild::LiveState;
 use super::submit::{Asked, By, Origin, carry_out, moment_of_next};
-use super::take_up::{KEY_ENGINE, KEY_TENANT, owns_log};
+use super::take_up::owns_log;
 use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::core::actor::Proof;
-use holdpoint_domain::world::waiting::WaitingCommand;
+use holdpoint_domain::world::waiting::{KEY_ENGINE, KEY_TENANT, WaitingCommand};
 
 /// Takes up the outcome that waits for a decision point in a file of this name, in a turn. The file
 /// goes once that is durable. One that no hook of its owner wrote stays, and counts for nothing.
+/// `false`: it was not to be looked at now.
 pub(super) fn take_up_outcome<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
     (name, decision_id): (&str, &str),
-) -> Result<(), SubmitError> {
+) -> Result<bool, SubmitError> {
     // Who holds its lock still writes it.
-    let Ok(Some(file)) = engine.caches.take_run(name) else { return Ok(()) };
-    let Ok((user, payload)) = file.outcome() else { return Ok(()) };
+    let Ok(Some(file)) = engine.caches.take_run(name) else { return Ok(false) };
+    let Ok((user, payload)) = file.outcome() else { return Ok(true) };
     // Its hook was killed before it had said that the outcome is kept.
     if let Some(payload) = payload {
         let waiting: Option<WaitingCommand> = serde_json::from_slice(&payload).ok();
@@ -34,7 +35,7 @@ pub(super) fn take_up_outcome<S: Storage>(
             let mut user = user.filter(|user| waiting.is_outcome_of(decision_id, *user));
             user.next().map(|user| (waiting, user))
         });
-        let Some((waiting, user)) = claimed else { return Ok(()) };
+        let Some((waiting, user)) = claimed else { return Ok(true) };
         let point = hot.world.closed_decision_points().find(|it| *it.decision_id == *decision_id);
         let causation = point.and_then(|it| it.consumed.as_ref()).map(|spent| spent.sequence);
         let WaitingCommand { actor, proven_by, command } = waiting;
@@ -48,5 +49,5 @@ pub(super) fn take_up_outcome<S: Storage>(
         carry_out(engine, hot, turn, asked, &Conditions::once(key), now)?;
     }
     engine.settled.lock().push((turn.position().sequence, file));
-    Ok(())
+    Ok(true)
 }
