@@ -8,6 +8,7 @@ use holdpoint_domain::core::clocks::{Moment, Times};
 use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, Reading, SystemClock};
+use serde::Serialize;
 
 /// By how much the newest record is ahead of this clock, where that is more than a minute.
 pub(crate) fn ahead_ns(newest: Time) -> Option<u64> {
@@ -19,6 +20,22 @@ pub(crate) fn ahead_ns(newest: Time) -> Option<u64> {
 pub(crate) fn ahead_of(directory: &Directory) -> Option<u64> {
     let found = directory.read(|storage, _| holdpoint_replay::span(storage)).ok().flatten();
     ahead_ns(found?.until)
+}
+
+/// What is listed, with by how much the newest record of its log is ahead of this clock.
+#[derive(Serialize)]
+pub(crate) struct Dated<T> {
+    #[serde(flatten)]
+    of: T,
+    /// Nanoseconds, where that is more than a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ahead_of_clock_ns: Option<u64>,
+}
+
+impl<T> Dated<T> {
+    pub(crate) const fn of(of: T, ahead_of_clock_ns: Option<u64>) -> Self {
+        Self { of, ahead_of_clock_ns }
+    }
 }
 
 /// Tells it, with by how much.

@@ -11,7 +11,7 @@ mod times;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
-use crate::clock;
+use crate::clock::{self, Dated};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_show::{conclude, expect_log};
@@ -154,7 +154,8 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     // Watched before it is read: what is written after the reading is not slept through.
     let watch = Watch::of_log(&directory.path);
     let newest = directory.read(|log, _| newest(log))?;
-    clock::tell(clock::ahead_of(&directory));
+    let ahead_ns = clock::ahead_of(&directory);
+    clock::tell(ahead_ns);
     let (range, mut wanted) = (args.range(&directory)?, args.wanted());
     let mut looked = Looked::at(&directory, args, (&range, &wanted))?;
     if looked.is_empty()
@@ -166,7 +167,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let Looked { runs, sessions, uncounted, mut searched, looked_back_to, behind } = looked;
     let (retries, also_read) = again::read(&directory, &runs)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
-    let shown = Shown::of(&directory, runs, retries, sessions);
+    let shown = Shown { ahead_ns, ..Shown::of(&directory, runs, retries, sessions) };
     let tell_missing = || match searched.is_sound() || shown.runs.len() >= args.count {
         true => Ok(tell_uncounted(&directory, &uncounted)),
         false => hidden::tell(&directory, &range, (shown.runs.len(), wanted.is_all()))
@@ -307,13 +308,15 @@ struct Shown {
     unfinished: BTreeSet<String>,
     /// What waits in the files of those that have not ended.
     waiting: BTreeMap<String, WaitingRun>,
+    /// By how much the newest record is ahead of this clock.
+    ahead_ns: Option<u64>,
 }
 
 impl Shown {
     fn of(directory: &Directory, runs: Vec<Run>, retries: Retries, sessions: Vec<Session>) -> Self {
         let unfinished = recorders::unfinished(directory, &runs);
         let waiting = recorders::waiting(directory, &runs);
-        Self { runs, retries, sessions, unfinished, waiting }
+        Self { runs, retries, sessions, unfinished, waiting, ahead_ns: None }
     }
 
     fn is_empty(&self) -> bool {
@@ -469,16 +472,16 @@ fn put_lines(
     out: &mut Output,
     followed: Option<&Layout<'_>>,
 ) {
-    let Shown { runs, retries, sessions, unfinished, waiting } = shown;
+    let Shown { runs, retries, sessions, unfinished, waiting, ahead_ns } = shown;
     if global.json || args.quiet {
         for entry in entries(apart(runs, retries), sessions) {
             match entry {
                 Entry::Run(placed) if global.json => {
                     let waiting = waiting.get(placed.run.entity.loop_id());
-                    out.json_line(&ListedRow::of(&placed, waiting));
+                    out.json_line(&Dated::of(ListedRow::of(&placed, waiting), *ahead_ns));
                 }
                 Entry::Session(session) if global.json => {
-                    out.json_line(&sessions::Row::of(session));
+                    out.json_line(&Dated::of(sessions::Row::of(session), *ahead_ns));
                 }
                 Entry::Run(placed) => out.line(placed.run.entity.loop_id()),
                 Entry::Session(session) => out.line(sessions::id(session)),

@@ -7,7 +7,7 @@ use super::shown::{span, time_left};
 use super::{Look, all, known};
 use crate::archives::tell_archived;
 use crate::arguments::Global;
-use crate::clock;
+use crate::clock::{self, Dated};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::live::WholeArg;
@@ -123,12 +123,13 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut found = args.select(look.world(), after, look.now());
     let behind = args.cut(&mut found);
     look.state.expect_known(global, &found)?;
-    if args.at.is_none() {
-        clock::tell(clock::ahead_ns(look.world().totals().last_at));
-    }
+    let is_now = args.at.is_none();
+    let ahead_ns = clock::ahead_ns(look.world().totals().last_at).filter(|_| is_now);
+    clock::tell(ahead_ns);
     let mut out = Output::stdout();
     if global.json {
-        let shown: Vec<_> = found.iter().map(|point| look.shown(point)).collect();
+        let shown = found.iter().map(|point| Dated::of(look.shown(point), ahead_ns));
+        let shown: Vec<_> = shown.collect();
         out.json(&shown);
     } else {
         show(&mut out, &found, look.world(), look.now());

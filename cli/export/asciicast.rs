@@ -5,7 +5,7 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
-use crate::run_output::cast::{Cast, cast};
+use crate::run_output::cast::Cast;
 use crate::target::Target;
 use crate::text::counted;
 use serde_json::json;
@@ -34,39 +34,43 @@ pub(super) fn wanted(args: &Args) -> Result<Option<&str>, Failure> {
 pub(super) fn export(global: &Global, args: &Args, run: &str) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
     check(global, args)?;
-    let cast = cast(&directory, run)?;
+    let cast = Cast::read(&directory, run)?;
     complain(
         "the recording holds what the command printed, secrets included; keep it as you keep the \
          log",
     );
     let Some(out) = args.file() else {
         let mut out = Output::stdout();
-        cast.lines.iter().for_each(|line| out.json_line(line));
-        return out.finish().map(|()| cast.exit);
+        let played = cast.play(&mut |line| {
+            out.json_line(line);
+            Ok(())
+        });
+        let (_, exit) = played.map_err(|error| super::failure(args, &error.into()))?;
+        return out.finish().map(|()| exit);
     };
     let target = Target::new(out, args.force, Some(&directory))?;
-    write(&target, &cast).map_err(|error| super::failure(args, &error.into()))?;
+    let written = write(&target, &cast).map_err(|error| super::failure(args, &error.into()));
+    let (events, exit) = written?;
     let path = target.finish()?;
-    let events = cast.lines.len().saturating_sub(1);
     let mut out = Output::stdout();
     match global.json {
         true => out.json(&json!({
             "format": args.format,
             "out": path,
-            "run": cast.run,
+            "run": cast.run(),
             "events": events,
         })),
-        false => out.line(format_args!("{path}: {}", counted(events as u64, "event"))),
+        false => out.line(format_args!("{path}: {}", counted(events, "event"))),
     }
-    out.finish().map(|()| cast.exit)
+    out.finish().map(|()| exit)
 }
 
-fn write(target: &Target, cast: &Cast) -> std::io::Result<()> {
+fn write(target: &Target, cast: &Cast) -> std::io::Result<(u64, Exit)> {
     let mut file = BufWriter::new(target.file());
-    for line in &cast.lines {
+    let played = cast.play(&mut |line| {
         target.heed_signals();
         serde_json::to_writer(&mut file, line)?;
-        file.write_all(b"\n")?;
-    }
-    file.flush()
+        file.write_all(b"\n")
+    })?;
+    file.flush().map(|()| played)
 }

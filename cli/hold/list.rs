@@ -3,7 +3,7 @@
 use super::records_of;
 use super::shown::{Shown, left};
 use crate::arguments::Global;
-use crate::clock;
+use crate::clock::{self, Dated};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::live::{LiveState, WholeArg};
@@ -67,9 +67,9 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         Some(_) => vec![None; questions.len()],
         None => recorders(&directory, &questions),
     };
-    if args.at.is_none() {
-        clock::tell(clock::ahead_ns(state.world().totals().last_at));
-    }
+    let is_now = args.at.is_none();
+    let ahead_ns = clock::ahead_ns(state.world().totals().last_at).filter(|_| is_now);
+    clock::tell(ahead_ns);
     let times: Vec<Time> = questions
         .iter()
         .map(|question| clock::time_of(state.world(), question.request_id(), now))
@@ -80,7 +80,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         let listed = listed.map(|(((question, now), recorder), records)| {
             let shown = Shown::of(question, Some(*now));
             let recorder = recorder.map(Recorder::name);
-            state.with_standing(Listed { shown, recorder }, *records)
+            Dated::of(state.with_standing(Listed { shown, recorder }, *records), ahead_ns)
         });
         out.json(&listed.collect::<Vec<_>>());
     } else {

@@ -7,6 +7,7 @@ use super::rows::{Rows, rows};
 use super::snapshot::{Asked, Change};
 use crate::advice;
 use crate::arguments::Global;
+use crate::clock::Dated;
 use crate::decision::now;
 use crate::exit::{Exit, Failure, complain};
 use crate::live::LiveState;
@@ -90,7 +91,9 @@ fn changed(mut value: Value, change: &str) -> Value {
 }
 
 fn row<'a>(logs: &'a Logs, item: &'a Item, now: Time) -> Option<impl Serialize + use<'a>> {
-    Some(item.row(&logs.logs.get(item.log)?.place, now))
+    let log = logs.logs.get(item.log)?;
+    let ahead_ns = log.ahead_ns().filter(|_| logs.asked.at.is_none());
+    Some(Dated::of(item.row(&log.place, now), ahead_ns))
 }
 
 /// Says that nothing waits, as far as that is known, and what has no witness yet. A program is

@@ -87,10 +87,14 @@ impl Stamp {
 }
 
 impl LogSnapshot {
+    /// By how much its newest record is ahead of this clock.
+    pub(super) fn ahead_ns(&self) -> Option<u64> {
+        clock::ahead_ns(self.state.as_ref()?.world().totals().last_at)
+    }
+
     /// That its newest record is ahead of this clock.
     pub(super) fn ahead(&self) -> Option<String> {
-        let state = self.state.as_ref()?;
-        let ahead_ns = clock::ahead_ns(state.world().totals().last_at)?;
+        let ahead_ns = self.ahead_ns()?;
         let log = command_line(self.place.path.as_os_str(), &[]);
         Some(format!("{log}: {}", clock::sentence(ahead_ns)))
     }

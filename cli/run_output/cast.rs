@@ -1,15 +1,16 @@
 //! A run as a recording that asciinema plays: asciicast, version 2.
 
 use super::merged::{Chunk, Merged};
-use super::{expect_verified, nothing_kept, read};
+use super::{Read, expect_verified, nothing_kept, open_end, read, tell_doubt};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::run_id;
 use crate::text::counted;
-use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::evidence_capture::OutputStream;
-use holdpoint_replay::CapturedOutput;
+use holdpoint_replay::{CapturedOutput, Run};
 use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::io;
 
 /// The size of a terminal where none is on record.
 const COLUMNS: u16 = 80;
@@ -17,79 +18,132 @@ const ROWS: u16 = 24;
 
 const NANOSECONDS: f64 = 1e9;
 
-/// What is played, and how it is known.
+/// What is played.
+const STREAMS: [OutputStream; 2] = [OutputStream::Stdout, OutputStream::Stderr];
+
+/// A run that is played: what the last attempt that printed anything printed.
 pub(crate) struct Cast {
-    /// The header, then one line an event.
-    pub(crate) lines: Vec<Value>,
-    /// The run.
-    pub(crate) run: Text,
-    /// Exit 3 where bytes are missing among those that are played.
-    pub(crate) exit: Exit,
+    run: Box<Run>,
+    attempt: u8,
+    /// Why more may have been printed last than is played.
+    doubt: Option<String>,
 }
 
-/// What the last attempt that printed anything printed, once all of it has verified.
-pub(crate) fn cast(directory: &Directory, wanted: &str) -> Result<Cast, Failure> {
-    let loop_id = run_id::find(directory, wanted)?;
-    let found = read(directory, &loop_id)?;
-    let run = &*found.run;
-    let streams = [OutputStream::Stdout, OutputStream::Stderr];
-    let printed = run.outputs.iter().filter(|output| streams.contains(&output.stream));
-    let newest = |output: &&CapturedOutput| (output.length() > 0, output.attempt);
-    let attempt = printed.clone().max_by_key(newest).map(|output| output.attempt);
-    let attempt = attempt.ok_or_else(|| nothing_kept(run, &streams, None))?;
-    let outputs: Vec<&CapturedOutput> = printed.filter(|it| it.attempt == attempt).collect();
-    outputs.iter().try_for_each(|it| expect_verified(run, it, found.searched.reach()))?;
-    let size = run.terminals.get(&attempt);
-    let merged = Merged::of(&outputs, usize::MAX);
-    let began = merged.chunks.iter().find_map(Chunk::at).unwrap_or(run.entity.started_at);
-    let began_ns = began.nanoseconds();
-    let mut lines = vec![json!({
-        "version": 2,
-        "width": size.map_or(COLUMNS, |size| size.columns),
-        "height": size.map_or(ROWS, |size| size.rows),
-        "timestamp": began_ns / 1_000_000_000,
-        "title": loop_id,
-    })];
-    lines.extend(events(&merged.chunks, began_ns));
-    let exit = if merged.has_hole() { Exit::NOT_FOUND } else { Exit::DONE };
-    Ok(Cast { lines, run: run.entity.loop_id().into(), exit })
+impl Cast {
+    /// Reads it, once all of it has verified.
+    pub(crate) fn read(directory: &Directory, wanted: &str) -> Result<Self, Failure> {
+        let loop_id = run_id::find(directory, wanted)?;
+        let Read { run, searched } = read(directory, &loop_id)?;
+        let printed = run.outputs.iter().filter(|output| STREAMS.contains(&output.stream));
+        let newest = |output: &&CapturedOutput| (output.length() > 0, output.attempt);
+        let attempt = printed.max_by_key(newest).map(|output| output.attempt);
+        let attempt = attempt.ok_or_else(|| nothing_kept(&run, &STREAMS, None))?;
+        let played = outputs(&run, attempt);
+        played.iter().try_for_each(|it| expect_verified(&run, it, searched.reach()))?;
+        let doubt = open_end(directory, &run, &played, None);
+        Ok(Self { run, attempt, doubt })
+    }
+
+    /// The run.
+    pub(crate) fn run(&self) -> &str {
+        self.run.entity.loop_id()
+    }
+
+    /// Gives the header, then one line an event, as each is made: how many events there are, and
+    /// exit 3 where bytes are missing among those that are played, or may be behind them.
+    pub(crate) fn play(
+        &self,
+        put: &mut dyn FnMut(&Value) -> io::Result<()>,
+    ) -> io::Result<(u64, Exit)> {
+        let outputs = outputs(&self.run, self.attempt);
+        let size = self.run.terminals.get(&self.attempt);
+        let merged = Merged::of(&outputs, usize::MAX);
+        let began = merged.chunks.iter().find_map(Chunk::at);
+        let began_ns = began.unwrap_or(self.run.entity.started_at).nanoseconds();
+        put(&json!({
+            "version": 2,
+            "width": size.map_or(COLUMNS, |size| size.columns),
+            "height": size.map_or(ROWS, |size| size.rows),
+            "timestamp": began_ns / 1_000_000_000,
+            "title": self.run.entity.loop_id(),
+        }))?;
+        let ends = LineEnds { are_as_told: size.is_some(), is_behind_return: false };
+        let mut player = Player { put, ends, events: 0, newest: 0 };
+        player.play(&merged.chunks, began_ns)?;
+        let exit = tell_doubt(self.doubt.as_deref());
+        Ok((player.events, if merged.has_hole() { Exit::NOT_FOUND } else { exit }))
+    }
+}
+
+fn outputs(run: &Run, attempt: u8) -> Vec<&CapturedOutput> {
+    let of_attempt = run.outputs.iter().filter(|it| it.attempt == attempt);
+    of_attempt.filter(|it| STREAMS.contains(&it.stream)).collect()
 }
 
 /// What appears, and when: nothing appears before what came before it.
-fn events(chunks: &[Chunk<'_>], began_ns: u64) -> Vec<Value> {
-    let is_of_terminal = chunks.iter().any(|chunk| has_ends_of_terminal(chunk.bytes));
-    let (mut texts, mut newest) = ([Decoder::default(), Decoder::default()], 0_u64);
-    let mut events = Vec::new();
-    for chunk in chunks {
-        let after = chunk.at().map_or(newest, |at| at.nanoseconds().saturating_sub(began_ns));
-        newest = newest.max(after);
-        if let Some(hole) = chunk.hole {
-            let missing = format!("{} are missing here", counted(hole.length, "byte"));
-            events.push(json!([seconds(newest), "m", missing]));
+struct Player<'p> {
+    put: &'p mut dyn FnMut(&Value) -> io::Result<()>,
+    ends: LineEnds,
+    events: u64,
+    newest: u64,
+}
+
+impl Player<'_> {
+    fn play(&mut self, chunks: &[Chunk<'_>], began_ns: u64) -> io::Result<()> {
+        let mut texts = [Decoder::default(), Decoder::default()];
+        for chunk in chunks {
+            let after = chunk.at().map(|at| at.nanoseconds().saturating_sub(began_ns));
+            self.newest = self.newest.max(after.unwrap_or(0));
+            if let Some(hole) = chunk.hole {
+                let missing = format!("{} are missing here", counted(hole.length, "byte"));
+                self.event("m", &missing)?;
+            }
+            let [stdout, stderr] = &mut texts;
+            let decoder = if chunk.stream == OutputStream::Stderr { stderr } else { stdout };
+            let text = decoder.text(chunk.bytes, chunk.hole.is_some());
+            self.show(&text)?;
         }
-        let [stdout, stderr] = &mut texts;
-        let decoder = if chunk.stream == OutputStream::Stderr { stderr } else { stdout };
-        let text = decoder.text(chunk.bytes, chunk.hole.is_some());
-        push(&mut events, newest, &text, is_of_terminal);
+        texts.into_iter().try_for_each(|decoder| self.show(&decoder.rest()))
     }
-    for decoder in texts {
-        push(&mut events, newest, &decoder.rest(), is_of_terminal);
+
+    fn show(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let text = self.ends.translated(text);
+        self.event("o", &text)
     }
-    events
+
+    fn event(&mut self, code: &str, data: &str) -> io::Result<()> {
+        self.events = self.events.saturating_add(1);
+        (self.put)(&json!([seconds(self.newest), code, data]))
+    }
 }
 
-fn push(events: &mut Vec<Value>, at_ns: u64, text: &str, is_of_terminal: bool) {
-    if text.is_empty() {
-        return;
-    }
-    // Without a terminal between, nobody has put the cursor back to the beginning of a line.
-    let text = if is_of_terminal { text.to_string() } else { text.replace('\n', "\r\n") };
-    events.push(json!([seconds(at_ns), "o", text]));
+/// How lines end. Without a terminal between, nobody has put the cursor back to the beginning of a
+/// line, unless the command did.
+struct LineEnds {
+    /// There was a terminal between.
+    are_as_told: bool,
+    /// The newest character put the cursor back.
+    is_behind_return: bool,
 }
 
-/// Whether lines end as a terminal ends them.
-fn has_ends_of_terminal(bytes: &[u8]) -> bool {
-    bytes.windows(2).any(|two| two == b"\r\n")
+impl LineEnds {
+    fn translated<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        if self.are_as_told {
+            return Cow::Borrowed(text);
+        }
+        let mut told = String::with_capacity(text.len());
+        for character in text.chars() {
+            if character == '\n' && !self.is_behind_return {
+                told.push('\r');
+            }
+            told.push(character);
+            self.is_behind_return = character == '\r';
+        }
+        Cow::Owned(told)
+    }
 }
 
 /// Seconds, to the microsecond.
@@ -138,6 +192,15 @@ mod tests {
         assert_eq!(texts, ["a", "", "\u{20ac}b\u{fffd}", ""]);
         assert_eq!(decoder.text(b"c", true), "\u{fffd}c");
         assert_eq!(decoder.rest(), "");
+    }
+
+    #[test]
+    fn a_line_feed_gets_a_return_unless_one_precedes_it_or_a_terminal_was_between() {
+        let mut ends = LineEnds { are_as_told: false, is_behind_return: false };
+        assert_eq!(ends.translated("a\nb\r\nc\r"), "a\r\nb\r\nc\r");
+        assert_eq!(ends.translated("\n\n"), "\n\r\n");
+        let mut ends = LineEnds { are_as_told: true, is_behind_return: false };
+        assert_eq!(ends.translated("a\nb"), "a\nb");
     }
 
     #[test]

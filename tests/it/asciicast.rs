@@ -35,6 +35,18 @@ fn a_recording_has_a_header_and_what_appeared_at_its_time() {
 }
 
 #[test]
+fn each_line_feed_without_a_return_gets_one_whatever_other_lines_end_with() {
+    let place = Place::with_log();
+    place.shell("printf 'one\\ntwo\\r\\nthree\\n'");
+    assert_eq!(appears(&recording(&place)), "one\r\ntwo\r\nthree\r\n");
+    // A terminal that was told not to put the cursor back showed what it was told.
+    let script = "stty -opost; printf 'one\\ntwo\\r\\nthree\\n'";
+    let run = ["run", "--hold", "never", "--tty", "--", "sh", "-c", script];
+    assert_eq!(status(&place.command(&run).stdin(Stdio::null()).output().unwrap()), 0);
+    assert_eq!(appears(&recording(&place)), "one\ntwo\r\nthree\n");
+}
+
+#[test]
 fn what_a_terminal_showed_is_recorded_as_it_was() {
     let place = Place::with_log();
     let run = ["run", "--hold", "never", "--tty", "--", "printf", "a\\nb\\033[31mc\\n"];

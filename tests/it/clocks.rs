@@ -8,6 +8,7 @@ use holdpoint_domain::application::RecordEvent;
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Clock, EngineOptions, Origin, Reading, SystemClock};
 use holdpoint_log_files::DirectoryStorage;
+use serde_json::Value;
 
 const TWO_HOURS_NS: u64 = 7_200_000_000_000;
 
@@ -93,6 +94,31 @@ fn a_start_that_nobody_approves_ends_by_its_own_time_where_the_log_is_ahead() {
     let ended = place.holdpoint(&held);
     assert_eq!(status(&ended), 121, "{}", text(&ended.stderr));
     place.verified();
+}
+
+#[test]
+fn rows_of_lists_have_by_how_much_the_log_is_ahead_for_programs() {
+    let rows = |place: &Place, list: &[&str]| -> Vec<Value> {
+        let told = place.holdpoint(&[list, &["--json"]].concat());
+        let values = serde_json::Deserializer::from_slice(&told.stdout).into_iter::<Value>();
+        let values = values.map(Result::unwrap);
+        values.flat_map(|it| it.as_array().cloned().unwrap_or_else(|| vec![it])).collect()
+    };
+    for is_ahead in [true, false] {
+        let place = if is_ahead { ahead() } else { Place::with_log() };
+        created(&place, &["i1", "--prompt", "P", "--option", "a:A", "--timeout", "1h"]);
+        let held = ["run", "--hold", "after", "--no-wait", "--", "true"];
+        assert_eq!(status(&place.holdpoint(&held)), 122);
+        for list in [&["runs"][..], &["decision", "list"], &["hold", "list"], &["inbox"]] {
+            let rows = rows(&place, list);
+            assert!(!rows.is_empty(), "{list:?}");
+            for row in rows {
+                let found = row.get("ahead_of_clock_ns").and_then(Value::as_u64);
+                assert_eq!(found.is_some_and(|it| it > 7_000_000_000_000), is_ahead, "{row:#}");
+                assert_eq!(row.get("ahead_of_clock_ns").is_some(), is_ahead, "{row:#}");
+            }
+        }
+    }
 }
 
 #[test]

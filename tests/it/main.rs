@@ -87,6 +87,7 @@ mod log_show;
 mod log_tail;
 mod look_alikes;
 mod looks;
+mod lost_attempts;
 mod machine;
 #[cfg(feature = "mcp")]
 mod mcp;

@@ -254,9 +254,8 @@ fn judge(
     }
     let is_true = match told.as_str() {
         "signal 9" => killed(Role::Command),
-        // Silence of the guard; and a process killed before it executes, which to whoever made it
-        // looks like one that executed.
-        "unknown" => killed(Role::Guard) || (killed(Role::Command) && !truth.started),
+        // Silence of the guard.
+        "unknown" => killed(Role::Guard),
         "lost" => killed(Role::Recorder),
         "refused" | "not started" | "stopped" | "interrupted" => !truth.started,
         told => truth.ended.as_deref() == Some(told),

@@ -1,7 +1,8 @@
 //! Starting a command in two steps: its process is there, and only then may it execute.
 //!
 //! The process of the command waits at a gate before it executes: it reads one byte of a pipe. So
-//! a command whose gate was never opened has certainly not run.
+//! a command whose gate was never opened has certainly not run, and neither has one that ended
+//! while that byte was still there.
 
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -10,8 +11,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
 use std::time::Duration;
 
-use rustix::io::ioctl_fionbio;
-use rustix::process::Pid;
+use rustix::io::{ioctl_fionbio, ioctl_fionread};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use super::again::again;
 use super::child_calls::{hand_on_signals, separate_from_terminals, wait_at_gate};
@@ -35,6 +36,8 @@ pub(super) struct Gate {
     number: Vec<u8>,
     /// The byte that opens the gate is written here.
     opener: Option<PipeWriter>,
+    /// Where the byte is read, by the process of the command alone.
+    passage: Option<Passage>,
     /// Becomes readable once it is known whether the system executes the command.
     done: PipeReader,
     result: Receiver<io::Result<()>>,
@@ -51,6 +54,7 @@ impl Gate {
     ) -> io::Result<(Self, Vec<OwnedFd>)> {
         let (ready, at_gate) = io::pipe()?;
         let (gate, opener) = io::pipe()?;
+        let passage = Some(Passage(gate.try_clone()?));
         let (done, ended) = io::pipe()?;
         ioctl_fionbio(&ready, true)?;
         let (mut command, held) = prepare(order, descriptors, |command| {
@@ -65,7 +69,7 @@ impl Gate {
             let _ = sender.send(started);
             drop(ended);
         })?;
-        Ok((Self { ready, number: Vec::new(), opener: Some(opener), done, result }, held))
+        Ok((Self { ready, number: Vec::new(), opener: Some(opener), passage, done, result }, held))
     }
 
     /// The number of the command's process, once that waits at the gate. Does not wait.
@@ -85,6 +89,11 @@ impl Gate {
     pub(super) fn open(&mut self) -> io::Result<()> {
         let Some(mut opener) = self.opener.take() else { return Ok(()) };
         again(|| opener.write(&[1])).map(drop)
+    }
+
+    /// The gate once it was opened, for as long as the command runs.
+    pub(super) fn passage(&mut self) -> Option<Passage> {
+        self.passage.take()
     }
 
     /// Closes the gate, at which the command's process ends, and waits for that, but not for long.
@@ -117,6 +126,24 @@ impl Gate {
     pub(super) fn news(&self) -> BorrowedFd<'_> {
         self.done.as_fd()
     }
+}
+
+/// A gate that was opened.
+#[derive(Debug)]
+pub(super) struct Passage(PipeReader);
+
+impl Passage {
+    /// Whether the byte that opened it is still there: nobody has passed it.
+    pub(super) fn is_unused(&self) -> bool {
+        matches!(ioctl_fionread(&self.0), Ok(1..))
+    }
+}
+
+/// Whether SIGKILL ended a child, which is not reaped.
+pub(super) fn was_killed(child: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let ended = again(|| Ok(waitid(WaitId::Pid(child), options)?)).ok().flatten();
+    ended.and_then(|status| status.terminating_signal()) == Some(Signal::KILL.as_raw())
 }
 
 /// The command as an order says, with one more step before it executes. What of the descriptors is

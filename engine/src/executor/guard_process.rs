@@ -28,7 +28,7 @@ use rustix::process::{
 };
 
 use super::child_calls::{close_inherited, ended_child, wait_with_usage};
-use super::gate::Gate;
+use super::gate::{Gate, Passage, was_killed};
 use super::guard::{GUARD_ABOVE, GUARD_NAME, GUARD_VERB, GUARD_VERSION};
 use super::guard_above::serve_above;
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
@@ -108,6 +108,7 @@ fn serve() -> io::Result<()> {
         table,
         tree: Tree::of(table, getpid()),
         leader,
+        passage: gate.passage(),
         gate: Some(gate),
         failure: None,
         opened,
@@ -205,6 +206,8 @@ struct GuardProcess {
     table: ProcessTable,
     tree: Tree,
     leader: Pid,
+    /// Until it is known that the leader passed its gate.
+    passage: Option<Passage>,
     /// Until it is known whether the system executes the command.
     gate: Option<Gate>,
     /// Why it does not.
@@ -386,6 +389,13 @@ impl GuardProcess {
     fn was_executed(&mut self) -> bool {
         if let Some(gate) = self.gate.take() {
             self.failure = gate.wait().err();
+        }
+        let is_unused = self.passage.take().is_some_and(|passage| passage.is_unused());
+        let is_ours = self.was_told_to_kill || self.killed_for != GuardKilledFor::Nothing;
+        if self.failure.is_none() && is_unused && !is_ours && was_killed(self.leader) {
+            // To whoever made the process it looks like one that executed.
+            drop(wait_with_usage(self.leader));
+            self.failure = Some(io::Error::other("its process was killed before it executed"));
         }
         self.failure.is_none()
     }
