@@ -23,8 +23,9 @@ const SIGNALS_HEEDED_NOT: [i32; 12] = [
     libc::SIGXFSZ,
 ];
 
-/// Handlers that do nothing: the command does not inherit them, and so has the default action. What
-/// was ignored stays ignored, for the command as well. Readable when a child has changed.
+/// Sets handlers that do nothing. What was ignored stays ignored here; the command begins with the
+/// signals that its order names, whatever this process does with them. Gives what is readable when
+/// a child has changed.
 pub(super) fn outlive_signals() -> io::Result<UnixStream> {
     for signal in SIGNALS_HEEDED_NOT {
         if disposition(signal)? == Disposition::Default {

@@ -1,6 +1,7 @@
 //! From the name of a program to the file that would be executed, by the rules of `execvp`.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileTypeExt;
@@ -15,6 +16,9 @@ const DEFAULT_SEARCH_PATH: &str = "/bin:/usr/bin";
 /// The longest name that a file may have, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
+/// So many bytes of a name or a path are shown.
+const SHOWN_BYTES_MAX: usize = 1_024;
+
 /// The status that shells and `env` use for a program that was not found.
 const STATUS_NOT_FOUND: u8 = 127;
 /// The status that shells and `env` use for a program that cannot be executed.
@@ -25,7 +29,8 @@ const STATUS_NOT_EXECUTABLE: u8 = 126;
 pub enum StartRefusal {
     /// No file by that name.
     #[error(
-        "program {program:?} was not found ({}); check its name, or give its path",
+        "program {} was not found ({}); check its name, or give its path",
+        Shortened(program),
         why_not_found(program, searched.as_deref())
     )]
     NotFound {
@@ -35,19 +40,38 @@ pub enum StartRefusal {
         searched: Option<OsString>,
     },
     /// The file is there, but the interpreter or loader that it names is not.
-    #[error("the interpreter of {path:?} was not found; check its first line, or its architecture")]
+    #[error(
+        "the interpreter of {} was not found; check its first line, or its architecture",
+        Shortened(path.as_os_str())
+    )]
     InterpreterNotFound {
         /// The file that names the interpreter.
         path: PathBuf,
     },
     /// A file of that name is there, and it cannot be executed.
-    #[error("{path:?} cannot be executed: {obstacle}")]
+    #[error("{} cannot be executed: {obstacle}", Shortened(path.as_os_str()))]
     NotExecutable {
         /// The file that was found.
         path: PathBuf,
         /// What stands in the way.
         obstacle: Obstacle,
     },
+}
+
+/// A name or path as a message shows it: quoted, and of a long one the beginning.
+struct Shortened<'n>(&'n OsStr);
+
+impl fmt::Display for Shortened<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0.as_bytes();
+        match bytes.get(..SHOWN_BYTES_MAX).filter(|_| bytes.len() > SHOWN_BYTES_MAX) {
+            None => write!(out, "{:?}", self.0),
+            Some(first) => {
+                let more = bytes.len().saturating_sub(SHOWN_BYTES_MAX);
+                write!(out, "{:?} and {more} bytes more", OsStr::from_bytes(first))
+            }
+        }
+    }
 }
 
 impl StartRefusal {
@@ -205,7 +229,7 @@ fn why_not_found(program: &OsStr, searched: Option<&OsStr>) -> String {
         (Some(longest), _) => {
             format!("a name of {longest} bytes, and no file's has more than {NAME_BYTES_MAX}")
         }
-        (None, Some(path)) => format!("searched PATH {path:?}"),
+        (None, Some(path)) => format!("searched PATH {}", Shortened(path)),
         (None, None) => "no such file".to_owned(),
     }
 }
