@@ -43,8 +43,9 @@ pub(super) struct Wanted {
     pub(super) holds_lock: bool,
 }
 
-/// Whoever has waited for so long for somebody who does not go on syncs for itself alone.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Whoever has waited for so long without any news of the holder of SYNC, who may be stopped, syncs
+/// for itself alone.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Why nothing was made durable.
 #[derive(Debug)]
@@ -68,7 +69,10 @@ impl From<Trouble> for DiskError {
         let (operation, reason) = match trouble {
             Trouble::Disk(error) => return error,
             Trouble::Held(Held { pid, waited }) => {
-                ("lock", format!("process {pid} held it for the whole wait of {waited:?}"))
+                let stopped = "what was appended is in the log's file, and whether it survives a \
+                               power cut is not known";
+                let held = format!("process {pid} held it for the whole wait of {waited:?}");
+                ("lock", format!("{held}: {stopped}"))
             }
             Trouble::Unknown => {
                 ("rely on", "whoever held it died with a sync under way".to_string())
@@ -112,7 +116,7 @@ pub(super) fn reach<S: Storage>(
     told: &dyn Fn(&DiskError),
 ) -> Result<(), Trouble> {
     let began = sync::now();
-    let mut awaited = None;
+    let (mut awaited, mut news) = (None, None);
     loop {
         let page = page(board)?;
         let now = synced(&page, storage.boot());
@@ -127,8 +131,13 @@ pub(super) fn reach<S: Storage>(
         if let Some(held) = storage.try_sync_lock().named("lock", names::SYNC)? {
             return lead(storage, board, writer, wanted, held, told);
         }
-        let waited = sync::now().duration_since(began);
-        if waited >= PATIENCE.min(wait / 2) && wanted.can_do_without(&now) {
+        let (seen, at) = (word(&page, SYNC_WORD_AT), sync::now());
+        let waited = at.duration_since(began);
+        let (_, since) = *news.get_or_insert((seen, began));
+        if news != Some((seen, since)) {
+            news = Some((seen, at));
+        } else if at.duration_since(since) >= PATIENCE.min(wait / 2) && wanted.can_do_without(&now)
+        {
             return alone(storage, board, writer, wanted);
         }
         if waited >= wait {
@@ -138,7 +147,6 @@ pub(super) fn reach<S: Storage>(
         let is_under_way = now.state == SyncState::Syncing && wanted.sequence <= now.covers;
         let trip = now.count + u64::from(!is_under_way);
         awaited = Some(trip);
-        let seen = word(&page, SYNC_WORD_AT);
         board.wait(SYNC_WORD_AT, seen, bits_of(trip), SLICE.min(wait - waited));
     }
 }
@@ -175,9 +183,10 @@ pub(super) fn is_abandoned<S: Storage>(storage: &S, board: &dyn Board) -> DiskRe
 }
 
 impl Wanted {
-    /// Whether this process's file tells of whatever the sync that goes on is told of.
+    /// Whether this process's file tells of whatever the holder of SYNC is told of: of the sync
+    /// that goes on, or of the one that is about to begin.
     fn can_do_without(&self, now: &Synced) -> bool {
-        now.state == SyncState::Syncing && self.opened < now.count
+        now.state != SyncState::Syncing || self.opened < now.count
     }
 
     fn check_epoch(&self, now: &Synced) -> DiskResult<()> {
