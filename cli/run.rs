@@ -438,6 +438,10 @@ fn unrecorded(global: &Global, error: RunError) -> Failure {
             let message = format!("log {log}: {error}; `holdpoint verify` says how it stands");
             Failure::new(after_failure(exit_status), "not_recorded", message)
         }
+        RunError::NotSynced { exit_status, .. } => {
+            let message = format!("log {log}: {error}; `holdpoint verify` says how it stands");
+            Failure::new(after_failure(exit_status), "not_synced", message)
+        }
         RunError::NotConcluded { .. } => {
             Failure::new(Exit::HOLDPOINT_FAILED, "not_concluded", format!("log {log}: {error}"))
         }

@@ -25,7 +25,7 @@ use holdpoint_log_files::Standing;
 use holdpoint_replay::machine::{Recorder, recorder_of};
 use holdpoint_replay::waiting::{WaitingRun, waiting_for};
 use holdpoint_replay::{
-    BegunTwice, CapturedOutput, Reach, Run, RunFound, RunOutcome, Searched, run_of,
+    BegunTwice, CapturedOutput, Missing, Reach, Run, RunFound, RunOutcome, Searched, run_of,
 };
 use merged::{Chunk, Merged, TimedLines};
 use serde_json::{Map, Value, json};
@@ -421,9 +421,10 @@ fn put(
     for chunk in &merged.chunks {
         if let Some(hole) = chunk.hole {
             let missing = format!(
-                "{} are missing here, behind byte {}: more than the run was to keep",
+                "{} are missing here, behind byte {}: {}",
                 counted(hole.length, "byte"),
-                hole.offset
+                hole.offset,
+                reason(hole.why)
             );
             // What is said while a pager has the terminal is lost there.
             match !out.is_paged() && out.flush() {
@@ -440,6 +441,19 @@ fn put(
     out.finish()?;
     told.iter().filter(|_| is_paged).for_each(|missing| complain(missing));
     Ok(())
+}
+
+/// Why bytes are missing, in words.
+fn reason(why: Missing) -> String {
+    match why {
+        Missing::BeyondLimit => "more than the run was to keep".to_string(),
+        Missing::DiskFull => "the disk was full".to_string(),
+        Missing::Both(without_room) => format!(
+            "the disk was full for {}, and the rest is more than the run was to keep",
+            counted(without_room, "byte")
+        ),
+        Missing::Unknown => "no record says why".to_string(),
+    }
 }
 
 /// What is not said by this program.
@@ -522,7 +536,14 @@ fn stream_json(output: &CapturedOutput, is_open: bool) -> Value {
     };
     let holes: Vec<_> = output
         .holes()
-        .map(|hole| json!({ "offset": hole.offset, "length": hole.length, "at": hole.place }))
+        .map(|hole| {
+            json!({
+                "offset": hole.offset,
+                "length": hole.length,
+                "at": hole.place,
+                "reason": hole.why.name(),
+            })
+        })
         .collect();
     json!({
         "stream": output.stream,

@@ -18,7 +18,7 @@ use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::{
     OutputStream, ResourceSnapshot, ResourceUsage, StopCondition,
 };
-use holdpoint_domain::execution_loop::Exit;
+use holdpoint_domain::execution_loop::{Exit, OnFull};
 use holdpoint_domain::governed::{Attempt, ExecutionLoop, LoopView, StopDetected};
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{ActorId, Proof};
@@ -97,6 +97,9 @@ pub(crate) struct Shown<'r> {
     /// The size of the terminal of each attempt that had one of its own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     terminals: &'r BTreeMap<u8, TerminalSize>,
+    /// What a full disk was to do to the command of each attempt, where its recorder said so.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    on_full: &'r BTreeMap<u8, OnFull>,
     /// What waits in its file for the next writer, unproven.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<&'r WaitingRun>,
@@ -152,6 +155,7 @@ impl<'r> Shown<'r> {
             outputs: run.outputs.iter().map(kept).collect(),
             snapshots: snapshots(&run.entity).collect(),
             terminals: &run.terminals,
+            on_full: &run.on_full,
             waiting: None,
             unread_records: &run.unread,
             relations: relations.shown(),
@@ -418,7 +422,18 @@ fn attempts(page: &mut Page, run: &Run, columns: usize) {
         if let Some(size) = run.terminals.get(&attempt.number) {
             page.row("terminal", &format!("{} columns, {} rows", size.columns, size.rows));
         }
+        if let Some(on_full) = run.on_full.get(&attempt.number) {
+            page.row("full disk", in_words(*on_full));
+        }
         snapshots::put(page, columns, &run.entity, attempt.number);
+    }
+}
+
+/// What a full disk was to do to a command.
+const fn in_words(on_full: OnFull) -> &'static str {
+    match on_full {
+        OnFull::Stop => "stops the command (--on-full stop)",
+        OnFull::Continue => "lets the command run on (--on-full continue)",
     }
 }
 

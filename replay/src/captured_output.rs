@@ -1,6 +1,7 @@
 //! What a run printed, as its records hold it: in pieces that were recorded while it ran, or in the
 //! evidence itself, as older programs recorded it.
 
+use crate::not_recorded::NotRecorded;
 use holdpoint_domain::Time;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::evidence_capture::{
@@ -29,6 +30,9 @@ pub struct CapturedOutput {
     pub bytes: Vec<u8>,
     /// Whether what its evidence states is what its records hold.
     pub is_consistent: bool,
+    /// Where the bytes begin and end for which the disk had no room; `None`: that is not known, for
+    /// its recorder was lost or did not write all of it down.
+    pub without_room: Option<Vec<(u64, u64)>>,
 }
 
 /// Bytes of a stream that follow each other without a gap.
@@ -55,9 +59,51 @@ pub struct OutputHole {
     pub length: u64,
     /// Among the bytes that are on record, where they would be.
     pub place: usize,
+    /// Why they are missing.
+    pub why: Missing,
+}
+
+/// Why bytes are not on record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// They are more than the run was to keep.
+    BeyondLimit,
+    /// The disk was full.
+    DiskFull,
+    /// The disk was full for so many of them, and the rest is more than the run was to keep.
+    Both(u64),
+    /// No record says why.
+    Unknown,
+}
+
+impl Missing {
+    /// The name in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BeyondLimit => "beyond_limit",
+            Self::DiskFull => "disk_full",
+            Self::Both(_) => "disk_full_and_beyond_limit",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 impl CapturedOutput {
+    /// Why so many bytes from an offset on are missing.
+    fn why(&self, begin: u64, length: u64) -> Missing {
+        let Some(ranges) = self.end.and(self.without_room.as_ref()) else {
+            return Missing::Unknown;
+        };
+        let end = begin.saturating_add(length);
+        let within = |&(from, to): &(u64, u64)| to.min(end).saturating_sub(from.max(begin));
+        match ranges.iter().map(within).sum::<u64>() {
+            0 => Missing::BeyondLimit,
+            all if all >= length => Missing::DiskFull,
+            some => Missing::Both(some),
+        }
+    }
+
     /// How long the stream is, as far as it is known.
     #[must_use]
     pub fn length(&self) -> u64 {
@@ -92,7 +138,8 @@ impl CapturedOutput {
             let (begin, length) = (known, offset.saturating_sub(known));
             let part = parts.next();
             known = part.map_or(offset, |it| it.offset.saturating_add(it.place.len() as u64));
-            (length > 0).then_some(OutputHole { offset: begin, length, place })
+            let why = || self.why(begin, length);
+            (length > 0).then(|| OutputHole { offset: begin, length, place, why: why() })
         })
     }
 
@@ -153,6 +200,11 @@ impl Outputs {
         sequence: u64,
         standing: Standing,
     ) {
+        if let Some(told) = NotRecorded::of(body) {
+            let of_attempt = self.outputs.iter_mut().filter(|output| output.attempt == attempt);
+            of_attempt.for_each(|output| output.without_room = told.ranges_of(output.stream));
+            return;
+        }
         match &body.content {
             EvidenceContent::OutputPieces(stated) => {
                 self.take_stated(body, attempt, stated, (sequence, standing));
@@ -186,6 +238,7 @@ impl Outputs {
                     standing,
                     bytes: raw.to_vec(),
                     is_consistent: true,
+                    without_room: Some(Vec::new()),
                 });
             }
         }
@@ -226,6 +279,7 @@ impl Outputs {
             standing: Standing::Proven,
             bytes: Vec::new(),
             is_consistent: true,
+            without_room: Some(Vec::new()),
         });
         let known = RecordedStream::new(loop_id, attempt, stream);
         self.recorded.push((self.outputs.len().saturating_sub(1), known));

@@ -18,7 +18,7 @@ use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputStream,
 };
-use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, HaltReason};
+use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, HaltReason, OnFull};
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_domain::log::{Label, LogEvent};
@@ -99,6 +99,8 @@ pub struct Run {
     pub taken_up: Option<(u8, u64)>,
     /// Whether the records of its end were taken up from its own file: their time is later than it.
     pub is_end_taken_up: bool,
+    /// What a full disk was to do to the command of each attempt, where its recorder said so.
+    pub on_full: BTreeMap<u8, OnFull>,
 }
 
 /// Somebody who said yes to a run.
@@ -322,6 +324,7 @@ pub(crate) struct Gathered {
     terminals: BTreeMap<u8, TerminalSize>,
     taken_up: Option<(u8, u64)>,
     is_end_taken_up: bool,
+    on_full: BTreeMap<u8, OnFull>,
 }
 
 impl Default for Gathered {
@@ -343,6 +346,7 @@ impl Default for Gathered {
             terminals: BTreeMap::new(),
             taken_up: None,
             is_end_taken_up: false,
+            on_full: BTreeMap::new(),
         }
     }
 }
@@ -378,6 +382,9 @@ impl Gathered {
             Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => {
                 self.attempt = body.attempt;
                 self.is_end_taken_up = false;
+            }
+            Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) => {
+                self.on_full.extend(body.on_full.map(|on_full| (body.attempt, on_full)));
             }
             Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
                 self.take_evidence(body, line.sequence, standing);
@@ -429,7 +436,7 @@ impl Gathered {
             entity.halt.as_ref().is_some_and(|halt| halt.reason == HaltReason::Interrupted);
         let interrupted = self.interrupted.filter(|_| is_interrupted);
         let Self { approval, doers, instruction, outputs, cause, unread, labels, .. } = self;
-        let terminals = self.terminals;
+        let (terminals, on_full) = (self.terminals, self.on_full);
         let (taken_up, is_end_taken_up) = (self.taken_up, self.is_end_taken_up);
         RunFound::Run(Box::new(Run {
             entity,
@@ -446,6 +453,7 @@ impl Gathered {
             terminals,
             taken_up,
             is_end_taken_up,
+            on_full,
         }))
     }
 }

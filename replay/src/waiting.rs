@@ -229,6 +229,9 @@ fn without_output(mut waiting: WaitingRun) -> WaitingRun {
     waiting
 }
 
+/// What the entry of a guard is called.
+const GUARD_FACTS: &str = "guard_facts";
+
 /// The record of a start: its place, the key, and whose process made it.
 struct Start {
     place: RunStart,
@@ -244,18 +247,30 @@ fn read(storage: &DirectoryStorage, loop_id: &str, waiting: &mut WaitingRun) -> 
     }
     let opened = RunEntries::open(&storage.root().join(names::run(loop_id))).map_err(said)?;
     let Some(mut entries) = opened else { return Ok(()) };
-    let Some(claimed) = entries.claimed_start().map_err(said)? else { return Ok(()) };
-    let sequence = claimed.sequence;
-    let start = find_start(storage, loop_id, &claimed)
-        .ok_or_else(|| RunFileFault::Start { sequence }.to_string())?;
-    let of_log = std::fs::metadata(storage.root()).map(|log| uid(&log)).ok();
-    let is_owner =
-        entries.owner() == start.user || (start.user == 0 && of_log == Some(entries.owner()));
-    if !is_owner {
-        let (expected, found) = (start.user, entries.owner());
-        return Err(RunFileFault::Owner { expected, found }.to_string());
+    let read = read_entries(storage, loop_id, &mut entries, waiting);
+    if read.is_err()
+        && waiting.entries.iter().all(|entry| entry.what != GUARD_FACTS)
+        && let Ok(Some(claimed)) = entries.claimed_by_guard()
+        && let Ok(start) = proven_start(storage, loop_id, &entries, &claimed)
+        && let Ok(Some(word)) = entries.word_of_guard(&start.place, &start.public)
+    {
+        // It stands behind what somebody else wrote into the file.
+        waiting.start = claimed.sequence;
+        waiting.entries.extend(told(word, start.place.attempt));
     }
-    waiting.start = sequence;
+    read
+}
+
+fn read_entries(
+    storage: &DirectoryStorage,
+    loop_id: &str,
+    entries: &mut RunEntries,
+    waiting: &mut WaitingRun,
+) -> Result<(), String> {
+    let said = |fault: RunFileFault| fault.to_string();
+    let Some(claimed) = entries.claimed_start().map_err(said)? else { return Ok(()) };
+    let start = proven_start(storage, loop_id, entries, &claimed)?;
+    waiting.start = claimed.sequence;
     while let Some(entry) = entries.next(&start.place, &start.public).map_err(said)? {
         let number = entry.number;
         let told = told(entry, start.place.attempt);
@@ -264,6 +279,26 @@ fn read(storage: &DirectoryStorage, loop_id: &str, waiting: &mut WaitingRun) -> 
         })?);
     }
     Ok(())
+}
+
+/// The start that entries name, where it is one and the file its recorder's.
+fn proven_start(
+    storage: &DirectoryStorage,
+    loop_id: &str,
+    entries: &RunEntries,
+    claimed: &RunStart,
+) -> Result<Start, String> {
+    let sequence = claimed.sequence;
+    let start = find_start(storage, loop_id, claimed)
+        .ok_or_else(|| RunFileFault::Start { sequence }.to_string())?;
+    let of_log = std::fs::metadata(storage.root()).map(|log| uid(&log)).ok();
+    let is_owner =
+        entries.owner() == start.user || (start.user == 0 && of_log == Some(entries.owner()));
+    if !is_owner {
+        let (expected, found) = (start.user, entries.owner());
+        return Err(RunFileFault::Owner { expected, found }.to_string());
+    }
+    Ok(start)
 }
 
 fn uid(file: &std::fs::Metadata) -> u32 {
@@ -304,7 +339,7 @@ fn told(entry: RunEntry, attempt: u8) -> Option<WaitingEntry> {
     let entry = WaitingEntry {
         number,
         attempt,
-        what: "guard_facts".to_string(),
+        what: GUARD_FACTS.to_string(),
         words: String::new(),
         exit: None,
         output: Vec::new(),

@@ -290,6 +290,7 @@ impl<'a> Told<'a> {
             loop_id,
             entropy,
             recorder_key: None,
+            on_full: None,
         }))
     }
 

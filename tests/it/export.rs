@@ -407,6 +407,7 @@ fn what_the_rules_forbid_is_a_record_and_counts_for_nothing_in_the_tables() {
         loop_id: loop_id.as_str().into(),
         attempt: 1,
         recorder_key: None,
+        on_full: None,
     }
     .into();
     log.events(vec![halted, ClockStepped { step_ns: 1 }.into()]);

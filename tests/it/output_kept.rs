@@ -2,7 +2,9 @@
 //! all but the last second of it is there, in order, and nothing that was not printed.
 
 use crate::program::{Place, json, skip, status, text};
+use crate::recorder_lost;
 use crate::unfinished::on_small_disk;
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
@@ -184,6 +186,53 @@ fn a_disk_that_fills_ends_the_command_and_says_so() {
     assert!(shown.contains("could not be recorded"), "{shown}");
     let kept = text(&place.holdpoint(&["output", &id, "--stdout"]).stdout);
     assert!(kept.starts_with("before\n") && !kept.contains("behind"), "{}", kept.len());
+    assert!(shown.contains("--on-full stop"), "{shown}");
+    place.verified();
+}
+
+/// Where somebody keeps the log's lock, output goes to the run's own file, and that one has no room
+/// either.
+#[test]
+fn a_disk_that_fills_ends_the_command_although_somebody_else_keeps_the_lock() {
+    let Some((place, disk)) = on_small_disk("3m") else {
+        return skip("a disk that fills under output: no small file system can be mounted here");
+    };
+    assert_eq!(status(&place.run(&["true"])), 0);
+    let [begun, held, rest] = ["begun", "held", "rest"].map(|name| match name {
+        "rest" => disk.path.join(name),
+        _ => place.directory.path().join(name),
+    });
+    let script = format!(
+        "echo before; sleep 1; touch {begun}; while [ ! -e {held} ]; do sleep 0.02; done; \
+         cat /dev/zero > {rest} 2> /dev/null; head -c 3000000 /dev/zero; sleep 100; echo behind",
+        begun = begun.display(),
+        held = held.display(),
+        rest = rest.display()
+    );
+    let mut run = place.command(&["run", "--hold", "never", "--json", "--", "sh", "-c", &script]);
+    let run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    recorder_lost::until("it begins", || begun.exists());
+    let lock = File::options().read(true).write(true).open(place.log.join("LOCK")).unwrap();
+    recorder_lost::until("LOCK is free", || {
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+    });
+    File::create(&held).unwrap();
+    let output = run.wait_with_output().unwrap();
+    drop(lock);
+    std::fs::remove_file(&rest).unwrap();
+    assert_eq!(status(&output), 137, "{}", text(&output.stderr));
+    let told = json(&output);
+    assert_eq!(told["evidence_dropped"], true, "{told:#}");
+    let id = told["loop_id"].as_str().or(told["run"].as_str()).unwrap().to_string();
+    // The next writer takes up what waits.
+    assert_eq!(status(&place.run(&["true"])), 0);
+    let shown = json(&place.holdpoint(&["show", &id, "--json"]));
+    assert_eq!(shown["on_full"]["1"], "stop", "{shown:#}");
+    assert_eq!(shown["outcome"], "stopped", "{shown:#}");
+    let kept = place.holdpoint(&["output", &id, "--stdout"]);
+    assert!(text(&kept.stdout).starts_with("before\n") && !text(&kept.stdout).contains("behind"));
+    let said = text(&kept.stderr);
+    assert!(said.contains("the disk was full") && !said.contains("to keep"), "{said}");
     place.verified();
 }
 
@@ -199,7 +248,11 @@ fn a_disk_that_fills_lets_the_command_go_on_where_that_was_asked_for_and_the_gap
     let kept = place.holdpoint(&["output", &id, "--stdout"]);
     let (printed, said) = (text(&kept.stdout), text(&kept.stderr));
     assert!(printed.starts_with("before\n") && printed.ends_with("behind\n"), "{said}");
-    assert!(said.contains("bytes are missing here, behind byte 7"), "{said}");
+    assert!(said.contains("bytes are missing here, behind byte 7: the disk was full"), "{said}");
+    let holes = json(&place.holdpoint(&["output", &id, "--stdout", "--json"]))["holes"].clone();
+    assert_eq!(holes[0]["reason"], "disk_full", "{holes:#}");
+    let shown = text(&place.holdpoint(&["show", &id]).stdout);
+    assert!(shown.contains("--on-full continue"), "{shown}");
     assert_eq!(status(&kept), 3, "not all of it is there");
     place.verified();
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// A command that no signal ends but SIGKILL, and that ends by itself once it is told to.
 const STUBBORN: &str = "trap '' TERM HUP INT QUIT; ";
 
-fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let patience = Instant::now() + Duration::from_secs(60);
     while !is_so() {
         assert!(Instant::now() < patience, "{what}");
@@ -353,5 +353,33 @@ fn whoever_links_replaces_or_deletes_the_file_of_a_living_run_does_not_end_it() 
         assert!(told.contains(&begun.run) && told.contains("recorder is gone"), "{number}: {told}");
         assert_eq!(begun.shown()["outcome"], "lost", "{number}");
         begun.place.verified();
+    }
+}
+
+/// What somebody else wrote into the run's file while the recorder lived does not cost the guard
+/// its word: the garbage is told as what it is, and the entry behind it counts.
+#[test]
+fn the_guard_writes_its_word_behind_what_somebody_else_wrote_into_the_runs_file() {
+    let noise: [&[u8]; 4] = [b"x", b"HPRUNENTnothing", &[0x5a; 3_000], b"HPRUNENT\x01\x02"];
+    for garbage in noise {
+        let mut begun = Begun::start(&[], STUBBORN, "sleep 300");
+        let file = run_file(&begun.place);
+        let mut open = File::options().append(true).open(&file).unwrap();
+        open.write_all(&garbage.repeat(20)).unwrap();
+        begun.lose();
+        begun.until_over();
+        let told = json(&begun.place.holdpoint(&["verify", "--json"]));
+        let waiting = &told["waiting"][0];
+        assert_eq!(waiting["entries"].as_array().map(Vec::len), Some(1), "{told:#}");
+        assert!(waiting["fault"].is_string(), "{told:#}");
+        let shown = begun.settled();
+        assert_eq!(shown["outcome"], "lost", "{shown:#}");
+        let attempts = shown["execution_loop"]["attempts"].as_array().unwrap().clone();
+        assert_eq!(attempts[0]["response"]["exit"]["signal"], 9, "{shown:#}");
+        let message = attempts[0]["fault"]["fault_message"].as_str().unwrap();
+        assert!(message.contains("its guard killed it"), "{message}");
+        let said = text(&begun.place.holdpoint(&["verify"]).stdout);
+        assert!(said.contains("not the recorder's"), "{said}");
+        assert!(file.exists(), "it is kept");
     }
 }

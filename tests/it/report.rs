@@ -227,7 +227,9 @@ fn a_range_of_which_no_record_can_be_read_makes_no_page() {
 fn of_a_log_that_does_not_verify_no_run_is_said_to_be_missing() {
     let (place, mut log) = (Place::new(), HandMade::new());
     let loop_id = "LOOP-00000000000000000000000000000001".into();
-    log.batch(&[encoded(ResponseAwaited { loop_id, attempt: 1, recorder_key: None }.into())]);
+    log.batch(&[encoded(
+        ResponseAwaited { loop_id, attempt: 1, recorder_key: None, on_full: None }.into(),
+    )]);
     log.write(&place.log);
     let said = failed(&place, &["LOOP-00000000ff"], 6);
     assert!(said.contains("forbidden events") && said.contains("may lie behind that"), "{said}");

@@ -115,6 +115,7 @@ impl LoopLife {
                     loop_id,
                     entropy,
                     recorder_key: None,
+                    on_full: None,
                 }))
             }
             Step::Capture => {

@@ -34,6 +34,13 @@ pub(super) struct DiskError {
 
 pub(super) type DiskResult<T> = Result<T, DiskError>;
 
+/// Whether space is what a call lacked.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    let kinds =
+        [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge];
+    kinds.contains(&error.kind())
+}
+
 /// Names the call that failed.
 pub(super) trait Named<T>: Sized {
     /// A call that makes or changes `needed` bytes.
@@ -64,8 +71,7 @@ impl DiskError {
         if ["sync", "rename"].contains(&self.operation) {
             return false;
         }
-        let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
-        kinds.contains(&self.source.kind()) || self.source.kind() == io::ErrorKind::FileTooLarge
+        is_full(&self.source)
     }
 
     pub(super) fn cause(&self) -> PoisonCause {

@@ -50,6 +50,7 @@ mod write_transaction;
 mod zeros;
 
 pub use acknowledgement::Acknowledgement;
+pub(crate) use active::is_full;
 pub use archive::{Archive, ArchiveError, SealedSegment};
 pub use batch::NewRecord;
 pub use copy::{Copied, CopyError, copy_log};
@@ -60,7 +61,7 @@ pub use handle::Log;
 pub use level::Level;
 pub use options::{OpenReport, Options, Ownership, Recovered};
 pub use run_file::{
-    OutcomeKept, OutcomeNotKept, RunFile, RunFileStamp, append_entry, keep_outcome,
+    OutcomeKept, OutcomeNotKept, Room, RunFile, RunFileStamp, append_entry, keep_outcome,
 };
 pub use storage::{Board, LockFile, RootState, Storage, WriteFile};
 pub use write_transaction::{Appended, WriteTransaction};

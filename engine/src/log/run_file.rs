@@ -20,12 +20,13 @@ use holdpoint_log_files::{
     DirectoryStorage, RunEntries, RunFileFault, hold_recording_lock, is_recording_locked,
     outcome_of, read_outcome,
 };
-use holdpoint_log_format::limits::OUTCOME_FILE_MAX;
+use holdpoint_log_format::limits::{OUTCOME_FILE_MAX, RUN_ENTRY_HEADER_LENGTH};
 use holdpoint_log_format::{EntryHeader, EntryKind, RunKey, RunStart, names, outcome_file};
 use rustix::fs::{
     FallocateFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW,
     fallocate, fchmod, fdatasync, flock, fstat, ftruncate, futimens, lstat,
 };
+use rustix::io::{Errno, retry_on_intr};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -65,6 +66,15 @@ pub struct RunFile {
     path: PathBuf,
     /// Where it ends as far as it was written here.
     end: AtomicU64,
+}
+
+/// Which room of a run's file an entry may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// That which is held for the end of the run, too.
+    Reserved,
+    /// Only what is left beside it.
+    BesideReserved,
 }
 
 /// A name in the directory of the runs' files, without a look into the file.
@@ -108,27 +118,30 @@ impl RunFile {
     /// Appends an entry, syncs it, and lets other writers notice.
     ///
     /// # Errors
-    /// What the disk says; and that the name stands for another file by now, so that nobody would
-    /// find the entry, or that somebody else wrote into the file. Nothing was kept then.
+    /// What the disk says, a full one as [`io::ErrorKind::StorageFull`]; and that the name stands
+    /// for another file by now, so that nobody would find the entry, or that somebody else wrote
+    /// into the file. Nothing was kept then.
     pub fn append(
         &self,
         key: &RunKey,
         start: &RunStart,
         (kind, number): (EntryKind, u64),
         payload: &[u8],
+        room: Room,
     ) -> io::Result<()> {
         let end = self.end.load(Ordering::Relaxed);
         if length(&*self.file)? != end {
             // Nobody would believe an entry behind what somebody else wrote.
             return Err(io::Error::other("somebody else wrote into it"));
         }
+        if room == Room::BesideReserved {
+            reserve(&*self.file, end, payload.len() as u64)?;
+        }
         let appended =
             append_at_end(&self.file, &self.directory, key, start, (kind, number), payload)
                 .and_then(|()| self.check_named())
                 .and_then(|()| length(&*self.file));
-        let end = appended.inspect_err(|_| {
-            let _ = ftruncate(&*self.file, end);
-        })?;
+        let end = appended.inspect_err(|_| drop(cut_back(&*self.file, end)))?;
         self.end.store(end, Ordering::Relaxed);
         Ok(())
     }
@@ -145,7 +158,7 @@ impl RunFile {
     pub fn clear(&self) -> io::Result<()> {
         let entries = self.entries().map_err(io::Error::other)?;
         if !entries.is_at_end() {
-            ftruncate(&*self.file, entries.offset())?;
+            cut_back(&*self.file, entries.offset())?;
         }
         self.end.store(length(&*self.file)?, Ordering::Relaxed);
         Ok(())
@@ -189,17 +202,39 @@ pub fn append_entry(
     kind: EntryKind,
     payload: &[u8],
 ) -> io::Result<()> {
-    let entries = RunEntries::of(File::from(file.try_clone()?));
-    let mut entries = entries.map_err(io::Error::other)?;
     let (mut number, public) = (1_u64, key.public());
-    while let Some(entry) = entries.next(start, &public).map_err(io::Error::other)? {
-        number = entry.number.saturating_add(1);
-    }
-    if !entries.is_at_end() {
-        // Its recorder was killed while it wrote.
-        ftruncate(file, entries.offset())?;
+    // What somebody else wrote into it is left as it is: the entry is found behind that.
+    if let Ok(mut entries) = RunEntries::of(File::from(file.try_clone()?)) {
+        let end = loop {
+            match entries.next(start, &public) {
+                Ok(Some(entry)) => number = entry.number.saturating_add(1),
+                Ok(None) => break Some(entries.offset()).filter(|_| !entries.is_at_end()),
+                Err(_) => break None,
+            }
+        };
+        if let Some(end) = end {
+            // Its recorder was killed while it wrote.
+            cut_back(file, end)?;
+        }
     }
     append_at_end(file, directory, key, start, (kind, number), payload)
+}
+
+/// Cuts a file back, and makes the room for the end again, which that gave away.
+fn cut_back(file: impl AsFd, end: u64) -> io::Result<()> {
+    ftruncate(&file, end)?;
+    let _ = reserve(&file, end, 0);
+    Ok(())
+}
+
+/// Reserves room for so many bytes behind `end`, and for the end of the run behind them. A file
+/// system that reserves nothing tells when the bytes are written.
+fn reserve(file: impl AsFd, end: u64, bytes: u64) -> io::Result<()> {
+    let room = bytes.saturating_add(RUN_ENTRY_HEADER_LENGTH as u64).saturating_add(RESERVED);
+    match retry_on_intr(|| fallocate(&file, FallocateFlags::KEEP_SIZE, end, room)) {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        other => Ok(other?),
+    }
 }
 
 fn append_at_end(
@@ -235,7 +270,7 @@ pub(super) fn changed(storage: &DirectoryStorage) -> io::Result<Option<(i64, i64
             let nanoseconds = i64::try_from(place.st_mtime_nsec).unwrap_or(0);
             Ok(Some((place.st_mtime, nanoseconds)))
         }
-        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -247,7 +282,7 @@ pub(super) fn stamp(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Opt
             let length = u64::try_from(stat.st_size).unwrap_or(0);
             Ok(Some(RunFileStamp { inode: stat.st_ino, length }))
         }
-        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -274,8 +309,8 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
     // Durable before the start is: a run on the log without its file is nobody's to end.
     let made = finish(&mut file).and_then(|()| storage.sync_directory(names::RUNS));
     made.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
-    // A file system that reserves nothing, or has nothing left, says so when the room is made.
-    let _ = fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVED);
+    // A disk that has nothing left says so when the room on the log is made.
+    let _ = reserve(&file, 0, 0);
     let end = AtomicU64::new(length(&file)?);
     let recording = Some(Arc::new(recording));
     Ok(RunFile { file: Arc::new(file.into()), directory, recording, path, end })
@@ -351,7 +386,7 @@ pub fn keep_outcome(
     for name in outcomes {
         let path = storage.path(&names::run(&name));
         match rustix::fs::open(&path, NEW_FILE, NEW_MODE) {
-            Err(rustix::io::Errno::EXIST) => {
+            Err(Errno::EXIST) => {
                 if let Some(waiting) = waiting_at(&path, is_hooks)? {
                     return Ok(OutcomeKept::Waiting(waiting));
                 }
@@ -378,7 +413,7 @@ fn waiting_at(
             let place = lstat(path).map(|stat| FileType::from_raw_mode(stat.st_mode));
             match place {
                 // A writer took it up meanwhile.
-                Err(rustix::io::Errno::NOENT) => Ok(None),
+                Err(Errno::NOENT) => Ok(None),
                 Ok(place) if place != FileType::RegularFile => Ok(None),
                 _ => Err(OutcomeNotKept::Unreadable { path: path.to_path_buf(), source }),
             }
@@ -491,8 +526,8 @@ fn try_lock(file: impl AsFd) -> io::Result<bool> {
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(true),
-            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(false),
-            Err(rustix::io::Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) => return Ok(false),
+            Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }

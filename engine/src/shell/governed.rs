@@ -9,6 +9,7 @@ use super::instruction::{evidence, executor_id, initialize};
 use super::interrupt::Interrupt;
 use super::outcome::{Told, exit, exit_status, status_of_unknown, told};
 use super::prompter::{Prompter, Question};
+use super::recording::GivenUp;
 use super::run::{
     ASKING, BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EndWaits, FaultOutcome,
     GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
@@ -58,8 +59,8 @@ pub(super) struct Runner<'a, S: Storage> {
     pub(super) execution: Option<ExecutionReport>,
     /// Whether what came of the last execution is on the log.
     is_recorded: bool,
-    /// How many bytes of the output of the last execution are not, for want of space.
-    pub(super) dropped_bytes: u64,
+    /// What of the output of the last execution is not, for want of space.
+    pub(super) given_up: GivenUp,
     pub(super) details: Option<String>,
     pub(super) exit_status: u8,
     /// The program that was approved for the start: every attempt starts it.
@@ -153,7 +154,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             wall: Duration::ZERO,
             execution: None,
             is_recorded: false,
-            dropped_bytes: 0,
+            given_up: GivenUp::default(),
             details: None,
             exit_status: EXIT_HOLDPOINT_FAILED,
             approved_program: None,
@@ -221,13 +222,14 @@ impl<'a, S: Storage> Runner<'a, S> {
     ) -> Result<HeldRun, RunError> {
         let carried_out = self.carry_out(prompter, sink, signals);
         let acknowledged = self.seat.acknowledge();
+        let is_appended = self.is_recorded && !self.seat.is_waiting();
         self.is_recorded &= acknowledged.is_ok() && self.engine.core().log.poison().is_none();
         if self.is_recorded {
             self.part_from_guard();
         }
         match carried_out.and_then(|()| Ok(acknowledged?)) {
             Ok(()) => self.into_outcome(),
-            Err(error) => Err(self.told_of(error)),
+            Err(error) => Err(self.told_of(error, is_appended)),
         }
     }
 
@@ -273,7 +275,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             self.refused_to_start(refusal.as_ref());
             return Ok(false);
         }
-        let started = self.seat.start(&self.origin)?;
+        let started = self.seat.start(&self.origin, self.run.recording.on_full)?;
         self.follow(started)?;
         if self.halted.is_some() || !self.has_room()? {
             return Ok(false);
@@ -371,7 +373,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.details = None;
         self.wall = self.wall.saturating_add(report.wall);
         let (told, exit, evidence) =
-            (told(&report), exit(&report), evidence(self.run, &report, self.dropped_bytes));
+            (told(&report), exit(&report), evidence(self.run, &report, &self.given_up));
         self.is_faulted = matches!(told, Told::Fault { .. });
         self.is_well =
             matches!(told, Told::Response { reported: ExecutorResponseType::Success, .. });
@@ -529,16 +531,15 @@ impl<'a, S: Storage> Runner<'a, S> {
     }
 
     /// Once the command ran, a failure is told with the status that it ran to.
-    fn told_of(self, error: RunError) -> RunError {
+    fn told_of(self, error: RunError, is_appended: bool) -> RunError {
         if self.execution.is_none() {
             return error;
         }
-        let (loop_id, exit_status) = (self.loop_id, self.exit_status);
-        let source = Box::new(error);
-        if self.is_recorded {
-            RunError::NotConcluded { loop_id, exit_status, source }
-        } else {
-            RunError::NotRecorded { loop_id, exit_status, source }
+        let (loop_id, exit_status, source) = (self.loop_id, self.exit_status, Box::new(error));
+        match (self.is_recorded, is_appended) {
+            (true, _) => RunError::NotConcluded { loop_id, exit_status, source },
+            (false, true) => RunError::NotSynced { loop_id, exit_status, source },
+            (false, false) => RunError::NotRecorded { loop_id, exit_status, source },
         }
     }
 
@@ -557,7 +558,7 @@ impl<'a, S: Storage> Runner<'a, S> {
                 last_sequence,
                 wall: self.wall,
                 execution: self.execution,
-                is_evidence_dropped: self.dropped_bytes > 0,
+                is_evidence_dropped: self.given_up.bytes > 0,
             })));
         }
         let Some(halted) = self.halted else {
@@ -573,7 +574,7 @@ impl<'a, S: Storage> Runner<'a, S> {
                 last_sequence,
                 wall: self.wall,
                 execution: self.execution,
-                is_evidence_dropped: self.dropped_bytes > 0,
+                is_evidence_dropped: self.given_up.bytes > 0,
                 details: self.details,
             })));
         };
@@ -588,7 +589,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             last_sequence,
             wall: self.wall,
             execution: self.execution,
-            is_evidence_dropped: self.dropped_bytes > 0,
+            is_evidence_dropped: self.given_up.bytes > 0,
             details: self.details,
         })))
     }

@@ -3,7 +3,7 @@
 
 use super::engine::Engine;
 use super::error::SubmitError;
-use super::recording::OnFull;
+use super::recording::GivenUp;
 use super::run::GovernedRun;
 use crate::executor::{
     CapturedOutput, Containment, ExecutionReport, InstructionEnvelope, TerminalSize, command_line,
@@ -64,7 +64,7 @@ pub(super) fn initialize<S: Storage>(
 pub(super) fn evidence(
     run: &GovernedRun,
     report: &ExecutionReport,
-    dropped: u64,
+    given_up: &GivenUp,
 ) -> Vec<EvidenceItem> {
     let usage = ResourceUsage {
         wall_ns: nanoseconds(report.wall),
@@ -78,7 +78,7 @@ pub(super) fn evidence(
         EvidenceItem::ResourceSnapshot(usage),
     ];
     items.extend(processes(run, report).map(EvidenceItem::TimestampEvent));
-    items.extend(on_full(run, dropped).map(EvidenceItem::TimestampEvent));
+    items.extend(not_recorded(run, given_up).map(EvidenceItem::TimestampEvent));
     items.extend(terminal(report).map(EvidenceItem::TimestampEvent));
     items
 }
@@ -90,14 +90,16 @@ fn terminal(report: &ExecutionReport) -> Option<Vec<u8>> {
     Some(told.to_string().into_bytes())
 }
 
-/// What was to become of the command where the disk is full, and what was not recorded. Nothing
-/// where that is the default and the disk had room.
-fn on_full(run: &GovernedRun, dropped: u64) -> Option<Vec<u8>> {
-    let on_full = run.recording.on_full;
-    if dropped == 0 && on_full == OnFull::default() {
+/// The output for which the disk had no room. Nothing where it had.
+fn not_recorded(run: &GovernedRun, given_up: &GivenUp) -> Option<Vec<u8>> {
+    if given_up.bytes == 0 {
         return None;
     }
-    let told = serde_json::json!({ "on_full": on_full.name(), "not_recorded_bytes": dropped });
+    let told = serde_json::json!({
+        "on_full": run.recording.on_full.name(),
+        "not_recorded_bytes": given_up.bytes,
+        "not_recorded": given_up.ranges,
+    });
     Some(told.to_string().into_bytes())
 }
 

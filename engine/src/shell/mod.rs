@@ -98,6 +98,7 @@ pub use entropy::{EntropySource, SystemEntropy};
 pub use error::{EngineError, SubmitError};
 pub use file_limit::file_size_limit_is_an_error;
 pub use fingerprint::FingerprintDistance;
+pub use holdpoint_domain::execution_loop::OnFull;
 pub use identity::Identity;
 pub use metrics::{AppendMeasure, Metrics, NoMetrics, TurnMeasure};
 pub use origin_of_user::asking_user;
@@ -110,7 +111,7 @@ pub use person_terminal::{
 pub use prompter::{NoPrompt, PersonAnswer, Prompter, Question, WaitPolicy};
 pub use read_only::{ReadOnlyEngine, ReadOnlyError};
 pub use recall::FoundRecord;
-pub use recording::{OnFull, Recording};
+pub use recording::Recording;
 pub use reducer_access::{LogPosition, ReducerAccess};
 pub use resume::ResumeError;
 pub use run::{

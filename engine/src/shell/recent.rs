@@ -137,8 +137,13 @@ mod tests {
             correlation: "a story".into(),
             causation: None,
             idempotency: None,
-            event: ResponseAwaited { loop_id: loop_id.into(), attempt: 1, recorder_key: None }
-                .into(),
+            event: ResponseAwaited {
+                loop_id: loop_id.into(),
+                attempt: 1,
+                recorder_key: None,
+                on_full: None,
+            }
+            .into(),
         }
     }
 

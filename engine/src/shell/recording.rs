@@ -28,9 +28,11 @@ use holdpoint_domain::evidence_capture::{
     EvidenceCaptureCommand, MAX_PIECES_PER_COMMAND, MAX_SNAPSHOTS_PER_ATTEMPT, OutputGap,
     OutputPiece, OutputStream, RecordOutput, ResourceSnapshot,
 };
+use holdpoint_domain::execution_loop::OnFull;
 use holdpoint_domain::{Command, Time};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
+use serde::Serialize;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -45,27 +47,6 @@ const BATCH_BYTES: usize = 1024 * 1024;
 pub(super) const FLUSH: Duration = Duration::from_millis(500);
 
 const _: () = assert!(SNAPSHOTS_MAX <= MAX_SNAPSHOTS_PER_ATTEMPT);
-
-/// What becomes of a command whose output cannot be recorded, because the disk is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnFull {
-    /// It is ended.
-    #[default]
-    Stop,
-    /// It runs on. What it prints meanwhile is missing, and the record says how much.
-    Continue,
-}
-
-impl OnFull {
-    /// The name in options, text and JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::Continue => "continue",
-        }
-    }
-}
 
 /// How the output of a run is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,8 +75,7 @@ pub(super) struct Recorder<'r, 'a, S: Storage> {
     streams: [Extent; 2],
     /// Snapshots that are recorded with the next pieces.
     snapshots: Vec<ResourceSnapshot>,
-    /// How many bytes were given up for want of space.
-    dropped: u64,
+    given_up: GivenUp,
     is_full: bool,
     /// When its pieces are durable: at once while the command runs, and then with its end.
     sync: Sync,
@@ -119,16 +99,16 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
             on_full,
             streams: [Extent::default(); 2],
             snapshots: Vec::new(),
-            dropped: 0,
+            given_up: GivenUp::default(),
             is_full: false,
             sync: Sync::Now,
         }
     }
 
-    /// The last record that it made, or the one before all of them; and how many bytes were given
+    /// The last record that it made, or the one before all of them; and the bytes that were given
     /// up because the disk was full.
-    const fn told(&self) -> (Option<u64>, u64) {
-        (self.origin.causation, self.dropped)
+    fn told(&mut self) -> (Option<u64>, GivenUp) {
+        (self.origin.causation, std::mem::take(&mut self.given_up))
     }
 
     /// Records pieces, durable on return while the command runs. Where the disk is full they are
@@ -175,9 +155,9 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
     }
 
     fn record_batch(&mut self, batch: Vec<Piece>) -> Result<(), RunError> {
-        let bytes = batch.iter().map(|piece| piece.bytes.len() as u64).sum::<u64>();
         let mut streams = self.streams;
-        let pieces = batch.into_iter().map(|piece| placed(piece, &mut streams)).collect();
+        let pieces: Vec<_> = batch.into_iter().map(|piece| placed(piece, &mut streams)).collect();
+        let ranges: Vec<_> = pieces.iter().map(GivenUpRange::of).collect();
         let snapshots = self.snapshots.clone();
         let command =
             Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(RecordOutput {
@@ -196,7 +176,7 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
                 Ok(())
             }
             Err(RunError::Submit(SubmitError::Append(AppendError::NoSpace { .. }))) => {
-                self.dropped = self.dropped.saturating_add(bytes);
+                ranges.into_iter().for_each(|range| self.given_up.take(range));
                 self.is_full = true;
                 Ok(())
             }
@@ -208,7 +188,8 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
     /// record on the log.
     fn submit(&self, command: &Command) -> Result<Option<u64>, RunError> {
         let proof = self.engine.core().identity.proof_of(&self.origin.actor);
-        let submitted = match self.seat.record(&self.origin, proof, command, self.sync)? {
+        let recorded = self.seat.record_piece(&self.origin, proof, command, self.sync)?;
+        let submitted = match recorded {
             Kept::InFile => return Ok(self.origin.causation),
             Kept::OnLog { submitted, .. } => submitted,
         };
@@ -217,6 +198,50 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
                 Ok(Some(receipt.last_sequence))
             }
             Submitted::Refused(refusal) => Err(RunError::Refused(refusal)),
+        }
+    }
+}
+
+/// So many ranges that were given up are told one by one.
+const GIVEN_UP_RANGES_MAX: usize = 256;
+
+/// Output that was given up because the disk was full.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GivenUp {
+    /// How many bytes.
+    pub(super) bytes: u64,
+    /// The first of them, in the order in which they were given up.
+    pub(super) ranges: Vec<GivenUpRange>,
+}
+
+/// Bytes of a stream that were given up.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct GivenUpRange {
+    stream: OutputStream,
+    offset: u64,
+    length: u64,
+}
+
+impl GivenUpRange {
+    fn of(piece: &OutputPiece) -> Self {
+        let length = piece.raw_data.len() as u64;
+        Self { stream: piece.stream, offset: piece.offset, length }
+    }
+
+    fn end(&self) -> u64 {
+        self.offset.saturating_add(self.length)
+    }
+}
+
+impl GivenUp {
+    fn take(&mut self, range: GivenUpRange) {
+        self.bytes = self.bytes.saturating_add(range.length);
+        let is_full = self.ranges.len() >= GIVEN_UP_RANGES_MAX;
+        let newest = self.ranges.iter_mut().rev().find(|it| it.stream == range.stream);
+        match newest.filter(|it| it.end() == range.offset) {
+            Some(before) => before.length = before.length.saturating_add(range.length),
+            None if is_full => {}
+            None => self.ranges.push(range),
         }
     }
 }
@@ -452,7 +477,7 @@ impl<S: Storage> Runner<'_, S> {
             let recorded = Recorded { recorder, flush: recording.flush };
             execute_recorded(&command, opened, sink, signals, recorded)
         })?;
-        (self.origin.causation, self.dropped_bytes) = recorder.told();
+        (self.origin.causation, self.given_up) = recorder.told();
         let [stdout, stderr] = recorder.streams;
         if let (Ok(report), _) = &mut executed {
             stdout.tell(&mut report.stdout);

@@ -225,8 +225,8 @@ pub struct FaultOutcome {
     pub sandbox_decision: SandboxDecision,
 }
 
-/// A run could not be recorded as it should. Unless it is [`RunError::NotRecorded`] or
-/// [`RunError::NotConcluded`], the command did not start.
+/// A run could not be recorded as it should. Unless it is [`RunError::NotRecorded`],
+/// [`RunError::NotSynced`] or [`RunError::NotConcluded`], the command did not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -242,6 +242,19 @@ pub enum RunError {
     )]
     NotRecorded {
         /// The loop, which stays open on the log.
+        loop_id: String,
+        /// The status of the last attempt, as a shell sees it.
+        exit_status: u8,
+        /// Why not.
+        source: Box<RunError>,
+    },
+    /// The command ran, and what came of it was appended to the log, but not synced.
+    #[error(
+        "the command ran and ended with status {exit_status}, which was appended to the log, and \
+         is not known to survive a power cut: {source}"
+    )]
+    NotSynced {
+        /// The loop.
         loop_id: String,
         /// The status of the last attempt, as a shell sees it.
         exit_status: u8,

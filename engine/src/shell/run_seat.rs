@@ -22,11 +22,13 @@ use super::submit::{Answer, By, begin_around, come_up_to_date, with_turn};
 use super::take_up::{NotTakenUp, Start, take_up};
 use super::unsynced_turn::UnsyncedTurn;
 use crate::executor::{CommandSpec, LastWord};
-use crate::log::{AppendError, RunFile, Storage, WriteTransaction};
+use crate::log::{AppendError, Room, RunFile, Storage, WriteTransaction, is_full};
 use crate::sync::Mutex;
 use holdpoint_domain::core::actor::Proof;
 use holdpoint_domain::core::hash::Digest;
-use holdpoint_domain::execution_loop::{AwaitResponse, ExecutionLoopCommand, ExecutionLoopEvent};
+use holdpoint_domain::execution_loop::{
+    AwaitResponse, ExecutionLoopCommand, ExecutionLoopEvent, OnFull,
+};
 use holdpoint_domain::world::waiting::WaitingCommand;
 use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_log_format::{ChainPosition, EntryKind, RunKey, RunStart, names};
@@ -186,7 +188,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
 
     /// Puts the start of an attempt on the log, with a new key. From here on what is recorded may
     /// wait in the run's own file.
-    pub(super) fn start(&self, origin: &Origin) -> Result<Submitted, SubmitError> {
+    pub(super) fn start(&self, origin: &Origin, on_full: OnFull) -> Result<Submitted, SubmitError> {
         let core = self.core;
         let mut door = self.door.lock();
         let key = self.new_key()?;
@@ -195,6 +197,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             loop_id: self.loop_id.clone(),
             entropy: core.entropy()?,
             recorder_key: public.map(Digest::from_bytes),
+            on_full: Some(on_full),
         }));
         let proof = core.identity.proof_of(&origin.actor);
         let by = By { origin, proof: Some(proof) };
@@ -243,6 +246,31 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         command: &Command,
         sync: Sync,
     ) -> Result<Recorded, SubmitError> {
+        self.record_in(Room::Reserved, (origin, proof), command, sync)
+    }
+
+    /// As [`RunSeat::record`], of output: the room that the run's file holds for the end stays.
+    ///
+    /// # Errors
+    /// As [`RunSeat::record`]. [`AppendError::NoSpace`] also where the log's lock is not to be had
+    /// and the file has no room: to wait for the lock would let the command print on.
+    pub(super) fn record_piece(
+        &self,
+        origin: &Origin,
+        proof: Proof,
+        command: &Command,
+        sync: Sync,
+    ) -> Result<Recorded, SubmitError> {
+        self.record_in(Room::BesideReserved, (origin, proof), command, sync)
+    }
+
+    fn record_in(
+        &self,
+        room: Room,
+        (origin, proof): (&Origin, Proof),
+        command: &Command,
+        sync: Sync,
+    ) -> Result<Recorded, SubmitError> {
         let mut door = self.door.lock();
         let may_wait = self.file.is_some() && door.signing.is_some();
         let told =
@@ -250,8 +278,11 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         if !may_wait || !is_locked(&told) {
             return told;
         }
-        match self.in_file(&mut door, (origin, proof), command) {
+        match self.in_file(&mut door, (origin, proof), command, room) {
             Ok(_) => Ok(Recorded::InFile),
+            Err(error) if room == Room::BesideReserved && is_full(&error) => {
+                Err(AppendError::NoSpace { needed: 0 }.into())
+            }
             Err(_) => self.on_log(&mut door, (origin, proof), command, None, sync),
         }
     }
@@ -264,7 +295,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         proof: Proof,
         command: &Command,
     ) -> io::Result<u64> {
-        self.in_file(&mut self.door.lock(), (origin, proof), command)
+        self.in_file(&mut self.door.lock(), (origin, proof), command, Room::Reserved)
     }
 
     /// Takes up what waits, first, and gives what became of it.
@@ -354,6 +385,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         door: &mut Door,
         (origin, proof): (&Origin, Proof),
         command: &Command,
+        room: Room,
     ) -> io::Result<u64> {
         let (Some(file), Some((key, start))) = (&self.file, &door.signing) else {
             return Err(io::ErrorKind::Unsupported.into());
@@ -363,7 +395,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         let (actor, command) = (origin.actor.clone(), command.clone());
         let waiting = WaitingCommand { actor, proven_by: proof.by, command };
         let payload = serde_json::to_vec(&waiting).map_err(io::Error::other)?;
-        file.append(key, &start.place, (EntryKind::Command, number), &payload)?;
+        file.append(key, &start.place, (EntryKind::Command, number), &payload, room)?;
         (door.number, door.is_waiting) = (number, true);
         Ok(number)
     }

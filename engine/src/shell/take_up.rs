@@ -62,21 +62,13 @@ pub(super) fn take_up<S: Storage>(
     known: Option<Start>,
 ) -> Result<Result<TakenUp, NotTakenUp>, SubmitError> {
     let mut taken = TakenUp::default();
-    let claimed = match entries.claimed_start() {
-        Ok(Some(claimed)) => claimed,
+    let start = match first_start(engine, turn, loop_id, &entries, known.as_ref())? {
+        Ok(Some(start)) => start,
         Ok(None) => return Ok(Ok(taken)),
-        Err(fault) => return Ok(Err(NotTakenUp::Fault(fault, taken))),
+        Err(none) => {
+            return guarded(engine, (hot, turn), (loop_id, &entries), known, none).map(Err);
+        }
     };
-    let start = match known.filter(|known| known.place == claimed) {
-        Some(known) => known,
-        None => match find_start(engine, turn, loop_id, &claimed)? {
-            Ok(found) => found,
-            Err(none) => return Ok(Err(none)),
-        },
-    };
-    if let Err(fault) = check_owner(engine, &entries, &start) {
-        return Ok(Err(NotTakenUp::Fault(fault, taken)));
-    }
     loop {
         match entries.next(&start.place, &start.public) {
             Ok(Some(entry)) if entry.kind == EntryKind::GuardFacts => {
@@ -88,14 +80,86 @@ pub(super) fn take_up<S: Storage>(
             Ok(Some(entry)) => {
                 let Ok(waiting) = serde_json::from_slice(&entry.payload) else {
                     let fault = unreadable(entry.number, &entries);
+                    taken.guard = word_of_guard(hot, loop_id, &entries, &start);
                     return Ok(Err(NotTakenUp::Fault(fault, taken)));
                 };
                 taken.decide(engine, hot, turn, (loop_id, &start, entry.number), waiting)?;
             }
             Ok(None) => return Ok(Ok(taken)),
-            Err(fault) => return Ok(Err(NotTakenUp::Fault(fault, taken))),
+            Err(fault) => {
+                taken.guard = taken.guard.or_else(|| word_of_guard(hot, loop_id, &entries, &start));
+                return Ok(Err(NotTakenUp::Fault(fault, taken)));
+            }
         }
     }
+}
+
+/// The start that the first entry names, proven; `None` where there is no entry.
+fn first_start<S: Storage>(
+    engine: &Core<S>,
+    turn: &WriteTransaction<'_, S>,
+    loop_id: &str,
+    entries: &RunEntries,
+    known: Option<&Start>,
+) -> Result<Result<Option<Start>, NotTakenUp>, SubmitError> {
+    let fault = |fault| Ok(Err(NotTakenUp::Fault(fault, TakenUp::default())));
+    match entries.claimed_start() {
+        Ok(Some(claimed)) => {
+            let start = proven_start(engine, turn, (loop_id, entries), known, &claimed)?;
+            Ok(start.map(Some))
+        }
+        Ok(None) => Ok(Ok(None)),
+        Err(found) => fault(found),
+    }
+}
+
+/// The start that entries name, where it is one and the file its recorder's.
+fn proven_start<S: Storage>(
+    engine: &Core<S>,
+    turn: &WriteTransaction<'_, S>,
+    (loop_id, entries): (&str, &RunEntries),
+    known: Option<&Start>,
+    claimed: &RunStart,
+) -> Result<Result<Start, NotTakenUp>, SubmitError> {
+    let start = match known.filter(|known| known.place == *claimed) {
+        Some(known) => known.clone(),
+        None => match find_start(engine, turn, loop_id, claimed)? {
+            Ok(found) => found,
+            Err(none) => return Ok(Err(none)),
+        },
+    };
+    let owner = check_owner(engine, entries, &start);
+    Ok(owner.map(|()| start).map_err(|fault| NotTakenUp::Fault(fault, TakenUp::default())))
+}
+
+/// Why nothing was taken up, with the word of a guard that stands behind what somebody else wrote
+/// into the file.
+fn guarded<S: Storage>(
+    engine: &Core<S>,
+    (hot, turn): (&LiveState, &WriteTransaction<'_, S>),
+    (loop_id, entries): (&str, &RunEntries),
+    known: Option<Start>,
+    none: NotTakenUp,
+) -> Result<NotTakenUp, SubmitError> {
+    let NotTakenUp::Fault(fault, mut taken) = none else { return Ok(none) };
+    if let Ok(Some(claimed)) = entries.claimed_by_guard()
+        && let Ok(start) = proven_start(engine, turn, (loop_id, entries), known.as_ref(), &claimed)?
+    {
+        taken.guard = word_of_guard(hot, loop_id, entries, &start);
+    }
+    Ok(NotTakenUp::Fault(fault, taken))
+}
+
+/// What a guard wrote behind a part of the file that is no entry.
+fn word_of_guard(
+    hot: &LiveState,
+    loop_id: &str,
+    entries: &RunEntries,
+    start: &Start,
+) -> Option<GuardFacts> {
+    let word = entries.word_of_guard(&start.place, &start.public).ok()??;
+    // How an attempt ended says nothing of the next one.
+    GuardFacts::decode(&word.payload).filter(|_| is_under_way(hot, loop_id, start))
 }
 
 /// Signed by the recorder, and no command that this program knows: a newer one wrote it.

@@ -490,7 +490,7 @@ fn a_log_that_fails_under_a_command_is_told_with_the_status_that_the_command_ran
     let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
     let run = shell("echo hello; exit 7");
     let failed = engine.run(&origin(), &run, &mut Saboteur(disk), &mut NoSignals);
-    assert!(matches!(failed, Err(RunError::NotRecorded { exit_status: 7, .. })), "{failed:?}");
+    assert!(matches!(failed, Err(RunError::NotSynced { exit_status: 7, .. })), "{failed:?}");
     drop(engine);
     // The end was written and not acknowledged: found again it is true, and lost it leaves the loop
     // open.

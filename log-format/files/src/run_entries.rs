@@ -3,7 +3,8 @@
 //! # Invariants
 //!
 //! - A header is read, and its signature checked, before anything is allocated for its payload.
-//! - A fault ends the reading: what follows it counts for nothing.
+//! - A fault ends the reading: what follows it counts for nothing, but for the entry of a guard,
+//!   which is found from the end of the file.
 //! - The last entry of a writer that was killed is a torn tail and no fault.
 
 use crate::storage::{ReadFile, open_regular};
@@ -11,13 +12,16 @@ use holdpoint_log_format::limits::{
     OUTCOME_FILE_MAX, RUN_ENTRY_HEADER_LENGTH, RUN_ENTRY_PAYLOAD_MAX, RUN_FILE_LINE_MAX,
 };
 use holdpoint_log_format::outcome_file::{self, OutcomeFile};
-use holdpoint_log_format::run_entry::ENTRY_MAGIC;
+use holdpoint_log_format::run_entry::{ENTRY_MAGIC, GUARD_FACTS_LENGTH};
 use holdpoint_log_format::{EntryFault, EntryHeader, EntryKind, RunStart};
 use rustix::fs::{OFlags, fstat};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
+
+/// How much of the end of a file is looked through for the entry of a guard.
+const GUARD_LOOKED_FOR: usize = 64 * 1024;
 
 /// How much of a tail is compared with zeros at once.
 const ZEROS_READ: usize = 64 * 1024;
@@ -204,6 +208,59 @@ impl<F: ReadFile> RunEntries<F> {
         (self.at, self.before) = (ends, self.before.saturating_add(1));
         self.expected = Some(header.number.saturating_add(1));
         Ok(Some(RunEntry { number: header.number, kind: header.kind, payload }))
+    }
+
+    /// The start that a guard's entry at the end of the file names, which nothing proves yet:
+    /// where a part before it is no entry, it is found from the end.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn claimed_by_guard(&self) -> io::Result<Option<RunStart>> {
+        Ok(self.guards()?.pop().map(|(_, header)| header.start))
+    }
+
+    /// The last entry of a guard among the last 64 KiB, signed by the key of this start, whatever
+    /// precedes it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn word_of_guard(
+        &self,
+        start: &RunStart,
+        public: &[u8; 32],
+    ) -> io::Result<Option<RunEntry>> {
+        for (at, claimed) in self.guards()?.into_iter().rev() {
+            let mut bytes = [0; RUN_ENTRY_HEADER_LENGTH + GUARD_FACTS_LENGTH];
+            let read = self.file.read_at(at, &mut bytes)?;
+            let is_whole = read == bytes.len() && claimed.length as usize == GUARD_FACTS_LENGTH;
+            let Some((header, payload)) = bytes.split_first_chunk().filter(|_| is_whole) else {
+                continue;
+            };
+            let signed = EntryHeader::decode(header, start, public, None);
+            if let Ok(header) = signed
+                && header.check_payload(payload).is_ok()
+            {
+                let (kind, number) = (header.kind, header.number);
+                return Ok(Some(RunEntry { number, kind, payload: payload.to_vec() }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What looks like entries of a guard near the end of the file, and where each lies.
+    fn guards(&self) -> io::Result<Vec<(u64, EntryHeader)>> {
+        let from = self.length.saturating_sub(GUARD_LOOKED_FOR as u64);
+        let mut bytes = vec![0; GUARD_LOOKED_FOR];
+        let count = self.file.read_at(from, &mut bytes)?;
+        bytes.truncate(count);
+        let headers = bytes.windows(RUN_ENTRY_HEADER_LENGTH).enumerate();
+        let headers = headers.filter(|(_, bytes)| bytes.starts_with(&ENTRY_MAGIC));
+        let guards = headers.filter_map(|(at, bytes)| {
+            let header = EntryHeader::read(bytes.first_chunk()?).ok()?;
+            let is_guard = header.kind == EntryKind::GuardFacts;
+            is_guard.then(|| (from.saturating_add(at as u64), header))
+        });
+        Ok(guards.collect())
     }
 
     /// Reads the next header.

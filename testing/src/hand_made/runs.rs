@@ -146,6 +146,7 @@ impl HandMade {
             loop_id: loop_id.clone(),
             entropy,
             recorder_key: None,
+            on_full: None,
         })));
         let entropy = self.entropy();
         let items = vec![stdout()];

@@ -88,6 +88,7 @@ pub fn await_response(loop_id: &str) -> Command {
         loop_id: loop_id.to_string(),
         entropy: fresh(),
         recorder_key: None,
+        on_full: None,
     }))
 }
 

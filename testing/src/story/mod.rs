@@ -283,6 +283,7 @@ impl Story {
             loop_id,
             entropy,
             recorder_key: None,
+            on_full: None,
         }))
     }
 

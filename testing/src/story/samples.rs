@@ -23,8 +23,8 @@ use holdpoint_domain::evidence_capture::{
 };
 use holdpoint_domain::execution_loop::{
     ExecutionDecision, ExecutionLoopEvent, ExecutionLoopState, ExecutorResponseType, Exit,
-    HaltReason, HandshakeDecision, LoopDispatched, LoopHalted, LoopInitialized, ResponseAwaited,
-    ResponseDecision, ResponseEvaluated,
+    HaltReason, HandshakeDecision, LoopDispatched, LoopHalted, LoopInitialized, OnFull,
+    ResponseAwaited, ResponseDecision, ResponseEvaluated,
 };
 use holdpoint_domain::human_decision::{
     EscalationTarget, HoldPolicy, HoldTerms, HumanDecisionTimeout, MAX_TIMEOUT_MS,
@@ -96,11 +96,13 @@ pub fn samples() -> Vec<Envelope> {
     samples.push(enveloped(0, policy_unlocked()));
     samples.extend(running::output_pieces().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     let recorder_key = Some(sha256(b"a key"));
-    let awaited = ResponseAwaited { loop_id: LOOP.into(), attempt: 1, recorder_key };
-    samples.push(enveloped(5, awaited.into()));
+    let awaited =
+        |on_full| ResponseAwaited { loop_id: LOOP.into(), attempt: 1, recorder_key, on_full };
+    samples.push(enveloped(5, awaited(None).into()));
     samples.extend(questions::clocked());
     samples.extend(questions::continued());
     samples.push(enveloped(6, running::resource_snapshot()));
+    samples.push(enveloped(5, awaited(Some(OnFull::Continue)).into()));
     samples
 }
 
@@ -379,7 +381,7 @@ fn loop_events(turn: usize) -> Vec<Event> {
             permitted_by_decision: (attempt > 2).then(|| "DEC-1".into()),
         }
         .into(),
-        ResponseAwaited { loop_id: LOOP.into(), attempt, recorder_key: None }.into(),
+        ResponseAwaited { loop_id: LOOP.into(), attempt, recorder_key: None, on_full: None }.into(),
         ResponseEvaluated {
             loop_id: LOOP.into(),
             attempt,

@@ -451,6 +451,7 @@ impl Try<'_> {
                     loop_id,
                     entropy,
                     recorder_key: None,
+                    on_full: None,
                 }))
             }
             Some((ExecutionLoopState::AwaitingResponse, attempt)) => self.result(loop_id, attempt),

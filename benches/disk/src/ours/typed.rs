@@ -125,6 +125,7 @@ impl OpenEngine {
             loop_id,
             entropy: current.entropy(),
             recorder_key: None,
+            on_full: None,
         })))
     }
 

@@ -8,7 +8,7 @@ use crate::core::hash::Digest;
 use crate::core::ids::{Entropy, hex};
 use crate::core::{bodies, commands};
 use crate::evidence_capture::types::{StopCondition, StopFacts};
-use crate::execution_loop::types::{ExecutorIdentityStatus, ExecutorResponseType, Exit};
+use crate::execution_loop::types::{ExecutorIdentityStatus, ExecutorResponseType, Exit, OnFull};
 use crate::human_decision::terms::HoldTerms;
 use crate::log::policy::GateTerms;
 use crate::sandbox_fault::types::RetryPolicy;
@@ -168,6 +168,9 @@ bodies! {
         /// The public half of the key by which the recorder signs what waits for the log's lock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         recorder_key: Option<Digest>,
+        /// What becomes of the command where the disk is full.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on_full: Option<OnFull>,
     }
 
     /// See [`ExecutionLoopCommand::ReportResponse`]. The attempt's raw output

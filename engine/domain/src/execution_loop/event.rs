@@ -8,7 +8,7 @@ use crate::core::{before, events, recorded};
 use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::types::{
     ExecutionDecision, ExecutionLoopState, ExecutorResponseType, Exit, HaltReason,
-    HandshakeDecision, ResponseDecision,
+    HandshakeDecision, OnFull, ResponseDecision,
 };
 use crate::human_decision::terms::HoldTerms;
 use crate::log::policy::GateTerms;
@@ -27,8 +27,8 @@ events! {
         /// An attempt was dispatched.
         33 v 1 "execution_loop.dispatched" => LoopDispatched;
         /// An attempt's response is awaited.
-        34 v 2 "execution_loop.response_awaited"
-            => ResponseAwaited, before 1 => ResponseAwaitedV1;
+        34 v 3 "execution_loop.response_awaited"
+            => ResponseAwaited, before 1 => ResponseAwaitedV1, before 2 => ResponseAwaitedV2;
         /// An attempt's response was evaluated.
         35 v 1 "execution_loop.response_evaluated" => ResponseEvaluated;
         /// A loop halted.
@@ -115,6 +115,16 @@ before! {
         attempt: u8,
     } with {
         recorder_key: None,
+        on_full: None,
+    }
+
+    /// [`ResponseAwaited`] as it was recorded before it said what a full disk does to the command.
+    ResponseAwaitedV2 => ResponseAwaited {
+        loop_id: Text,
+        attempt: u8,
+        recorder_key: Option<Digest>,
+    } with {
+        on_full: None,
     }
 }
 
@@ -142,6 +152,9 @@ recorded! {
         /// on the log at once (Ed25519, RFC 8032). `None` where nothing is signed, and in records
         /// that were made before there were keys.
         recorder_key: Option<Digest>,
+        /// What becomes of the command where its output cannot be recorded, because the disk is
+        /// full. `None` where its recorder said nothing of it.
+        on_full: Option<OnFull>,
     }
 
     /// AWAITING_RESPONSE became EVALUATED: the response was normalized (Phase-30) and evaluated

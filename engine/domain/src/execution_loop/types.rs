@@ -27,6 +27,18 @@ closed_enum! {
     }
 }
 
+closed_enum! {
+    /// What becomes of a command whose output cannot be recorded, because the disk is full.
+    #[derive(Default)]
+    pub enum OnFull {
+        /// It is ended.
+        #[default]
+        Stop = "stop",
+        /// It runs on. What it prints meanwhile is missing, and the record says how much.
+        Continue = "continue",
+    }
+}
+
 /// Every allowed transition (Phase-29). Any pair that is not here leads to HALTED.
 pub const ALLOWED_TRANSITIONS: [(ExecutionLoopState, ExecutionLoopState); 9] = [
     (Init, Dispatched),

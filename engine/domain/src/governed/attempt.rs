@@ -79,8 +79,9 @@ pub(crate) fn await_response(
     if entity.state() != Dispatched {
         return batch.illegal(entity.state(), AwaitingResponse);
     }
-    let (attempt, recorder_key) = (entity.attempt_count(), command.recorder_key);
-    batch.push(ResponseAwaited { loop_id: batch.loop_id(), attempt, recorder_key });
+    let AwaitResponse { recorder_key, on_full, .. } = *command;
+    let (loop_id, attempt) = (batch.loop_id(), entity.attempt_count());
+    batch.push(ResponseAwaited { loop_id, attempt, recorder_key, on_full });
     batch.capture(LoopStep::Awaiting, Vec::new(), EvidenceContent::Opaque)
 }
 

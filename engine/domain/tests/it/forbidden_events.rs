@@ -59,11 +59,16 @@ fn assert_found(findings: &[ForbiddenEvent], rule: Rule) {
     assert!(found.contains(&rule), "{rule} is not among {found:?}");
 }
 
+/// That an attempt's response is awaited.
+fn awaited(story: &Story, attempt: u8) -> ResponseAwaited {
+    let loop_id = story.loop_id.as_str().into();
+    ResponseAwaited { loop_id, attempt, recorder_key: None, on_full: None }
+}
+
 #[test]
 fn a_transition_that_the_table_has_not_halts_and_is_found() {
     let mut story = Story::initialized();
-    let event =
-        ResponseAwaited { loop_id: story.loop_id.as_str().into(), attempt: 0, recorder_key: None };
+    let event = awaited(&story, 0);
     let findings = story.record(event.into());
     assert_found(&findings, Rule::Transition);
     assert_eq!(findings.last().unwrap().found, "INIT -> AWAITING_RESPONSE");
@@ -74,8 +79,7 @@ fn a_transition_that_the_table_has_not_halts_and_is_found() {
 #[test]
 fn an_event_about_no_live_loop_is_found() {
     let mut story = Story::in_state(Halted);
-    let event =
-        ResponseAwaited { loop_id: story.loop_id.as_str().into(), attempt: 1, recorder_key: None };
+    let event = awaited(&story, 1);
     let before = story.entity().clone();
     assert_found(&story.record(event.into()), Rule::LoopIsLive);
     assert_eq!(*story.entity(), before);
@@ -507,8 +511,7 @@ fn every_rule_has_a_test() {
 #[test]
 fn findings_say_where_and_leave_nothing_in_the_state() {
     let mut story = Story::initialized();
-    let event =
-        ResponseAwaited { loop_id: story.loop_id.as_str().into(), attempt: 0, recorder_key: None };
+    let event = awaited(&story, 0);
     let findings = story.record(event.into());
     let last = story.records.last().unwrap();
     for finding in &findings {

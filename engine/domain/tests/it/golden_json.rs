@@ -15,7 +15,9 @@ use holdpoint_domain::world::{KeyReceipt, REGISTRY};
 use holdpoint_domain::{ActorId, Command, Idempotency};
 use serde_json::Value;
 
-use crate::codec::{GOLDEN, GOLDEN_V1, GOLDEN_V2, GOLDEN_V3, GOLDEN_V4, GOLDEN_V5, parsed};
+use crate::codec::{
+    GOLDEN, GOLDEN_V1, GOLDEN_V2, GOLDEN_V3, GOLDEN_V4, GOLDEN_V5, GOLDEN_V6, parsed,
+};
 use crate::commands_readable::samples;
 
 /// One line for every command: its name, the digest that is stored under its key, its JSON. A
@@ -116,7 +118,7 @@ fn golden_file_has_every_payload_version_of_every_event() {
 
 /// A line for an event that has none: of the payload that says most.
 fn event_line((kind, version): (u16, u8)) -> Option<String> {
-    let lines = [GOLDEN, GOLDEN_V5, GOLDEN_V4, GOLDEN_V3, GOLDEN_V2, GOLDEN_V1]
+    let lines = [GOLDEN, GOLDEN_V6, GOLDEN_V5, GOLDEN_V4, GOLDEN_V3, GOLDEN_V2, GOLDEN_V1]
         .into_iter()
         .flat_map(str::lines);
     let lines = lines.map(|line| (line, parsed(line)));
