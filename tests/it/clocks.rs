@@ -4,6 +4,8 @@
 use crate::decision_support::created;
 use crate::program::{Place, by_person, json, status, text};
 use crate::terminal::Terminal;
+use crate::thread_support::{accepted, chat, interruption_at, setting, turn};
+use holdpoint_domain::Command;
 use holdpoint_domain::application::RecordEvent;
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Clock, EngineOptions, Origin, Reading, SystemClock};
@@ -22,6 +24,16 @@ impl Clock for Ahead {
     }
 }
 
+/// The machine's clock, an hour ago.
+struct Past;
+
+impl Clock for Past {
+    fn now(&self) -> Reading {
+        let now = SystemClock.now();
+        Reading { wall_ns: now.wall_ns - TWO_HOURS_NS / 2, ..now }
+    }
+}
+
 /// Somebody with that clock writes one record.
 fn write_ahead(place: &Place) {
     let options = EngineOptions::default().clock(Box::new(Ahead));
@@ -35,6 +47,35 @@ fn ahead() -> Place {
     let place = Place::with_log();
     write_ahead(&place);
     place
+}
+
+/// The words of a thread are kept for a minute: by the log's time they would be for two hours more.
+#[test]
+fn what_a_thread_keeps_ends_by_its_own_time_where_the_log_is_ahead() {
+    let place = Place::with_log();
+    accepted(&place, &setting("acme", "call"));
+    write_ahead(&place);
+    let options = EngineOptions::default().clock(Box::new(Past));
+    let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
+    let mut origin = Origin::automation("selene-os");
+    // An interruption is of just now by the time of its record.
+    let newest = engine.query(|world| world.totals().last_at.nanoseconds()).unwrap();
+    let at = interruption_at(newest, "One. Two. Three.", 1);
+    let turns = [turn("acme", "call", 1, chat("One. Two. Three.")), turn("acme", "call", 2, at)];
+    for line in turns {
+        let command: Command = serde_json::from_value(line["submit"].clone()).unwrap();
+        origin.correlation = "call".into();
+        engine.submit(&origin, &command).unwrap().accepted().unwrap();
+    }
+    // A minute of it is not over there.
+    assert!(engine.expire().unwrap().is_empty());
+    engine.close().unwrap();
+    let expired = place.holdpoint(&["hold", "expire"]);
+    let told = text(&expired.stdout);
+    assert_eq!(status(&expired), 0, "{}", text(&expired.stderr));
+    assert!(told.contains("buffer_expired") && told.contains("thread acme/call"), "{told}");
+    assert_eq!(text(&place.holdpoint(&["hold", "expire"]).stdout), "");
+    place.verified();
 }
 
 const SAID: &str = "the newest record is 1h 59m ahead of this clock";

@@ -200,6 +200,24 @@ impl Clocks {
         }
     }
 
+    /// A limit of several times begins, or another time of one that lives: its times count from the
+    /// farthest of the clocks of whoever made one, for a wrong clock ends a limit too early rather
+    /// than too late.
+    pub(crate) fn begin_another(&mut self, id: &str, now: Moment) {
+        let before = self.offsets.get(id).copied().unwrap_or_default();
+        self.begin(id, now);
+        if let Some(before) = Some(before).filter(|before| *before != Offset::default()) {
+            let offset = self.offsets.entry(id.into()).or_default();
+            offset.own_ns = offset.own_ns.max(before.own_ns);
+            offset.log_ns = offset.log_ns.max(before.log_ns);
+        }
+    }
+
+    /// Whether no limit has a maker with another clock.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.offsets.is_empty()
+    }
+
     /// The next round of a question has the end of the one before.
     pub(crate) fn go_on(&mut self, id: &str, next_id: &str) {
         if let Some(offset) = self.offsets.remove(id) {

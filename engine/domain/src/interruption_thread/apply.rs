@@ -359,7 +359,7 @@ fn judge_buffer(
 ) {
     let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
     let Some(thread) = thread else { return };
-    let is_over = record.at >= body.expires_at
+    let is_over = record.times.over(body.expires_at).is_some()
         && thread.state.buffer(body.captured_turn).is_some_and(|buffer| {
             buffer.answer_id == body.answer_id
                 && buffer.speaker_user_id == body.speaker_user_id
@@ -382,7 +382,7 @@ fn judge_return_check(
     let asked = thread.state.marks.return_check.map(|check| check.captured_turn);
     let words = asked.and_then(|turn| thread.state.buffer(turn));
     let is_over = thread.state.return_check_expiry() == Some(found)
-        && record.at >= body.expires_at
+        && record.times.over(body.expires_at).is_some()
         && (body.captured_turn.is_none() || body.captured_turn == asked)
         && is_its_issue(words, body.issue_fingerprint.as_ref());
     let expected = "a question that was asked, and whose time is over";

@@ -46,6 +46,7 @@ use crate::registration::types::SessionStatus;
 use crate::sandbox_fault::command::SandboxFaultCommand;
 use crate::world::command::Command;
 use crate::world::continued::continue_log;
+use crate::world::due::limit_of_thread;
 use crate::world::event::Event;
 use crate::world::keys::KeyReceipt;
 use crate::world::recalled::STATE_SCHEMA_VERSION;
@@ -178,7 +179,7 @@ fn by_system(world: &World, command: &Command, now: Moment) -> Result<Vec<Event>
         }
         Command::HumanDecision(command) => on_question(world, command, now),
         Command::Registration(command) => register(world, command, at),
-        Command::InterruptionThread(command) => on_thread(world, command, at),
+        Command::InterruptionThread(command) => on_thread(world, command, now),
         Command::DecisionPoint(command) => {
             let view = world.points_view(command.decision_id());
             all(decision_point::rules::on_decision_point(view, command, now)?)
@@ -289,9 +290,14 @@ fn register(
 fn on_thread(
     world: &World,
     command: &InterruptionThreadCommand,
-    at: Timestamp,
+    now: Moment,
 ) -> Result<Vec<Event>, Refusal> {
     let (tenant_id, correlation_id) = command.thread();
+    let at = if let InterruptionThreadCommand::ExpireThread(_) = command {
+        world.times_of(&limit_of_thread(command.thread()), now).latest()
+    } else {
+        now.at
+    };
     let view = ThreadView {
         thread: world.thread(tenant_id, correlation_id),
         live: world.live_thread(tenant_id, correlation_id),

@@ -4,6 +4,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -26,6 +27,7 @@ use crate::human_decision::command::{ExpireDue, HumanDecisionCommand};
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::human_decision::state::HeldRequest;
 use crate::interruption_thread::command::{InterruptionThreadCommand, ThreadCommand};
+use crate::interruption_thread::event::InterruptionThreadEvent;
 use crate::interruption_thread::state::Thread;
 use crate::log::event::ClockStepAccepted;
 use crate::world::command::Command;
@@ -97,6 +99,11 @@ impl World {
         if let Some(point) = self.hot.decision_points.live.get(id) {
             return point.next_due().filter(is_over).map(|due_at| point_due((due_at, point)));
         }
+        if let Some((tenant_id, correlation_id)) = thread_of_limit(id) {
+            let thread = self.hot.threads.live(tenant_id, correlation_id)?;
+            let due_at = thread.state.next_expiry().filter(is_over)?;
+            return Some(thread_due((due_at, thread)));
+        }
         let held = self.find_request(id)?.held();
         let due_at = held.next_due().filter(is_over)?;
         self.request_due(due_at, id, now)
@@ -166,6 +173,18 @@ impl World {
     }
 }
 
+/// The times of all that a thread keeps, as one limit. No id of another one has a zero in it.
+pub(super) fn limit_of_thread((tenant_id, correlation_id): (&str, &str)) -> String {
+    format!("{tenant_id}{ZERO}{correlation_id}")
+}
+
+fn thread_of_limit(id: &str) -> Option<(&str, &str)> {
+    id.split_once(ZERO)
+}
+
+/// Between the names of a thread in the id of its limit.
+const ZERO: char = '\0';
+
 fn thread_due((due_at, thread): (Timestamp, &Thread)) -> Due {
     let correlation = String::from(thread.correlation_id.as_str());
     Due {
@@ -209,14 +228,19 @@ impl World {
             None
         };
         let now = Moment { steady, ..record.moment() };
-        Record { times: self.times_of(event.limit().unwrap_or_default(), now), ..record }
+        let of_thread = event.thread().filter(|_| !self.hot.clocks.is_empty());
+        let times = match of_thread.map(limit_of_thread) {
+            Some(limit) => self.times_of(&limit, now),
+            None => self.times_of(event.limit().unwrap_or_default(), now),
+        };
+        Record { times, ..record }
     }
 }
 
 impl LiveState {
     /// Which limits begin with an event, and which are no more.
     pub(super) fn follow_limits(&mut self, record: Record<'_>, event: &Event) {
-        let Self { clocks, decision_points, loops, .. } = self;
+        let Self { clocks, decision_points, loops, threads, .. } = self;
         let now = record.moment();
         match event {
             Event::DecisionPoint(event) => {
@@ -253,8 +277,26 @@ impl LiveState {
             | Event::EvidenceCapture(_)
             | Event::SandboxFault(_)
             | Event::Registration(_)
-            | Event::InterruptionThread(_)
             | Event::Application(_) => {}
+            Event::InterruptionThread(event) => {
+                // Where no clock is wrong there is nothing to note.
+                if clocks.is_empty() && clocks.log_time(now) == now.clock && now.at == now.clock {
+                    return;
+                }
+                let begins_time = matches!(
+                    event,
+                    InterruptionThreadEvent::TurnTaken(_)
+                        | InterruptionThreadEvent::TurnCommitted(_)
+                );
+                let name @ (tenant_id, correlation_id) = event.thread();
+                let limit = limit_of_thread(name);
+                let thread = threads.live(tenant_id, correlation_id);
+                match thread.and_then(|thread| thread.state.next_expiry()) {
+                    Some(_) if begins_time => clocks.begin_another(&limit, now),
+                    Some(_) => {}
+                    None => clocks.end(&limit),
+                }
+            }
         }
     }
 }
