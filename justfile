@@ -50,3 +50,11 @@ fuzz TARGET SECONDS="60":
 results *OPTIONS="--huge":
     cargo run --profile measure --locked -p holdpoint-measure --features peers --bin results -- \
         {{OPTIONS}}
+
+# Measures the tables of benches/programs.md: some ten minutes on a machine that does nothing else.
+programs:
+    cargo build --release --locked -p holdpoint-cli
+    cargo build --profile measure --locked -p holdpoint-measure
+    target/measure/starting target/release/holdpoint
+    target/measure/processes
+    target/measure/output target/release/holdpoint

@@ -67,7 +67,8 @@ fn head(out: &mut String, results: &Results) {
          `once` stands where there was one round alone; \
          `x` is the median of the ratio to ours, round by round: above 1 is slower than ours. \
          Times are wall time. A bar is passed within noise where its value clears the limit, and \
-         its value with its noise does not.",
+         its value with its noise does not. What whole programs cost stands in \
+         [programs.md](programs.md).",
     );
 }
 

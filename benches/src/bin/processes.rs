@@ -1,5 +1,8 @@
 //! Measures many processes on one log: 64 long-lived `apply` beside 64 threads of one engine, and
-//! 64 one-shot `record` at a time on a disk and in memory. Prints a table for `processes.md`.
+//! 64 one-shot `record` at a time on a disk and in memory. Prints a table for `programs.md`.
+//!
+//! Each process keeps the state of the log, so it reads what the 63 others append: the floor is
+//! what all cores can do of that, from one process that writes alone and one that reads at once.
 //!
 //! ```text
 //! cargo run --profile measure --locked -p holdpoint-measure --bin processes -- [DISK [MEMORY]]
@@ -46,10 +49,16 @@ fn main() -> ExitCode {
 fn measure(disk: &Path, memory: &Path) -> Measured<()> {
     let mut rows = [
         Row::new("`apply`: processes, and threads of one engine", "threads"),
+        Row::new("the floor of these processes, on all cores", "threads"),
         Row::new("`record`: on the disk, and in memory", "memory"),
     ];
     for round in 0..=ROUNDS {
-        let counts = [(applied(disk)?, in_threads(disk)?), (recorded(disk)?, recorded(memory)?)];
+        let threads = in_threads(disk)?;
+        let counts = [
+            (applied(disk)?, threads),
+            (floor(memory)?, threads),
+            (recorded(disk)?, recorded(memory)?),
+        ];
         eprintln!("round {round} of {ROUNDS}: {counts:?}");
         if round > 0 {
             rows.iter_mut().zip(counts).for_each(|(row, count)| row.rounds.push(count));
@@ -142,13 +151,18 @@ impl Round<'_> {
     }
 }
 
+fn apply(log: &Path) -> Measured<Command> {
+    let mut apply = program(log, &["apply"])?;
+    apply.stdin(Stdio::piped()).stdout(Stdio::piped());
+    Ok(apply)
+}
+
 /// One line, its receipt, the next.
 fn applied(place: &Path) -> Measured<f64> {
     let directory = tempfile::tempdir_in(place)?;
     let log = directory.path().join("log");
     counted(&|round| {
-        let mut writer = program(&log, &["apply"])
-            .and_then(|mut it| Ok(it.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?));
+        let mut writer = apply(&log).and_then(|mut it| Ok(it.spawn()?));
         let asked = round.repeat(|| match &mut writer {
             Ok(writer) => ask(writer),
             Err(error) => Err(error.to_string().into()),
@@ -159,6 +173,32 @@ fn applied(place: &Path) -> Measured<f64> {
         asked?;
         if status.success() { Ok(()) } else { Err(format!("apply: {status}").into()) }
     })
+}
+
+/// What all cores can do of 64 processes, a second, where a turn costs what it costs one that is
+/// alone, and reading a record of others what it costs where thousands are read at once.
+fn floor(place: &Path) -> Measured<f64> {
+    const RECORDS: u32 = 5_000;
+    let directory = tempfile::tempdir_in(place)?;
+    let log = directory.path().join("log");
+    let begin = || Ok::<Child, Box<dyn Error + Send + Sync>>(apply(&log)?.spawn()?);
+    let (mut writer, mut reader) = (begin()?, begin()?);
+    let timed = |child: &mut Child, times: u32| {
+        let begun = Instant::now();
+        (0..times).try_for_each(|_| ask(child))?;
+        Measured::Ok(begun.elapsed().as_secs_f64())
+    };
+    // Both have opened the log then.
+    timed(&mut writer, 1)?;
+    timed(&mut reader, 1)?;
+    let turn = timed(&mut writer, RECORDS)? / f64::from(RECORDS);
+    let read = (timed(&mut reader, 1)? - turn).max(0.0) / f64::from(RECORDS);
+    for mut child in [writer, reader] {
+        drop(child.stdin.take());
+        child.wait()?;
+    }
+    let cores = std::thread::available_parallelism()?.get() as f64;
+    Ok(cores / (turn + (WRITERS - 1) as f64 * read))
 }
 
 fn ask(writer: &mut Child) -> Measured<()> {

@@ -1,5 +1,5 @@
 //! Measures what it costs to start the program and to run a command that does nothing, beside
-//! `timeout` and `script`, in wall and processor time. Prints a table for `starting.md`.
+//! `timeout` and `script`, in wall and processor time. Prints a table for `programs.md`.
 //!
 //! ```text
 //! cargo run --profile measure --locked -p holdpoint-measure --bin starting -- PROGRAM [MEMORY]
