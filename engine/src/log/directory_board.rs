@@ -6,6 +6,7 @@ use holdpoint_log_files::ReadFile;
 use holdpoint_log_files::map::WaitPage;
 use holdpoint_log_format::board::Ticket;
 use holdpoint_log_format::limits::LOCK_FILE_LENGTH;
+use parking_lot::Mutex;
 use rustix::fs::fstat;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
@@ -70,7 +71,7 @@ impl Board for DirectoryBoard {
 
     fn ticket(&self) -> Ticket {
         let pid = std::process::id();
-        Ticket { number: since_boot(), pid, start: start_of(pid).unwrap_or_default() }
+        Ticket { number: since_boot(), pid, start: own_start(pid) }
     }
 
     fn is_there(&self, ticket: &Ticket) -> bool {
@@ -87,6 +88,21 @@ fn since_boot() -> u64 {
     let now = clock_gettime(clock);
     let (seconds, rest) = (now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs());
     seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+}
+
+/// When this process began, 0 where nobody says: asked once, for every turn needs it.
+fn own_start(pid: u32) -> u64 {
+    static KNOWN: Mutex<Option<(u32, u64)>> = Mutex::new(None);
+    let mut known = KNOWN.lock();
+    match *known {
+        // A fork of this process has another number.
+        Some((of, start)) if of == pid => start,
+        _ => {
+            let start = start_of(pid);
+            *known = start.map(|start| (pid, start));
+            start.unwrap_or_default()
+        }
+    }
 }
 
 /// When a process that has not ended began, in the kernel's ticks; `None` where there is none, or

@@ -2,6 +2,7 @@
 
 use crate::map::Map;
 use crate::storage::{ReadFile, Stamp};
+use rustix::fs::{Stat, fstat};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -56,27 +57,32 @@ struct Kept {
 }
 
 impl Maps {
+    /// The mapping of the file that a look at its name found, if one is kept.
+    pub(crate) fn known<F>(&self, found: &Stat) -> Option<Mapped<F>> {
+        let length = u64::try_from(found.st_size).ok()?;
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = (found.st_dev, found.st_ino);
+        let at = kept.iter().position(|kept| kept.file == id && kept.map.is_of(length))?;
+        kept.get_mut(at..)?.rotate_left(1);
+        kept.last().map(|last| Mapped::Map(Arc::clone(&last.map)))
+    }
+
     /// The file mapped, now or before, if it can be.
     pub(crate) fn of(&self, file: File) -> io::Result<Mapped<File>> {
-        let now = file.metadata()?;
-        let id = (now.dev(), now.ino());
+        let found = fstat(&file)?;
+        if let Some(known) = self.known(&found) {
+            return Ok(known);
+        }
+        let Some(map) = Map::of(&file) else { return Ok(Mapped::File(file)) };
+        let (id, map) = ((found.st_dev, found.st_ino), Arc::new(map));
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |kept: &Kept| kept.file == id && kept.map.is_of(now.len());
-        if let Some(at) = kept.iter().position(is_it) {
-            kept.get_mut(at..).unwrap_or_default().rotate_left(1);
-        } else {
-            let Some(map) = Map::of(&file) else { return Ok(Mapped::File(file)) };
-            // What was moved to an archive gives its space back.
-            kept.retain(|kept| kept.file != id && kept.has_name());
-            if kept.len() >= KEPT_MAX {
-                kept.remove(0);
-            }
-            kept.push(Kept { file: id, opened: file, map: Arc::new(map) });
+        // What was moved to an archive gives its space back.
+        kept.retain(|kept| kept.file != id && kept.has_name());
+        if kept.len() >= KEPT_MAX {
+            kept.remove(0);
         }
-        match kept.last() {
-            Some(last) => Ok(Mapped::Map(Arc::clone(&last.map))),
-            None => Err(io::ErrorKind::NotFound.into()),
-        }
+        kept.push(Kept { file: id, opened: file, map: Arc::clone(&map) });
+        Ok(Mapped::Map(map))
     }
 }
 

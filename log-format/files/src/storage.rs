@@ -162,6 +162,11 @@ impl DirectoryStorage {
         if relative.is_empty() { self.root.clone() } else { self.root.join(relative) }
     }
 
+    /// That a name lies in a directory.
+    fn check_place(&self, path: &str) -> io::Result<()> {
+        self.check_directory(path.rsplit_once('/').map_or("", |(directory, _)| directory))
+    }
+
     /// That a name inside is a directory, if it is there. The root is the caller's to choose.
     fn check_directory(&self, name: &str) -> io::Result<()> {
         if name.is_empty() {
@@ -194,7 +199,7 @@ impl ReadStorage for DirectoryStorage {
     }
 
     fn open(&self, path: &str) -> io::Result<Option<File>> {
-        self.check_directory(path.rsplit_once('/').map_or("", |(directory, _)| directory))?;
+        self.check_place(path)?;
         match open_regular(&self.path(path), OFlags::RDONLY) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -203,6 +208,12 @@ impl ReadStorage for DirectoryStorage {
     }
 
     fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<File>>> {
+        self.check_place(path)?;
+        // Whoever follows a log looks at the same file again and again: one call instead of five.
+        let found = lstat(self.path(path)).ok().filter(is_regular);
+        if let Some(known) = found.and_then(|found| self.maps.known(&found)) {
+            return Ok(Some(known));
+        }
         self.open(path)?.map(|file| self.maps.of(file)).transpose()
     }
 }
