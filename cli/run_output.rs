@@ -414,7 +414,9 @@ fn put(
     said.iter().for_each(|warning| complain(warning));
     if let (true, Some(output)) = (said.is_empty(), outputs.first()) {
         let what = if outputs.len() > 1 { "output" } else { name_of(output.stream) };
-        complain(&format!("{what} of attempt {}: nothing was printed", output.attempt));
+        let is_whole = outputs.iter().all(|output| output.end.is_some());
+        let nothing = if is_whole { "nothing was printed" } else { "nothing is on record" };
+        complain(&format!("{what} of attempt {}: {nothing}", output.attempt));
     }
     let mut told = Vec::new();
     let mut lines = TimedLines::default();

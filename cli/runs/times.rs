@@ -7,16 +7,22 @@ use holdpoint_replay::{Run, RunOutcome};
 /// How long it took from its beginning to its end, without the time in which it waited for a
 /// person. `None` where it has not ended, or where nobody saw its end.
 pub(crate) fn lasted(run: &Run) -> Option<u64> {
-    let recorded_at = run.entity.halt.as_ref()?.at;
+    run.entity.halt.as_ref()?;
     if RunOutcome::of(&run.entity) != RunOutcome::Lost {
-        let end = if run.is_end_taken_up { signed_end(run)? } else { recorded_at };
-        return Some(ran(run, end));
+        return Some(ran(run, ended_at(run)?));
     }
     // What its guards saw, where they did.
     let seen = run.entity.attempts.iter().map(|attempt| {
         attempt.response.as_ref().and(attempt.resources.as_ref()).map(|usage| usage.wall_ns)
     });
     seen.sum::<Option<u64>>().filter(|_| !run.entity.attempts.is_empty())
+}
+
+/// When it ended; of one that was lost, when that was recorded.
+pub(crate) fn ended_at(run: &Run) -> Option<Timestamp> {
+    let recorded_at = run.entity.halt.as_ref()?.at;
+    let is_told_later = run.is_end_taken_up && RunOutcome::of(&run.entity) != RunOutcome::Lost;
+    if is_told_later { signed_end(run) } else { Some(recorded_at) }
 }
 
 /// When the command of the last attempt ended, where that was recorded later: by how long its
