@@ -17,11 +17,12 @@ use std::path::PathBuf;
 
 /// Logs that programs of each number wrote, and the head of each: that of rules 1 by the program of
 /// commit e0d27d6, whose rules had no number yet.
-const GOLDEN: [(u32, &str); 4] = [
+const GOLDEN: [(u32, &str); 5] = [
     (1, "6aacd8e5748c93f71f4220f17ac8eee6f9141dcd95a1a11f12074cd6fc02f410"),
     (2, "e46acfe7df93e4357aa06948beda885b7842dee9e98094f537438a48b551b568"),
     (3, "625568d15bd279d89ef9e82e98dbcab7a3dc36180b2cb1c4503632afdebd8439"),
     (4, "90453150e99fa333911557a05cfc608c69ba9520dfaa348d539bcf1786d2cb63"),
+    (5, "205ab5bdc678a3d8f7a4480965674dc50049f7eeda262cf17f00f8a0a313cb84"),
 ];
 
 fn golden(number: u32) -> Place {
@@ -46,6 +47,32 @@ fn golden_logs_of_every_number_stay_intact() {
         assert_eq!(meaning(&report).0, "proven", "rules {number}: {report:#}");
         assert_eq!(status(&place.holdpoint(&["replay"])), 0);
     }
+}
+
+/// Its recorders were killed, with the guard and without, or kept from the log's lock, and the log
+/// was continued from a copy.
+#[test]
+fn runs_of_rules_5_are_told_as_they_ended() {
+    let place = golden(5);
+    let runs = values(&place.holdpoint(&["runs", "--json"]));
+    let told = runs.iter().map(|run| {
+        let numbers = ["exit_status", "signal", "took_ns"].map(|name| run[name].as_u64());
+        (run["outcome"].as_str().unwrap(), numbers)
+    });
+    let expected = [
+        ("ok", [Some(0), None, Some(46_003_889)]),
+        ("failed", [Some(4), None, Some(89_903_591)]),
+        ("lost", [None, None, None]),
+        ("lost", [None, Some(9), Some(35_548_423)]),
+        ("ok", [Some(0), None, Some(51_937_144)]),
+        ("ok", [Some(0), None, Some(2_252_017_709)]),
+    ];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    let outputs = runs.iter().map(|run| {
+        let output = place.holdpoint(&["output", run["run"].as_str().unwrap()]);
+        (status(&output), text(&output.stdout).len())
+    });
+    assert_eq!(outputs.collect::<Vec<_>>(), [(0, 0), (0, 7), (3, 0), (3, 0), (3, 5_120), (0, 14)]);
 }
 
 /// The kinds of all records, by name.
