@@ -190,7 +190,11 @@ fn plan(event: &Event) -> Option<PlanOutcome> {
     let Event::InterruptionThread(InterruptionThreadEvent::PlanDrafted(body)) = event else {
         return None;
     };
-    Some(PlanOutcome { plan_key: body.plan_key.clone(), plan: body.plan.clone() })
+    Some(PlanOutcome {
+        plan_key: body.plan_key.clone(),
+        plan: body.plan.clone(),
+        unsaid: body.unsaid.clone(),
+    })
 }
 
 fn branch(event: &Event) -> Option<DuplexBranch> {

@@ -56,6 +56,9 @@ pub(super) struct PlanOutcome {
     pub(super) plan_key: Text,
     #[serde(flatten)]
     pub(super) plan: SpeculativePlan,
+    /// The words that the plan owns: what its turn would leave unsaid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unsaid: Option<Remainder>,
 }
 
 impl TurnOutcome {

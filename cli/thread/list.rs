@@ -122,7 +122,7 @@ fn row_of(thread: &Thread, seen_from: Time) -> [String; 8] {
         thread.turns.to_string(),
         if thread.is_closed { "ended" } else { "open" }.to_string(),
         waits_for(thread.state.pending_state()).to_string(),
-        thread.state.resume_buffers.len().to_string(),
+        thread.state_at(seen_from).resume_buffers.len().to_string(),
         moment(thread.started_at),
         newest(thread) + plan.unwrap_or_default().as_str(),
     ]

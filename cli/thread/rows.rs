@@ -154,6 +154,9 @@ enum Outcome<'a> {
         decided_by: DecidedBy,
         #[serde(skip_serializing_if = "Option::is_none")]
         dropped_pending: Option<PendingState>,
+        /// What becomes of the words that the turn touches.
+        #[serde(skip_serializing_if = "<[Remainder]>::is_empty")]
+        remainders: &'a [Remainder],
         payload: Payload<'a>,
     },
     Refused {
@@ -173,6 +176,10 @@ struct Ended {
     interrupt_resume_policy: ResumePolicy,
     #[serde(skip_serializing_if = "Option::is_none")]
     issue_fingerprint: Option<String>,
+    /// The turn under which the words of a plan go on, where another plan or turn interrupts the
+    /// same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passed_to_turn: Option<u64>,
 }
 
 /// What was refused, and why.
@@ -183,9 +190,12 @@ struct Refused<'a> {
     directive: Option<&'static str>,
     class: RefusalClass,
     message: &'a str,
-    /// What the turn left unsaid, and is not kept.
+    /// What the turn left unsaid: lost with it, or kept by the thread or its open plan.
     #[serde(skip_serializing_if = "<[Remainder]>::is_empty")]
     remainders: &'a [Remainder],
+    /// What becomes of these words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interrupt_resume_policy: Option<ResumePolicy>,
     /// What happens to speech that is under way.
     #[serde(skip_serializing_if = "Option::is_none")]
     tts_control: Option<TtsControl>,
@@ -259,6 +269,7 @@ impl<'a> Row<'a> {
                 issue_fingerprint: row.issue_fingerprint.as_deref(),
                 decided_by: row.decided_by,
                 dropped_pending: row.dropped_pending,
+                remainders: &row.remainders,
                 payload: Payload::of(&row.payload),
             },
             standing: None,
@@ -285,6 +296,7 @@ impl<'a> Row<'a> {
                     class: row.class,
                     message: &row.message,
                     remainders: &row.remainders,
+                    interrupt_resume_policy: policy_of(&row.remainders),
                     tts_control: row.tts_control,
                     issue_fingerprint: row.issue_fingerprint.as_deref(),
                 },
@@ -311,6 +323,7 @@ impl<'a> Row<'a> {
                     answer_id: row.answer_id,
                     interrupt_resume_policy: row.interrupt_resume_policy,
                     issue_fingerprint: row.issue_fingerprint.map(|issue| issue.to_string()),
+                    passed_to_turn: row.passed_to_turn,
                 },
             },
             standing: None,
@@ -336,6 +349,11 @@ impl<'a> Row<'a> {
     }
 }
 
+/// What becomes of the words that a refused turn leaves unsaid: there is one remainder at most.
+fn policy_of(remainders: &[Remainder]) -> Option<ResumePolicy> {
+    remainders.first().map(|words| words.fate.policy())
+}
+
 impl Outcome<'_> {
     /// Directive, kind, work order, pending and policy.
     fn cells(&self) -> [String; 5] {
@@ -343,9 +361,11 @@ impl Outcome<'_> {
             Self::Committed { payload, .. } => payload.cells(),
             Self::Refused { refused } => {
                 let directive = refused.directive.unwrap_or(turn_or_plan(refused.command));
-                let [none, also_none, nor_this] = [const { String::new() }; 3];
+                let [none, also_none] = [const { String::new() }; 2];
                 let class = refused.class.to_string();
-                [format!("refused: {directive}"), class, none, also_none, nor_this]
+                let policy = refused.interrupt_resume_policy.map(|policy| policy.to_string());
+                let policy = policy.unwrap_or_default();
+                [format!("refused: {directive}"), class, none, also_none, policy]
             }
             Self::Ended { ended } => {
                 let [none, also_none, nor_this] = [const { String::new() }; 3];

@@ -33,9 +33,12 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         Some(_) => whole(&directory, args)?,
     };
     let (thread, records) = (&thread, (thread.started_sequence, thread.version));
-    // Of an earlier moment only its own time is known.
-    let then = args.at.and(state.head()).map(|head| head.time);
-    let seen_from = then.unwrap_or_else(now);
+    // Of an earlier record only its own time is known.
+    let seen_from = match args.at {
+        Some(Until::Time(moment)) => moment,
+        Some(_) => state.head().map_or_else(now, |head| head.time),
+        None => now(),
+    };
     let mut out = Output::stdout().folding();
     if global.json {
         let shown = State { thread: thread.view(seen_from), place };
@@ -141,10 +144,17 @@ fn lines(thread: &Thread, seen_from: Time) -> Vec<String> {
     lines.push(line("newest", format!("{}{codes}", newest(thread))));
     lines.push(line("changed", format!("record {}", thread.version)));
     lines.push(line("session", or_none(thread.session_id.as_deref())));
-    lines.extend(of_marks(&thread.state.marks, seen_from));
+    let (state, view) = (thread.state_at(seen_from), thread.view(seen_from));
+    lines.extend(of_marks(&state.marks, seen_from));
     lines.extend(thread.open_plan().into_iter().flat_map(|plan| of_plan(plan, seen_from)));
+    let owned = view.open_plan_unsaid.map(|words| {
+        let (answer, whose) = (words.answer_id, visible(&words.speaker_user_id));
+        let rest = quoted(&words.unsaid_remainder);
+        line("  it owns", format!("answer {answer}, to {whose}, unsaid {rest}"))
+    });
+    lines.extend(owned);
     // The one that was interrupted last comes first: it is the one to go back to.
-    lines.extend(thread.state.resume_buffers.iter().rev().flat_map(|b| of_buffer(b, seen_from)));
+    lines.extend(state.resume_buffers.iter().rev().flat_map(|b| of_buffer(b, seen_from)));
     lines
 }
 

@@ -13,9 +13,9 @@ use crate::verify::{exit_of, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
     BufferExpired, DecidedBy, Heard, Interruption, InterruptionThreadEvent, PendingDisarmed,
-    PendingState, PlanDrafted, ReasonCode, RemainderDisplaced, RemaindersDiscarded, ResumePolicy,
-    RowCommitted, RowRefused, TtsResumeSnapshot, TurnCommitted, TurnDecision, TurnInput,
-    TurnRequest, TurnTaken,
+    PendingState, PlanDrafted, PlanEnded, ReasonCode, RemainderDisplaced, RemaindersDiscarded,
+    ResumePolicy, RowCommitted, RowRefused, TtsResumeSnapshot, TurnCommitted, TurnDecision,
+    TurnInput, TurnRequest, TurnTaken,
 };
 use holdpoint_domain::registration::{RegistrationEvent, SessionRegistered, SessionStatus};
 use holdpoint_domain::{Envelope, Event, Time};
@@ -93,6 +93,7 @@ fn event(envelope: &Envelope, record: &Committed) -> (String, Vec<String>) {
         Event::InterruptionThread(InterruptionThreadEvent::RemainderDisplaced(body)) => {
             displaced(body)
         }
+        Event::InterruptionThread(InterruptionThreadEvent::PlanEnded(body)) => plan_ended(body),
         Event::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)) => disarmed(body),
         Event::InterruptionThread(InterruptionThreadEvent::ThreadMoved(body)) => {
             (format!("goes on in session {}", visible(&body.session_id)), Vec::new())
@@ -300,6 +301,15 @@ fn displaced(body: &RemainderDisplaced) -> (String, Vec<String>) {
     let why = because(body.reason_code, body.interrupt_resume_policy);
     let head = format!("remainder gives way to that of turn {}", body.displaced_by_turn);
     (head, vec![why, detail("remainder", fate(&body.remainder))])
+}
+
+fn plan_ended(body: &PlanEnded) -> (String, Vec<String>) {
+    let key = visible(&body.plan_key);
+    let head = format!("plan {key} of turn {} ended without its words", body.turn_id);
+    let why = because(body.reason_code, body.interrupt_resume_policy);
+    let passes = body.passed_to_turn.map(|turn| detail("passes to", format!("turn {turn}")));
+    let details = [why, detail("remainder", fate(&body.remainder))].into_iter();
+    (head, details.chain(passes).collect())
 }
 
 /// What was asked in a session that was closed is asked no more.

@@ -51,7 +51,7 @@ const MARKS: &[Aspect] = &[
     Aspect::ReturnCheckExpiry,
 ];
 
-const CATEGORIES: [Category; 15] = [
+const CATEGORIES: [Category; 16] = [
     Category {
         name: "barge-in while the task is asked for",
         reason: "the same question again counts as asked again, up to 10 times",
@@ -88,6 +88,31 @@ const CATEGORIES: [Category; 15] = [
             is(answer, |d| {
                 let speaker = case.before["active_speaker_user_id"].as_str();
                 speaker.is_none() || d.after.active_speaker_user_id.as_deref() == speaker
+            })
+        },
+    },
+    Category {
+        name: "what somebody else is asked",
+        reason: "what is pending stays with its speaker, and so do the thread and its subject",
+        applies: |case| {
+            let pending = case.before["pending"]["kind"].as_str();
+            let is_other =
+                case.before["active_speaker_user_id"] != case.request["active_speaker_user_id"];
+            is_active(case)
+                && is_other
+                && !case.before["active_speaker_user_id"].is_null()
+                && pending.is_some_and(|kind| kind != "CLARIFY")
+        },
+        aspects: &[Aspect::Pending, Aspect::ActiveSpeaker, Aspect::ActiveSubject],
+        prescribes: |case, answer| {
+            is(answer, |d| {
+                d.reason_code == ReasonCode::ContinuitySpeakerMismatch
+                    && d.dropped_pending.is_none()
+                    && d.after.pending.is_some()
+                    && d.after.active_speaker_user_id.as_deref()
+                        == case.before["active_speaker_user_id"].as_str()
+                    && d.after.active_subject_ref.as_deref()
+                        == case.before["active_subject_ref"].as_str()
             })
         },
     },
@@ -262,9 +287,14 @@ pub(crate) fn of(case: &TurnCase) -> Vec<&'static Category> {
 impl Category {
     /// Whether an answer may differ in this.
     pub(crate) fn excuses(&self, case: &TurnCase, aspect: Aspect) -> bool {
-        self.aspects.contains(&aspect) && (case.basis != "seed" || is_open(aspect))
+        let is_free = case.basis != "seed" || is_open(aspect) || self.name == OF_SOMEBODY_ELSE;
+        self.aspects.contains(&aspect) && is_free
     }
 }
+
+/// The owner's later word, which goes before the subject that a case of the seed states: a yes to
+/// what is pending would else be about another subject than the question.
+const OF_SOMEBODY_ELSE: &str = "what somebody else is asked";
 
 /// State that the seed does not name.
 fn is_open(aspect: Aspect) -> bool {

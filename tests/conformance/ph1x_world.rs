@@ -5,6 +5,7 @@
 //! not say how it came there. It is applied and not judged.
 
 use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::payload::List;
 use holdpoint_domain::core::text::{hidden_character, is_blank};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::interruption_thread::{
@@ -258,5 +259,6 @@ fn row_by_hand(thread: &str, user: &str) -> RowCommitted {
             lease_token_hash: None,
             interrupt_resume_policy: None,
         },
+        remainders: List::default(),
     }
 }

@@ -9,7 +9,7 @@ use holdpoint_domain::world::envelope;
 use holdpoint_domain::{Command, world};
 use serde_json::{Map, Value, json};
 
-const GOLDEN: &str = include_str!("../../engine/domain/tests/golden/events_v7.txt");
+const GOLDEN: &str = include_str!("../../engine/domain/tests/golden/events_v8.txt");
 
 pub(crate) fn schemas() -> Value {
     json(&Place::new().holdpoint(&["apply", "--schema"]))

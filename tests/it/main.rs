@@ -171,6 +171,7 @@ mod thread_plans;
 mod thread_receipts;
 mod thread_settled;
 mod thread_support;
+mod thread_unsaid;
 mod tidy;
 mod time_travel;
 mod time_travel_stated;

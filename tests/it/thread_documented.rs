@@ -142,6 +142,9 @@ fn every_reason_of_a_committed_turn_is_in_the_branch_table() {
         ReasonCode::SessionClosed,
         ReasonCode::ThreadClosed,
         ReasonCode::NestingLimit,
+        ReasonCode::PlanLapsed,
+        ReasonCode::PlanReplaced,
+        ReasonCode::PlanPassedBy,
     ];
     for code in ReasonCode::ALL.iter().filter(|code| !code.is_refusal()) {
         assert_eq!(named.contains(&code.name()), !elsewhere.contains(code), "{code}");

@@ -55,6 +55,7 @@ use crate::decision_point::view::DecisionPointView;
 use crate::evidence_capture::pieces::RecordedOutputs;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::governed::view::{LoopView, RequestView};
+use crate::interruption_thread::decision::Remainder;
 use crate::interruption_thread::state::{MAX_CLOSED_THREADS, Thread, ThreadView, Threads};
 use crate::log::event::RulesAdopted;
 use crate::log::state::{Beginning, NewerRules, RulesNumbers, SegmentIndexes, UnprovenRecords};
@@ -414,6 +415,14 @@ impl World {
     /// A thread that lives.
     pub(crate) fn live_thread(&self, tenant_id: &str, correlation_id: &str) -> Option<&Thread> {
         self.hot.threads.live(tenant_id, correlation_id)
+    }
+
+    /// What of the words that a refused turn interrupts its thread still keeps, itself or by its
+    /// open plan.
+    pub(crate) fn still_kept(&self, command: &Command) -> Option<Remainder> {
+        let (scope, request) = command.interrupting()?;
+        let thread = self.live_thread(scope.tenant_id, scope.correlation_id)?;
+        thread.still_kept((scope.turn_id, scope.session_id), request)
     }
 
     /// The session in which a turn or a row is that names none: the thread's own.

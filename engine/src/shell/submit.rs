@@ -293,7 +293,7 @@ pub(super) fn record_refusal<S: Storage>(
     refusal: &Refusal,
     now: Moment,
 ) -> Result<(), SubmitError> {
-    let Some(event) = refusal.audit(command) else { return Ok(()) };
+    let Some(event) = refusal.audit(&hot.world, command) else { return Ok(()) };
     append(hot, turn, by, None, [event], now).map(drop)
 }
 

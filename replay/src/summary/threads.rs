@@ -2,7 +2,7 @@
 
 use holdpoint_domain::Event;
 use holdpoint_domain::interruption_thread::{
-    BufferExpired, InterruptionThreadEvent, PendingDisarmed, PlanDrafted, Remainder,
+    BufferExpired, InterruptionThreadEvent, PendingDisarmed, PlanDrafted, PlanEnded, Remainder,
     RemainderDisplaced, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused,
     RowsRead, TurnCommitted, TurnTaken,
 };
@@ -41,6 +41,7 @@ pub(super) fn of_thread(event: &Event) -> Option<String> {
             format!("thread {thread} goes on in session {}", shown(&body.session_id))
         }
         Event::InterruptionThread(InterruptionThreadEvent::PlanDrafted(body)) => plan_drafted(body),
+        Event::InterruptionThread(InterruptionThreadEvent::PlanEnded(body)) => plan_ended(body),
         Event::InterruptionThread(InterruptionThreadEvent::TurnCommitted(body)) => {
             turn_committed(body)
         }
@@ -189,6 +190,17 @@ fn plan_drafted(body: &PlanDrafted) -> String {
         shown(&body.plan_key),
         body.plan.branch,
         body.plan.reason_code
+    )
+}
+
+fn plan_ended(body: &PlanEnded) -> String {
+    let thread = named(&body.tenant_id, &body.correlation_id);
+    let (key, reason, policy) =
+        (shown(&body.plan_key), body.reason_code, body.interrupt_resume_policy);
+    format!(
+        "thread {thread}, turn {}: plan {key} ended, {reason}, {policy}; {}",
+        body.turn_id,
+        fate(&body.remainder)
     )
 }
 

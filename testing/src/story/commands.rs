@@ -269,7 +269,9 @@ impl Given {
         let decided = self.decide(story, correlation, idempotency.as_ref());
         let (events, idempotency) = match &decided {
             Ok(events) => (events.clone(), idempotency),
-            Err(refusal) => (refusal.audit(&self.command).into_iter().collect(), None),
+            Err(refusal) => {
+                (refusal.audit(&story.world, &self.command).into_iter().collect(), None)
+            }
         };
         for event in events {
             let found = story.record_envelope(Envelope {

@@ -205,7 +205,7 @@ impl Story {
             self.given(due.command.with_entropy(self.entropy()));
         }
         self.when(command.clone()).inspect_err(|refusal| {
-            if let Some(event) = refusal.audit(&command) {
+            if let Some(event) = refusal.audit(&self.world, &command) {
                 assert_eq!(self.record(event), []);
             }
         })

@@ -4,6 +4,7 @@
 //! no sample that is pinned already.
 
 mod decision_points;
+mod plans;
 mod questions;
 mod running;
 mod threads;
@@ -103,6 +104,7 @@ pub fn samples() -> Vec<Envelope> {
     samples.extend(questions::continued());
     samples.push(enveloped(6, running::resource_snapshot()));
     samples.push(enveloped(5, awaited(Some(OnFull::Continue)).into()));
+    samples.extend(plans::plan_ends().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples
 }
 

@@ -22,6 +22,8 @@ use holdpoint_domain::{
 };
 use std::collections::BTreeSet;
 
+use crate::story::adoption;
+
 /// Who may register and take turns.
 pub const CALLER: &str = "selene-os";
 
@@ -78,8 +80,9 @@ impl Stage {
         stage
     }
 
-    /// A person allows the caller.
+    /// A person allows the caller, under the newest rules.
     pub fn allow_caller(&mut self) {
+        self.record(&adoption(&self.world), Time::from_nanoseconds(BEGIN));
         let person = ActorId { kind: Actor::Human, id: "person".into() };
         self.give_as(&person, &permission(true), Time::from_nanoseconds(BEGIN)).events();
     }
@@ -167,7 +170,9 @@ impl Stage {
         let outcome = self.consider(actor, command, at, correlation, idempotency.as_ref());
         let (events, idempotency) = match &outcome {
             Outcome::Done(events) => (events.clone(), idempotency),
-            Outcome::Refused(refusal) => (refusal.audit(command).into_iter().collect(), None),
+            Outcome::Refused(refusal) => {
+                (refusal.audit(&self.world, command).into_iter().collect(), None)
+            }
             Outcome::Repeated(_) => (Vec::new(), None),
         };
         for event in events {

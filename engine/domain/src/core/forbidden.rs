@@ -177,11 +177,27 @@ pub struct Rules {
     /// Whether whatever ends a limit states by which clock it did. Where it does, that is checked
     /// by every number.
     pub tells_clock: bool,
+    /// Whether there are the words that came with number 6: plans that own words, and their ends.
+    /// Where there are not, no record that says one is checked.
+    pub has_sixth_words: bool,
+    /// Whether a plan owns the words that its turn leaves unsaid, and each of its ends but the
+    /// commit of those words is an event.
+    pub plans_own_words: bool,
+    /// Whether a question stays with its speaker while somebody else speaks.
+    pub questions_stay: bool,
 }
 
 impl Rules {
     /// Those that every new event is made by.
-    pub const NEWEST: &'static Self =
+    pub const NEWEST: &'static Self = &Self {
+        number: 6,
+        has_sixth_words: true,
+        plans_own_words: true,
+        questions_stay: true,
+        ..*Self::FIFTH
+    };
+
+    const FIFTH: &'static Self =
         &Self { number: 5, has_fifth_words: true, tells_clock: true, ..*Self::FOURTH };
 
     const FOURTH: &'static Self = &Self { number: 4, has_fourth_words: true, ..*Self::THIRD };
@@ -200,12 +216,15 @@ impl Rules {
         has_fourth_words: false,
         has_fifth_words: false,
         tells_clock: false,
+        has_sixth_words: false,
+        plans_own_words: false,
+        questions_stay: false,
     };
 
     /// Those of a number; `None`: this program does not have them.
     #[must_use]
     pub fn numbered(number: u32) -> Option<&'static Self> {
-        let all = [Self::NEWEST, Self::FOURTH, Self::THIRD, Self::SECOND, Self::FIRST];
+        let all = [Self::NEWEST, Self::FIFTH, Self::FOURTH, Self::THIRD, Self::SECOND, Self::FIRST];
         all.into_iter().find(|rules| rules.number == number)
     }
 }

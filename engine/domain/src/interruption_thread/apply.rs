@@ -5,27 +5,27 @@
 //! said counts for nothing: what it would arm is not armed.
 
 use alloc::borrow::Cow;
-use alloc::collections::BTreeSet;
 
 use crate::core::forbidden::{Record, Rule, RuleChecks};
-use crate::core::payload::Text;
+use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
+use crate::interruption_thread::branch::captured;
 use crate::interruption_thread::command::TurnScope;
-use crate::interruption_thread::decision::{MAX_NESTED_BUFFERS, ResumeBuffer, ThreadState};
-use crate::interruption_thread::draft::told;
+use crate::interruption_thread::decision::ThreadState;
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{
-    BufferExpired, PendingDisarmed, RemainderDisplaced, RemaindersDiscarded, ReturnCheckExpired,
-    RowCommitted, ThreadClosed, ThreadMoved, TurnTaken,
+    PendingDisarmed, RowCommitted, ThreadClosed, ThreadMoved, TurnTaken,
+};
+use crate::interruption_thread::remainders::{
+    check_planned, give_up_planned, judge_buffer, judge_discarded, judge_displaced,
+    judge_plan_ended, judge_return_check, plan_ended, touched,
 };
 use crate::interruption_thread::speculation::{
     judge_plan, may_commit, passes_gate, plan_drafted, turn_committed,
 };
 use crate::interruption_thread::state::{Thread, Threads};
-use crate::interruption_thread::turn::{Turn, decide_turn};
-use crate::interruption_thread::types::{
-    DecidedBy, Directive, Fate, FateReason, ReasonCode, ResumePolicy,
-};
+use crate::interruption_thread::turn::{Turn, decide_turn_by};
+use crate::interruption_thread::types::{DecidedBy, Directive, ReasonCode};
 use crate::registration::state::{Registered, Registry};
 use crate::registration::types::{Capability, SessionStatus};
 
@@ -57,9 +57,13 @@ pub(crate) fn applied(
             });
         }
         Event::RemaindersDiscarded(body) => {
-            change(threads, record, (&body.tenant_id, &body.correlation_id), |state| {
-                let turns = body.remainders.iter().map(|remainder| remainder.captured_turn);
-                turns.for_each(|turn| state.give_up(turn));
+            threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+                for gone in body.remainders.iter() {
+                    if !give_up_planned(thread, gone) {
+                        thread.state.give_up(gone.captured_turn);
+                    }
+                }
+                thread.version = record.sequence;
             });
         }
         Event::PendingDisarmed(body) => {
@@ -70,6 +74,7 @@ pub(crate) fn applied(
         }
         Event::ThreadMoved(body) => moved(threads, registry, record, body),
         Event::PlanDrafted(body) => plan_drafted(threads, record, body),
+        Event::PlanEnded(body) => plan_ended(threads, record, body),
         Event::TurnCommitted(body) => turn_committed(threads, record, body),
         // A read changes nothing, and neither does what was refused. Words give way by the turn
         // that follows.
@@ -98,6 +103,7 @@ pub(crate) fn judge(
         Event::RemainderDisplaced(body) => judge_displaced(context, body, checks),
         Event::ThreadClosed(body) => judge_closed(context, body, checks),
         Event::PlanDrafted(body) => judge_plan(context, record, body, checks),
+        Event::PlanEnded(body) => judge_plan_ended(context, record, body, checks),
         Event::TurnCommitted(body) => drop(may_commit(context.threads, record, body, checks)),
         // A read says nothing, and neither does what was refused.
         Event::RowRefused(_) | Event::RowsRead(_) => {}
@@ -124,12 +130,17 @@ fn turn_taken(threads: &mut Threads, registry: &Registry, record: Record<'_>, bo
     }
     threads.begin(&body.tenant_id, &body.correlation_id, || begun(record, body));
     threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+        let own = thread.own_session().cloned();
         thread.state = thread.state.after_turn(&turn, &body.decision);
-        thread.session_id.clone_from(&body.session_id);
+        // Who is asked what they mean while another's answer is waited for moves no thread.
+        let is_stranger = thread.state.waits_for_another(&body.request.active_speaker_user_id);
+        let stays = is_stranger && body.decision.directive == Directive::Clarify;
+        thread.session_id = if stays { own } else { body.session_id.clone() };
         thread.last_directive = body.decision.directive;
         thread.last_reason_code = body.decision.reason_code;
         counted(thread, record, body.turn_id);
         thread.awaits_row = true;
+        thread.due_remainders = touched(&body.decision).cloned().collect();
     });
 }
 
@@ -142,6 +153,8 @@ fn judge_turn(context: Context<'_>, record: Record<'_>, body: &TurnTaken, checks
     let live = context.threads.live(&body.tenant_id, &body.correlation_id);
     let thread = live.map_or_else(|| Cow::Owned(begun(record, body)), Cow::Borrowed);
     check_turn(&thread, body, &turn, checks);
+    let unsaid = captured(&thread.state, &turn);
+    check_planned(&thread, Some(body.turn_id), unsaid.as_ref(), checks);
     let after = thread.state.after_turn(&turn, &body.decision);
     checks.expect(Rule::ThreadTurn, after.digest(), body.state_after);
 }
@@ -161,10 +174,10 @@ fn turn_of<'a>(record: Record<'_>, body: &'a TurnTaken) -> Turn<'a> {
 fn check_turn(thread: &Thread, body: &TurnTaken, turn: &Turn<'_>, checks: &mut RuleChecks) {
     check_order(thread, body.turn_id, checks);
     checks.expect(Rule::ThreadTurn, thread.state.digest(), body.state_before);
-    if thread.state.next_expiry().is_some_and(|expires_at| expires_at <= turn.at) {
+    if thread.next_expiry().is_some_and(|expires_at| expires_at <= turn.at) {
         checks.forbid(Rule::ThreadExpiry, "an event for what expired", "a turn without one");
     }
-    match decide_turn(&thread.state, turn) {
+    match decide_turn_by(checks.rules, &thread.state, turn) {
         Ok(decision) if decision == *body.decision => {}
         Ok(decision) => {
             let (found, reason) = (body.decision.directive, body.decision.reason_code);
@@ -220,6 +233,8 @@ pub(crate) fn new_thread(
         awaits_row: false,
         is_closed: false,
         plan: None,
+        due_remainders: List::default(),
+        planned_remainder: None,
     }
 }
 
@@ -246,6 +261,7 @@ fn row_committed(
             row_of_caller(thread, record, body);
         }
         thread.awaits_row = false;
+        thread.due_remainders = List::default();
         thread.version = record.sequence;
     });
 }
@@ -254,8 +270,16 @@ fn row_of_caller(thread: &mut Thread, record: Record<'_>, body: &RowCommitted) {
     let payload = &body.payload;
     let kind = payload.confirm_kind.as_ref().or(payload.what_is_missing.as_ref());
     let user = (&body.user_id, body.session_id.as_ref());
-    thread.state.follow_row(payload.directive, kind, user);
-    thread.session_id.clone_from(&body.session_id);
+    // Before, a question to somebody else gave up what was waited for, and said so.
+    let stays = payload.directive == Directive::Clarify
+        && body.dropped_pending.is_none()
+        && thread.state.waits_for_another(&body.user_id);
+    if stays {
+        thread.session_id = thread.own_session().cloned();
+    } else {
+        thread.state.follow_row(payload.directive, kind, user);
+        thread.session_id.clone_from(&body.session_id);
+    }
     thread.last_directive = payload.directive;
     thread.last_reason_code = body.reason_code;
     counted(thread, record, body.turn_id);
@@ -293,15 +317,25 @@ fn check_row_of_turn(thread: &Thread, body: &RowCommitted, checks: &mut RuleChec
         let expected = "the row of the turn before it, once, with its directive and reason";
         checks.forbid(Rule::ThreadRow, expected, format_args!("turn {}", body.turn_id));
     }
+    if checks.rules.plans_own_words {
+        let names = thread.due_remainders == body.remainders;
+        let expected = "the words that the turn touches";
+        checks.demand(names, Rule::ThreadRemainder, expected, "others");
+    }
 }
 
 fn check_row_of_caller(thread: &Thread, body: &RowCommitted, checks: &mut RuleChecks) {
     check_order(thread, body.turn_id, checks);
     let recorded = thread.state.pending_state();
     checks.expect(Rule::ThreadRow, recorded, body.payload.pending_state);
-    let is_named = thread.state.dropped_by_row(body.payload.directive) == body.dropped_pending;
+    check_planned(thread, Some(body.turn_id), None, checks);
+    let (state, directive) = (&thread.state, body.payload.directive);
+    let dropped = state.dropped_by_row(checks.rules, directive, &body.user_id);
+    let is_named = dropped == body.dropped_pending;
     let expected = "what was pending to be named";
     checks.demand(is_named, Rule::ThreadRow, expected, "another end of it");
+    let touches = !body.remainders.is_empty();
+    checks.demand(!touches, Rule::ThreadRemainder, "no words touched by a caller", "some");
 }
 
 /// Scope and gates as they were when the row was written.
@@ -341,7 +375,7 @@ fn check_scope(
 }
 
 /// The thread that an event is about, which is open.
-fn live<'a>(
+pub(crate) fn live<'a>(
     context: Context<'a>,
     (tenant_id, correlation_id): (&Text, &Text),
     checks: &mut RuleChecks,
@@ -349,81 +383,6 @@ fn live<'a>(
     let found = context.threads.live(tenant_id, correlation_id);
     checks.demand(found.is_some(), Rule::ThreadTurn, "a thread that is open", "none");
     found
-}
-
-fn judge_buffer(
-    context: Context<'_>,
-    record: Record<'_>,
-    body: &BufferExpired,
-    checks: &mut RuleChecks,
-) {
-    let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
-    let Some(thread) = thread else { return };
-    let is_over = record.times.over(body.expires_at).is_some()
-        && thread.state.buffer(body.captured_turn).is_some_and(|buffer| {
-            buffer.answer_id == body.answer_id
-                && buffer.speaker_user_id == body.speaker_user_id
-                && buffer.expires_at == body.expires_at
-                && is_its_issue(Some(buffer), body.issue_fingerprint.as_ref())
-        });
-    let expected = "words that are kept, and whose time is over";
-    checks.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
-}
-
-fn judge_return_check(
-    context: Context<'_>,
-    record: Record<'_>,
-    body: &ReturnCheckExpired,
-    checks: &mut RuleChecks,
-) {
-    let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
-    let Some(thread) = thread else { return };
-    let found = (body.expires_at, body.interrupt_resume_policy);
-    let asked = thread.state.marks.return_check.map(|check| check.captured_turn);
-    let words = asked.and_then(|turn| thread.state.buffer(turn));
-    let is_over = thread.state.return_check_expiry() == Some(found)
-        && record.times.over(body.expires_at).is_some()
-        && (body.captured_turn.is_none() || body.captured_turn == asked)
-        && is_its_issue(words, body.issue_fingerprint.as_ref());
-    let expected = "a question that was asked, and whose time is over";
-    checks.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
-}
-
-/// Where an event says what words were about, it says so truly. Before, it said nothing of that.
-fn is_its_issue(words: Option<&ResumeBuffer>, said: Option<&Text>) -> bool {
-    said.is_none() || said == words.and_then(ResumeBuffer::issue).as_ref()
-}
-
-/// Only the oldest words give way, and only where as many are kept as can be.
-fn judge_displaced(context: Context<'_>, body: &RemainderDisplaced, checks: &mut RuleChecks) {
-    let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
-    let Some(thread) = thread else { return };
-    let kept = &thread.state.resume_buffers;
-    let gives_way = |oldest: &ResumeBuffer| {
-        let words = told(oldest, Fate::Discarded, FateReason::NestingLimit);
-        words == body.remainder && is_its_issue(Some(oldest), body.issue_fingerprint.as_ref())
-    };
-    let is_so = kept.len() >= MAX_NESTED_BUFFERS && kept.first().is_some_and(gives_way);
-    checks.expect(Rule::ThreadRemainder, ResumePolicy::Discard, body.interrupt_resume_policy);
-    let expected = format_args!("the oldest of {MAX_NESTED_BUFFERS} words that are kept");
-    let found = format_args!("those of turn {}", body.remainder.captured_turn);
-    checks.demand(is_so, Rule::ThreadRemainder, expected, found);
-}
-
-/// Words are given up once, so that a turn that is named twice is not kept the second time.
-fn judge_discarded(context: Context<'_>, body: &RemaindersDiscarded, checks: &mut RuleChecks) {
-    let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
-    let Some(thread) = thread else { return };
-    checks.expect(Rule::ThreadRemainder, ResumePolicy::Discard, body.interrupt_resume_policy);
-    let mut given_up = BTreeSet::new();
-    for turn in body.remainders.iter().map(|remainder| remainder.captured_turn) {
-        let words = thread.state.buffer(turn);
-        let is_kept = words.is_some()
-            && is_its_issue(words, body.issue_fingerprint.as_ref())
-            && given_up.insert(turn);
-        let found = format_args!("none of turn {turn}");
-        checks.demand(is_kept, Rule::ThreadRemainder, "words that are kept", found);
-    }
 }
 
 /// Applies the end of a thread. The thread that leaves the state by it is handed back.
@@ -440,6 +399,9 @@ fn judge_closed(context: Context<'_>, body: &ThreadClosed, checks: &mut RuleChec
     if thread.is_some_and(|thread| !thread.state.resume_buffers.is_empty()) {
         let expected = "an event for every word left unsaid";
         checks.forbid(Rule::ThreadRemainder, expected, "a thread closed over some");
+    }
+    if let Some(thread) = thread {
+        check_planned(thread, None, None, checks);
     }
 }
 
@@ -460,6 +422,8 @@ pub(crate) struct Spoken<'a> {
     directive: Directive,
     pub(crate) turn_id: u64,
     pub(crate) at: Timestamp,
+    /// Who is asked what they mean by a turn, or its row, as somebody else than the thread knows.
+    asks_stranger: Option<&'a Text>,
     /// Where it is a turn.
     pub(crate) turn: Option<(&'a TurnTaken, Turn<'a>)>,
 }
@@ -473,6 +437,8 @@ impl<'a> Spoken<'a> {
             directive: body.decision.directive,
             turn_id: body.turn_id,
             at: turn.at,
+            asks_stranger: (body.decision.reason_code == ReasonCode::ContinuitySpeakerMismatch)
+                .then_some(&body.request.active_speaker_user_id),
             turn: Some((body, turn)),
         }
     }
@@ -485,6 +451,9 @@ impl<'a> Spoken<'a> {
             directive: body.payload.directive,
             turn_id: body.turn_id,
             at: record.at,
+            asks_stranger: (body.decided_by == DecidedBy::BranchTable
+                && body.reason_code == ReasonCode::ContinuitySpeakerMismatch)
+                .then_some(&body.user_id),
             turn: None,
         }
     }
@@ -524,8 +493,12 @@ fn may_speak(context: Context<'_>, spoken: &Spoken<'_>, checks: &mut RuleChecks)
 /// what stands behind a record that they did not make is judged by this one.
 fn names_its_session(context: Context<'_>, spoken: &Spoken<'_>, checks: &mut RuleChecks) -> bool {
     let thread = context.threads.live(spoken.tenant_id, spoken.correlation_id);
+    // Somebody else than the speaker whose answer is waited for is asked in no session.
+    let is_asked = spoken.asks_stranger.zip(thread).is_some_and(|(user, thread)| {
+        checks.rules.questions_stay && thread.state.waits_for_another(user)
+    });
     match thread.and_then(Thread::own_session) {
-        Some(own) if context.threads.sessions_since() > 0 => {
+        Some(own) if context.threads.sessions_since() > 0 && !is_asked => {
             checks.forbid(Rule::ThreadSession, own, "no session");
             false
         }

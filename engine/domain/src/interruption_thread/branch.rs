@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::core::confidence::RELATION_THRESHOLD;
+use crate::core::forbidden::Rules;
 use crate::core::payload::Text;
 use crate::interruption_thread::decision::{
     Clarify, Dispatch, Marks, Pending, ResumeBuffer, ThreadState, TurnDecision,
@@ -37,9 +38,11 @@ pub(crate) fn sure_relation(request: &TurnRequest) -> Option<SubjectRelation> {
 }
 
 /// Decides a turn whose request was checked, on a state without anything expired (row 0).
-pub(crate) fn decide(state: ThreadState, turn: Turn<'_>) -> TurnDecision {
+pub(crate) fn decide(rules: &Rules, state: ThreadState, turn: Turn<'_>) -> TurnDecision {
     let is_interruption = turn.request.interruption.is_some();
     let unsaid = captured(&state, &turn);
+    let speaker = &turn.request.active_speaker_user_id;
+    let waits_for_another = rules.questions_stay && state.waits_for_another(speaker);
     let mut draft = Draft::new(state, turn);
     if is_interruption {
         interrupted(&mut draft, unsaid);
@@ -48,6 +51,9 @@ pub(crate) fn decide(state: ThreadState, turn: Turn<'_>) -> TurnDecision {
         draft.leave_unspoken();
         let reason = ReasonCode::SessionNotActive;
         return draft.decided(Directive::Wait, reason, "SESSION_NOT_ACTIVE");
+    }
+    if waits_for_another {
+        return asked_of_another(draft);
     }
     if is_interruption {
         draft.after.pending = None;
@@ -130,6 +136,14 @@ fn mismatch(mut draft: Draft<'_>, reason: ReasonCode, clarify: Clarify) -> TurnD
     draft.after.return_check = None;
     draft.await_clarify(&clarify.what_is_missing);
     draft.clarify(reason, clarify)
+}
+
+/// Row 3 while somebody else's answer is waited for: it stays theirs, and so does the thread.
+fn asked_of_another(mut draft: Draft<'_>) -> TurnDecision {
+    draft.leave_unspoken();
+    draft.after.interrupted_subject_ref = None;
+    draft.after.return_check = None;
+    draft.clarify(ReasonCode::ContinuitySpeakerMismatch, draft::waiting_for_another())
 }
 
 /// Row 4: another subject while something is pending.

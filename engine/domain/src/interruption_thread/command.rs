@@ -11,7 +11,7 @@ use crate::core::{bodies, commands};
 use crate::interruption_thread::decision::Remainder;
 use crate::interruption_thread::health::issue_fingerprint;
 use crate::interruption_thread::request::{TtsResumeSnapshot, TurnRequest};
-use crate::interruption_thread::speculation::Heard;
+use crate::interruption_thread::speculation::{COMMIT_THRESHOLD, Heard};
 use crate::interruption_thread::types::{Directive, Fate, FateReason, PendingState, ReasonCode};
 use crate::registration::types::WorkOrderStatus;
 
@@ -284,9 +284,19 @@ impl InterruptionThreadCommand {
         Some(request)
     }
 
-    /// Whether the command's turn interrupts what is being said.
-    pub(crate) fn interrupts(&self) -> bool {
-        self.taken().is_some_and(|request| request.interruption.is_some())
+    /// Whether the command's turn interrupts what is being said. A candidate that is not sure
+    /// enough for a commit interrupts nothing, neither by its commit nor where the plan bars the
+    /// turn.
+    pub(crate) fn interrupts(&self, is_barred_by_plan: bool) -> bool {
+        let interruption = self.taken().and_then(|request| request.interruption.as_ref());
+        let is_planned = is_barred_by_plan || matches!(self, Self::CommitTurn(_));
+        interruption.is_some_and(|of| !is_planned || of.phrase_confidence_bp >= COMMIT_THRESHOLD)
+    }
+
+    /// The turn that leaves words unsaid.
+    pub(crate) fn interrupting(&self) -> Option<(TurnScope<'_>, &TurnRequest)> {
+        let (request, _) = self.snapshot()?;
+        Some((self.turn_scope()?, request))
     }
 
     /// What was being said when the command's turn interrupted it.

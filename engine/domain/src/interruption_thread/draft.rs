@@ -17,9 +17,10 @@ use crate::core::refusal::{Malformed, malformed};
 use crate::core::text::{BLANK_CODE_POINTS, visible};
 use crate::core::time::Timestamp;
 use crate::interruption_thread::decision::{
-    BUFFER_LIFETIME_MS, Clarify, Dispatch, MAX_NESTED_BUFFERS, Marks, Pending, Remainder,
-    ResumeBuffer, ReturnCheck, ThreadState, TurnDecision,
+    BUFFER_LIFETIME_MS, Clarify, Dispatch, Marks, Pending, Remainder, ResumeBuffer, ReturnCheck,
+    ThreadState, TurnDecision,
 };
+use crate::interruption_thread::remainders::giving_way;
 use crate::interruption_thread::request::{
     Advice, ExplainTrigger, Interruption, Ph1kToPh1xInterruptHandoff, StyleAdvice, ValidationStatus,
 };
@@ -120,10 +121,12 @@ impl<'a> Draft<'a> {
             self.policy = Some(ResumePolicy::Discard);
             return;
         }
-        if self.buffers.len() >= MAX_NESTED_BUFFERS && !self.buffers.is_empty() {
-            let oldest = self.buffers.remove(0);
-            self.remainders.push(told(&oldest, Fate::Discarded, FateReason::NestingLimit));
+        if let Some((gone, reason)) = giving_way(&self.buffers, &buffer) {
+            self.remainders.push(told(gone, Fate::Discarded, reason));
+            let gone = gone.captured_turn;
+            self.buffers.retain(|kept| kept.captured_turn != gone);
         }
+        self.buffers.retain(|kept| kept.captured_turn != buffer.captured_turn);
         self.remainders.push(told(&buffer, Fate::Captured, FateReason::Interrupted));
         self.buffers.push(buffer);
     }
@@ -286,6 +289,15 @@ pub(crate) fn speaker_mismatch() -> Clarify {
     fixed(
         "I was talking with someone else. What would you like to talk about?",
         &["A new topic", "The topic, in your own words", "Never mind"],
+        REFERENCE_TARGET,
+    )
+}
+
+/// Somebody else speaks while an answer is waited for.
+pub(crate) fn waiting_for_another() -> Clarify {
+    fixed(
+        "I am waiting for someone else's answer here. Would you like to begin a new conversation?",
+        &["A new conversation", "I will wait", "Never mind"],
         REFERENCE_TARGET,
     )
 }

@@ -25,7 +25,8 @@ events! {
         /// A turn was taken.
         167 v 1 "interruption_thread.turn_taken" => TurnTaken;
         /// An audit row was committed.
-        168 v 1 "interruption_thread.row_committed" => RowCommitted in Box;
+        168 v 2 "interruption_thread.row_committed"
+            => RowCommitted in Box, before 1 => RowCommittedV1;
         /// A turn or a row was refused.
         169 v 2 "interruption_thread.row_refused" => RowRefused, before 1 => RowRefusedV1;
         /// Words that were left unsaid expired.
@@ -48,9 +49,11 @@ events! {
         /// Words that were left unsaid gave way to one interruption too many.
         177 v 1 "interruption_thread.remainder_displaced" => RemainderDisplaced;
         /// A plan was drafted while the user spoke.
-        178 v 1 "interruption_thread.plan_drafted" => PlanDrafted;
+        178 v 2 "interruption_thread.plan_drafted" => PlanDrafted, before 1 => PlanDraftedV1;
         /// A turn for which there was a plan passed the commit gate.
         179 v 1 "interruption_thread.turn_committed" => TurnCommitted;
+        /// The words of a plan went on without it.
+        180 v 1 "interruption_thread.plan_ended" => PlanEnded;
     }
     /// Tenant and correlation of the thread that the event is about.
     pub fn thread(body) -> (&str, &str) { (&body.tenant_id, &body.correlation_id) }
@@ -111,6 +114,9 @@ recorded! {
         dropped_pending: Option<PendingState>,
         /// The payload.
         payload: RowPayload,
+        /// The words that the row's turn touches, each with its end. What gives way to others has
+        /// a row of its own. Empty in records that were made before rows named words.
+        remainders: List<Remainder>,
     }
 
     /// A turn or a row was refused by a rule on scope, idempotency, gating or continuity: a
@@ -245,7 +251,8 @@ recorded! {
     }
 
     /// Words that were left unsaid give way, the oldest first, where an interruption would leave
-    /// more than are kept: policy DISCARD. The turn that leaves them follows in the same batch.
+    /// more than are kept, or to other words of the same turn: policy DISCARD. The turn or the end
+    /// of the plan that leaves those follows in the same batch.
     RemainderDisplaced {
         /// The tenant.
         tenant_id: Text,
@@ -253,11 +260,12 @@ recorded! {
         correlation_id: Text,
         /// The turn whose interruption leaves the words that they give way to.
         displaced_by_turn: u64,
-        /// The words, DISCARDED with the reason NESTING_LIMIT.
+        /// The words, DISCARDED with the reason NESTING_LIMIT, or PLAN_REPLACED where other words
+        /// of the same turn take their place.
         remainder: Remainder,
         /// What becomes of the words: always DISCARD.
         interrupt_resume_policy: ResumePolicy,
-        /// Always `X_NESTING_LIMIT`.
+        /// `X_NESTING_LIMIT`, or `X_PLAN_REPLACED`.
         reason_code: ReasonCode,
         /// HEALTH's topic marker of what had been interrupted, where it has one.
         issue_fingerprint: Option<Text>,
@@ -293,6 +301,38 @@ recorded! {
         request: Box<TurnRequest>,
         /// The plan.
         plan: SpeculativePlan,
+        /// The words that the turn leaves unsaid, and that the plan owns from here on: CAPTURED.
+        /// `None` where nothing is interrupted, and in records that were made before plans owned
+        /// words.
+        unsaid: Option<Remainder>,
+    }
+
+    /// A plan that owns words ended otherwise than by the commit of these words: policy
+    /// RESUME_LATER. The thread keeps them, or the plan or turn that follows in the same batch and
+    /// interrupts the very same words.
+    PlanEnded {
+        /// The tenant.
+        tenant_id: Text,
+        /// The thread.
+        correlation_id: Text,
+        /// The turn of the plan.
+        turn_id: u64,
+        /// The plan, by its key.
+        plan_key: Text,
+        /// The words: CAPTURED where the thread keeps them from here on, KEPT_FOR_LATER where they
+        /// pass to what follows.
+        remainder: Remainder,
+        /// From when on the words are gone that the thread keeps; `None` where they pass on.
+        expires_at: Option<Timestamp>,
+        /// The turn to which they pass, or whose plan owns them then; `None` where the thread
+        /// keeps them.
+        passed_to_turn: Option<u64>,
+        /// What becomes of the words: always RESUME_LATER.
+        interrupt_resume_policy: ResumePolicy,
+        /// `X_PLAN_LAPSED`, `X_PLAN_REPLACED` or `X_PLAN_PASSED_BY`.
+        reason_code: ReasonCode,
+        /// HEALTH's topic marker of what was interrupted, where it has one.
+        issue_fingerprint: Option<Text>,
     }
 
     /// A turn for which there was a plan passed the commit gate. It follows in the same batch.
@@ -343,6 +383,9 @@ pub struct OutcomeRow {
     pub interrupt_resume_policy: ResumePolicy,
     /// HEALTH's topic marker of what had been interrupted, where it is known.
     pub issue_fingerprint: Option<Text>,
+    /// The turn under which the words go on, where a plan's words passed to another plan or turn
+    /// that interrupts the same.
+    pub passed_to_turn: Option<u64>,
 }
 
 impl InterruptionThreadEvent {
@@ -361,6 +404,7 @@ impl InterruptionThreadEvent {
             reason_code,
             interrupt_resume_policy,
             issue_fingerprint: issue.clone(),
+            passed_to_turn: None,
         };
         match self {
             Self::BufferExpired(of) => Vec::from([OutcomeRow {
@@ -380,6 +424,11 @@ impl InterruptionThreadEvent {
             }
             Self::RemainderDisplaced(of) => {
                 let row = row(of.reason_code, of.interrupt_resume_policy, &of.issue_fingerprint);
+                Vec::from([row.about(&of.remainder)])
+            }
+            Self::PlanEnded(of) => {
+                let row = row(of.reason_code, of.interrupt_resume_policy, &of.issue_fingerprint);
+                let row = OutcomeRow { passed_to_turn: of.passed_to_turn, ..row };
                 Vec::from([row.about(&of.remainder)])
             }
             Self::TurnTaken(_)
@@ -407,6 +456,26 @@ impl OutcomeRow {
 }
 
 before! {
+    /// [`RowCommitted`] as it was recorded at first.
+    RowCommittedV1 => RowCommitted {
+        tenant_id: Text,
+        correlation_id: Text,
+        turn_id: u64,
+        session_id: Option<Text>,
+        user_id: Text,
+        device_id: Text,
+        event_type: RowEventType,
+        severity: Severity,
+        reason_code: ReasonCode,
+        idempotency_key: Text,
+        issue_fingerprint: Option<Text>,
+        decided_by: DecidedBy,
+        dropped_pending: Option<PendingState>,
+        payload: RowPayload,
+    } with {
+        remainders: List::default(),
+    }
+
     /// [`RowRefused`] as it was recorded at first.
     RowRefusedV1 => RowRefused {
         command: Text,
@@ -450,6 +519,20 @@ before! {
     } with {
         captured_turn: None,
         issue_fingerprint: None,
+    }
+
+    /// [`PlanDrafted`] as it was recorded at first.
+    PlanDraftedV1 => PlanDrafted {
+        tenant_id: Text,
+        correlation_id: Text,
+        turn_id: u64,
+        session_id: Option<Text>,
+        plan_key: Text,
+        heard: Box<Heard>,
+        request: Box<TurnRequest>,
+        plan: SpeculativePlan,
+    } with {
+        unsaid: None,
     }
 
     /// [`RemaindersDiscarded`] as it was recorded at first.

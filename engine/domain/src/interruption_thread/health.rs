@@ -16,7 +16,7 @@ use crate::core::time::Timestamp;
 use crate::interruption_thread::decision::ENGINE_ID;
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{OutcomeRow, RowCommitted, RowRefused};
-use crate::interruption_thread::types::{ReasonCode, ResumePolicy};
+use crate::interruption_thread::types::{Fate, ReasonCode, ResumePolicy};
 
 /// The longest fingerprint, in bytes, its marker included.
 pub const MAX_FINGERPRINT_BYTES: usize = 128;
@@ -83,9 +83,9 @@ impl HealthReport {
                 self.count(sequence, at, &Outcome::refused(refused));
             }
         } else {
-            for row in event.outcome_rows() {
-                self.count(sequence, at, &Outcome::unasked(&row));
-            }
+            // Words that passed on to the next plan or turn came to nothing yet.
+            let rows = event.outcome_rows().into_iter().filter(|row| row.passed_to_turn.is_none());
+            rows.for_each(|row| self.count(sequence, at, &Outcome::unasked(&row)));
         }
     }
 
@@ -194,7 +194,8 @@ fn is_outcome(row: &RowCommitted) -> bool {
 /// somebody says who is outside the scope is no outcome of the thread that they name.
 fn is_outcome_of_refusal(row: &RowRefused) -> bool {
     let is_inside = row.class != RefusalClass::Scope;
-    is_inside && (row.reason_code.is_branch_outcome() || !row.remainders.is_empty())
+    let is_lost = row.remainders.iter().any(|words| words.fate == Fate::Discarded);
+    is_inside && (row.reason_code.is_branch_outcome() || is_lost)
 }
 
 /// The topic marker of a row: `topic:` and a token of ASCII letters, digits, `_`, `.` and `-`, at

@@ -9,6 +9,7 @@ pub(crate) mod draft;
 pub(crate) mod event;
 pub(crate) mod health;
 pub(crate) mod refusal;
+pub(crate) mod remainders;
 pub(crate) mod render;
 pub(crate) mod request;
 pub(crate) mod rules;

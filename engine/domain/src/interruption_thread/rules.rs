@@ -5,25 +5,29 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
+use crate::core::forbidden::Rules;
 use crate::core::hash::{Digest, HashBuilder};
-use crate::core::payload::Text;
+use crate::core::payload::{List, Text};
 use crate::core::refusal::{Malformed, check_name, malformed};
 use crate::core::text::{bounded, visible};
 use crate::core::time::Timestamp;
+use crate::interruption_thread::branch::captured;
 use crate::interruption_thread::command::InterruptionThreadCommand as Command;
 use crate::interruption_thread::command::{CallerRow, ThreadCommand, TurnScope};
 use crate::interruption_thread::decision::{ResumeBuffer, RowPayload, ThreadState, TurnDecision};
 use crate::interruption_thread::draft::told;
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{
-    BufferExpired, RemainderDisplaced, RemaindersDiscarded, ReturnCheckExpired, RowCommitted,
-    RowsRead, ThreadClosed, TurnTaken,
+    BufferExpired, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowsRead, ThreadClosed,
+    TurnTaken,
 };
 use crate::interruption_thread::health::issue_fingerprint;
 use crate::interruption_thread::refusal::ThreadRefusal;
+use crate::interruption_thread::remainders;
+use crate::interruption_thread::remainders::{Standing, gives_way, is_same, touched};
 use crate::interruption_thread::request::TurnRequest;
 use crate::interruption_thread::session::{
-    check_answer, check_words, in_own_session, moved, session_of,
+    check_answer, check_words, in_own_session, moved, session_of, speaks_in,
 };
 use crate::interruption_thread::speculation::{
     Passed, check_active, check_heard, check_unplanned, drafted,
@@ -77,17 +81,20 @@ pub(crate) fn on_thread(
     check_command(command)?;
     match command {
         Command::TakeTurn(c) => {
-            let of = consider(view, c.scope(), &c.request, at)?;
+            let of = consider(view, c.scope(), &c.request, (at, Step::Take))?;
             taken(view, Passed::unplanned(view, of)?, c.lease_token_hash)
         }
         Command::CommitTurn(c) => {
-            let of = consider(view, c.scope(), &c.request, at)?;
+            let of = consider(view, c.scope(), &c.request, (at, Step::Commit))?;
             taken(view, Passed::committed(view, c, of)?, c.lease_token_hash)
         }
         Command::DraftPlan(c) => {
-            let of = consider(view, c.scope(), &c.request, at).map_err(ThreadRefusal::of_plan)?;
+            let of = consider(view, c.scope(), &c.request, (at, Step::Draft));
+            let mut of = of.map_err(ThreadRefusal::of_plan)?;
             check_active(of.turn.session_status)?;
-            Ok(Vec::from([drafted(c, &of)]))
+            let plan = drafted(c, &of);
+            of.events.push(plan);
+            Ok(of.events)
         }
         Command::ReadAuditRows(read) => Ok(read_rows(view, read)),
         Command::ExpireThread(expire) => expire_thread(view, expire, at),
@@ -112,16 +119,47 @@ pub(crate) struct Considered<'a> {
     pub(crate) decision: TurnDecision,
 }
 
+/// What a request is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// A turn without a plan.
+    Take,
+    /// A turn for which there is a plan.
+    Commit,
+    /// A plan.
+    Draft,
+}
+
+impl Step {
+    /// Ends the open plan that owns words, where this is no commit of them.
+    fn end_plan(self, now: &mut Standing<'_>, scope: &TurnScope<'_>, turn: &Turn<'_>) {
+        let Some(words) = now.planned() else { return };
+        let unsaid = captured(&now.state, turn);
+        let is_own = unsaid.as_ref().is_some_and(|unsaid| is_same(words, unsaid));
+        let reason = match self {
+            Self::Take if now.is_passed_by(turn.turn_id) => ReasonCode::PlanPassedBy,
+            Self::Commit if !is_own => ReasonCode::PlanPassedBy,
+            Self::Draft => ReasonCode::PlanReplaced,
+            Self::Take | Self::Commit => return,
+        };
+        let next = unsaid.as_ref().map(|unsaid| (turn.turn_id, unsaid));
+        now.end_plan((scope.tenant_id, scope.correlation_id), reason, turn.at, next);
+    }
+}
+
 fn consider<'a>(
     view: ThreadView<'a>,
     given: TurnScope<'a>,
     request: &'a TurnRequest,
-    at: Timestamp,
+    (at, step): (Timestamp, Step),
 ) -> Result<Considered<'a>, ThreadRefusal> {
-    let (scope, turn_id) = (in_own_session(view.live, given), given.turn_id);
+    let turn_id = given.turn_id;
+    let scope = speaks_in(view, given);
     check_speaker(&scope, &request.active_speaker_user_id)?;
-    let (session_status, state, events) = enter(view, &given, &scope, at)?;
+    let (session_status, mut now) = enter(view, &given, &scope, at)?;
     let turn = Turn { turn_id, session_id: scope.session_id, session_status, request, at };
+    step.end_plan(&mut now, &scope, &turn);
+    let Standing { state, events, .. } = now;
     check_fit(&state, &turn)?;
     if session_status == SessionStatus::Active {
         let thread = view.live;
@@ -166,18 +204,10 @@ fn displaced(
     before: &ThreadState,
     decision: &TurnDecision,
 ) -> Option<Event> {
-    let mut gone = decision.remainders.iter();
-    let words = gone.find(|words| words.reason == FateReason::NestingLimit)?;
-    let buffer = before.buffer(words.captured_turn)?;
-    Some(Event::from(RemainderDisplaced {
-        tenant_id: scope.tenant_id.into(),
-        correlation_id: scope.correlation_id.into(),
-        displaced_by_turn: scope.turn_id,
-        remainder: words.clone(),
-        interrupt_resume_policy: ResumePolicy::Discard,
-        reason_code: ReasonCode::NestingLimit,
-        issue_fingerprint: buffer.issue(),
-    }))
+    let words = decision.remainders.iter().find(|words| gives_way(words))?;
+    let gone = before.buffer(words.captured_turn)?;
+    let names = (scope.tenant_id, scope.correlation_id);
+    Some(remainders::displaced(names, scope.turn_id, gone, words.reason))
 }
 
 fn commit_row(
@@ -188,14 +218,19 @@ fn commit_row(
     let given = &row.scope;
     let row = &CallerRow { scope: in_own_session(view.live, *given), ..*row };
     let scope = &row.scope;
-    let (session_status, state, mut events) = enter(view, given, scope, at)?;
+    let (session_status, mut now) = enter(view, given, scope, at)?;
     check_unplanned(view, scope, at)?;
+    if now.is_passed_by(scope.turn_id) {
+        let names = (scope.tenant_id, scope.correlation_id);
+        now.end_plan(names, ReasonCode::PlanPassedBy, at, None);
+    }
+    let Standing { state, mut events, .. } = now;
     check_continuity(row, session_status, &state)?;
     if row.directive == Directive::Dispatch {
         check_dispatch(scope, &state, at)?;
         view.registered.check_lease(scope, row.lease_token_hash, at)?;
     }
-    let dropped_pending = state.dropped_by_row(row.directive);
+    let dropped_pending = state.dropped_by_row(Rules::NEWEST, row.directive, scope.user_id);
     events.extend(moved(&state, row));
     events.push(RowCommitted { dropped_pending, ..caller_row(row) }.into());
     Ok(events)
@@ -216,18 +251,17 @@ fn expire_thread(
     command: &ThreadCommand,
     at: Timestamp,
 ) -> Result<Vec<Event>, ThreadRefusal> {
-    let (tenant_id, correlation_id) = (&command.tenant_id, &command.correlation_id);
     let is_over = view.closed_with.is_some();
     let expired = match view.thread {
-        Some(thread) if !thread.is_closed => thread.state.clone().expire(at),
+        Some(thread) if !thread.is_closed => thread.standing(at).events,
         _ if is_over => Vec::new(),
         _ => find(view, command).map(|_| Vec::new())?,
     };
     if expired.is_empty() {
-        let correlation_id = shown_name(correlation_id);
+        let correlation_id = shown_name(&command.correlation_id);
         return Err(ThreadRefusal::NothingExpired { correlation_id });
     }
-    Ok(expiries(tenant_id, correlation_id, &expired))
+    Ok(expired)
 }
 
 fn close_thread(
@@ -237,9 +271,11 @@ fn close_thread(
 ) -> Result<Vec<Event>, ThreadRefusal> {
     check_open(view)?;
     let thread = find(view, command)?;
-    let mut state = thread.state.clone();
-    let mut events = expiries(&command.tenant_id, &command.correlation_id, &state.expire(at));
-    events.extend(state.resume_buffers.iter().map(|buffer| given_up(thread, buffer, None)));
+    let mut now = thread.standing(at);
+    let left = now.state.resume_buffers.iter().chain(now.planned());
+    let left: Vec<_> = left.map(|buffer| given_up(thread, buffer, None)).collect();
+    let mut events = core::mem::take(&mut now.events);
+    events.extend(left);
     let (tenant_id, correlation_id) = (thread.tenant_id.clone(), thread.correlation_id.clone());
     events.push(ThreadClosed { tenant_id, correlation_id }.into());
     Ok(events)
@@ -266,12 +302,12 @@ pub(crate) fn given_up(thread: &Thread, buffer: &ResumeBuffer, session: Option<&
 /// Scope and gates, in order: the first that says no is the refusal. The scope is the one that was
 /// given, in its session or the thread's own. Says where the session is, and gives the state, out
 /// of which what expired by now is taken, and the events that say so.
-fn enter(
-    view: ThreadView<'_>,
+fn enter<'a>(
+    view: ThreadView<'a>,
     given: &TurnScope<'_>,
     scope: &TurnScope<'_>,
     at: Timestamp,
-) -> Result<(SessionStatus, ThreadState, Vec<Event>), ThreadRefusal> {
+) -> Result<(SessionStatus, Standing<'a>), ThreadRefusal> {
     let session_status = session_of(view.registered, given, scope)?;
     let thread = view.thread;
     check_open(view)?;
@@ -279,17 +315,10 @@ fn enter(
         check_order(thread, scope)?;
     }
     view.registered.check_work_order(scope)?;
-    let mut state = state_of(view);
-    check_pending(&state, scope)?;
-    let expired = state.expire(at);
-    let events = expiries(scope.tenant_id, scope.correlation_id, &expired);
-    Ok((session_status, state, events))
-}
-
-/// The thread's state before the turn; a new thread's is empty. Nobody asks for that of a thread
-/// that was closed.
-fn state_of(view: ThreadView<'_>) -> ThreadState {
-    view.thread.map_or_else(ThreadState::default, |thread| thread.state.clone())
+    let names = (scope.tenant_id, scope.correlation_id);
+    let now = Standing::new(view.thread, names, at);
+    check_pending(&now.state, scope)?;
+    Ok((session_status, now))
 }
 
 /// The names and numbers that every turn and row has.
@@ -491,6 +520,7 @@ fn turn_row(
         dropped_pending: decision.dropped_pending,
         issue_fingerprint: topic.and_then(issue_fingerprint),
         payload: payload(&row, decision.interrupt_resume_policy),
+        remainders: touched(decision).cloned().collect(),
         ..caller_row(&row)
     }
 }
@@ -523,6 +553,7 @@ fn caller_row(row: &CallerRow<'_>) -> RowCommitted {
         decided_by: DecidedBy::Caller,
         dropped_pending: None,
         payload: payload(row, None),
+        remainders: List::default(),
     }
 }
 

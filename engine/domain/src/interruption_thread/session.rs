@@ -15,7 +15,7 @@ use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{PendingDisarmed, ThreadMoved};
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::request::{TurnInput, TurnRequest};
-use crate::interruption_thread::rules::{expiries, given_up};
+use crate::interruption_thread::rules::{ThreadView, given_up};
 use crate::interruption_thread::state::Thread;
 use crate::interruption_thread::types::{Directive, Fate, ReasonCode};
 use crate::registration::state::{LEASE_ANEW, Mismatch, REGISTERED_ANEW, Registered, pair};
@@ -28,6 +28,20 @@ pub(crate) fn in_own_session<'a>(
 ) -> TurnScope<'a> {
     let own = thread.and_then(Thread::own_session).map(|session| &**session);
     TurnScope { session_id: scope.session_id.or(own), ..scope }
+}
+
+/// The scope of a turn as it counts. Somebody else than the speaker whose answer is waited for is
+/// asked what they mean wherever they speak: where they name no session, in none.
+pub(crate) fn speaks_in<'a>(view: ThreadView<'a>, scope: TurnScope<'a>) -> TurnScope<'a> {
+    let own = in_own_session(view.live, scope);
+    let is_active = |session| {
+        view.registered.session_status(scope.tenant_id, session) == Some(SessionStatus::Active)
+    };
+    let waits = view.live.is_some_and(|thread| thread.state.waits_for_another(scope.user_id));
+    if waits && scope.session_id.is_none() && own.session_id.is_some_and(is_active) {
+        return scope;
+    }
+    own
 }
 
 /// Where the session of a scope is, in which its user and device are. A session that is not named
@@ -52,13 +66,17 @@ pub(crate) fn session_of(
 }
 
 /// What was asked in one session is answered in it. Else a yes that is given in another one would
-/// pass a session that is suspended, or be to a question that was never heard there.
+/// pass a session that is suspended, or be to a question that was never heard there. Somebody else
+/// answers nothing, wherever they speak: the branch table says so.
 pub(crate) fn check_answer(
     own: Option<&Text>,
     state: &ThreadState,
     scope: &TurnScope<'_>,
     request: &TurnRequest,
 ) -> Result<(), ThreadRefusal> {
+    if state.waits_for_another(scope.user_id) {
+        return Ok(());
+    }
     let answers =
         request.confirm_answer.is_some() || matches!(request.input, TurnInput::ToolResponse { .. });
     let waits = matches!(
@@ -232,10 +250,12 @@ impl Registered<'_> {
 /// and what was left unsaid in it given up. What has expired by now is no longer there to be given
 /// up.
 pub(crate) fn ended_with_session(thread: &Thread, session_id: &str, at: Timestamp) -> Vec<Event> {
-    let mut state = thread.state.clone();
-    let mut events = expiries(&thread.tenant_id, &thread.correlation_id, &state.expire(at));
-    events.extend(disarmed(thread, &state, session_id));
-    let left = state.resume_buffers.iter().filter(|buffer| buffer.is_of_session(session_id));
-    events.extend(left.map(|buffer| given_up(thread, buffer, Some(session_id))));
+    let now = thread.standing(at);
+    let mut left = Vec::from_iter(disarmed(thread, &now.state, session_id));
+    let words = now.state.resume_buffers.iter().chain(now.planned());
+    let words = words.filter(|buffer| buffer.is_of_session(session_id));
+    left.extend(words.map(|buffer| given_up(thread, buffer, Some(session_id))));
+    let mut events = now.events;
+    events.extend(left);
     events
 }

@@ -19,18 +19,22 @@ use crate::core::{bodies, closed_enum, recorded};
 use crate::interruption_thread::apply::{
     Context, Spoken, check_caller, check_order, new_thread, status,
 };
-use crate::interruption_thread::branch::sure_relation;
+use crate::interruption_thread::branch::{captured, sure_relation};
 use crate::interruption_thread::command::{CommitTurn, DraftPlan, TurnScope};
-use crate::interruption_thread::decision::{Dispatch, ThreadState, TurnDecision};
+use crate::interruption_thread::decision::{
+    Dispatch, Remainder, ResumeBuffer, ThreadState, TurnDecision,
+};
+use crate::interruption_thread::draft::told;
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{PlanDrafted, TurnCommitted};
 use crate::interruption_thread::refusal::ThreadRefusal;
+use crate::interruption_thread::remainders::check_planned;
 use crate::interruption_thread::request::{Interruption, TurnInput, TurnRequest};
 use crate::interruption_thread::rules::{Considered, ThreadView, barred};
 use crate::interruption_thread::state::{Thread, Threads};
-use crate::interruption_thread::turn::{Turn, decide_turn};
+use crate::interruption_thread::turn::{Turn, decide_turn_by};
 use crate::interruption_thread::types::{
-    ContinuityOutcome, Directive, ReasonCode, SubjectRelation,
+    ContinuityOutcome, Directive, Fate, FateReason, ReasonCode, SubjectRelation,
 };
 use crate::registration::types::SessionStatus;
 
@@ -262,8 +266,14 @@ pub(crate) fn drafted(command: &DraftPlan, of: &Considered<'_>) -> Event {
         heard: command.heard.clone(),
         request: command.request.clone(),
         plan: SpeculativePlan::of(&of.decision, &of.state, &of.turn),
+        unsaid: captured(&of.state, &of.turn).as_ref().map(owned),
     };
     drafted.into()
+}
+
+/// The words that a plan owns.
+fn owned(words: &ResumeBuffer) -> Remainder {
+    told(words, Fate::Captured, FateReason::Interrupted)
 }
 
 fn open_plan(view: ThreadView<'_>) -> Option<&OpenPlan> {
@@ -439,9 +449,22 @@ pub(crate) fn plan_drafted(threads: &mut Threads, record: Record<'_>, body: &Pla
     };
     threads.begin(&body.tenant_id, &body.correlation_id, || begun(record, body));
     threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+        let unsaid = body.unsaid.as_ref();
+        let unsaid = unsaid.and_then(|_| captured(&thread.state, &turn_of(record, body)));
+        thread.planned_remainder = unsaid;
         thread.plan = Some((open, None));
         thread.version = record.sequence;
     });
+}
+
+fn turn_of<'a>(record: Record<'_>, body: &'a PlanDrafted) -> Turn<'a> {
+    Turn {
+        turn_id: body.turn_id,
+        session_id: body.session_id.as_deref(),
+        session_status: SessionStatus::Active,
+        request: &body.request,
+        at: record.at,
+    }
 }
 
 /// A plan says what the branch table would say of what was heard.
@@ -457,16 +480,14 @@ pub(crate) fn judge_plan(
     check_order(&thread, body.turn_id, checks);
     let session_id = body.session_id.as_ref();
     let known = session_id.map(|session| status(context, &body.tenant_id, session));
-    let turn = Turn {
-        turn_id: body.turn_id,
-        session_id: session_id.map(|session| &**session),
-        session_status: SessionStatus::Active,
-        request: &body.request,
-        at: record.at,
-    };
-    let planned = decide_turn(&thread.state, &turn)
+    let turn = turn_of(record, body);
+    let planned = decide_turn_by(checks.rules, &thread.state, &turn)
         .map(|decision| SpeculativePlan::of(&decision, &thread.state, &turn));
-    let is_so = known.is_none_or(|known| known == Some(SessionStatus::Active))
+    let unsaid = captured(&thread.state, &turn);
+    check_planned(&thread, None, unsaid.as_ref(), checks);
+    let owns = !checks.rules.plans_own_words || unsaid.as_ref().map(owned) == body.unsaid;
+    let is_so = owns
+        && known.is_none_or(|known| known == Some(SessionStatus::Active))
         && check_heard(&body.heard, &body.request).is_ok()
         && planned.is_ok_and(|planned| planned == body.plan);
     let expected = "what the branch table would say, in a session that is ACTIVE";

@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::core::codec::Kept;
-use crate::core::payload::Text;
+use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
-use crate::interruption_thread::decision::{Pending, ResumeBuffer, Said, ThreadState};
+use crate::interruption_thread::decision::{Pending, Remainder, ResumeBuffer, Said, ThreadState};
 use crate::interruption_thread::speculation::{Heard, OpenPlan, TurnCommitDecision};
 use crate::interruption_thread::types::{Directive, PendingState, ReasonCode};
 
@@ -52,6 +52,14 @@ pub struct Thread {
     /// What is planned for its next turn. A room of its own carries it.
     #[serde(skip)]
     pub(crate) plan: Option<Planned>,
+    /// The words that the row of the newest turn has to name: none between two batches. A room of
+    /// its own carries them.
+    #[serde(skip)]
+    pub(crate) due_remainders: List<Remainder>,
+    /// What the turn of that plan leaves unsaid, until the thread keeps it. A room of its own
+    /// carries it.
+    #[serde(skip)]
+    pub(crate) planned_remainder: Option<ResumeBuffer>,
 }
 
 /// A plan; and, once it is committed, what was heard and what the turn that follows says and does:
@@ -178,9 +186,12 @@ impl Threads {
     ) -> bool {
         let key = (tenant_id.clone(), correlation_id.clone());
         let Some(thread) = self.live.get_mut(&key) else { return false };
-        let before = thread.state.next_expiry();
+        let before = thread.next_expiry();
         change(thread);
-        let after = thread.state.next_expiry();
+        if thread.plan.is_none() {
+            thread.planned_remainder = None;
+        }
+        let after = thread.next_expiry();
         if before != after {
             before.map(|at| self.due.remove(&(at, key.clone())));
             after.map(|at| self.due.insert((at, key)));
@@ -198,11 +209,11 @@ impl Threads {
     ) -> Option<Thread> {
         let key = (tenant_id.clone(), correlation_id.clone());
         let mut thread = self.live.remove(&key)?;
-        thread.state.next_expiry().map(|at| self.due.remove(&(at, key)));
+        thread.next_expiry().map(|at| self.due.remove(&(at, key)));
         thread.is_closed = true;
         thread.version = sequence;
         thread.state.end();
-        thread.plan = None;
+        (thread.plan, thread.planned_remainder) = (None, None);
         self.end((tenant_id.clone(), correlation_id.clone()), sequence);
         let closed = &mut self.past.closed;
         closed.insert(sequence, thread);
@@ -258,7 +269,8 @@ impl Threads {
         session_id: &'a str,
     ) -> impl Iterator<Item = &'a Thread> {
         let is_of = move |thread: &&Thread| {
-            let mut words = thread.state.resume_buffers.iter();
+            let words = thread.state.resume_buffers.iter();
+            let mut words = words.chain(&thread.planned_remainder);
             let is_its = thread.is_in(session_id) || words.any(|b| b.is_of_session(session_id));
             thread.tenant_id.as_str() == tenant_id && is_its
         };
@@ -295,6 +307,32 @@ impl Threads {
         }
     }
 
+    /// The words that plans own, by thread.
+    pub(crate) fn planned_remainders(&self) -> Vec<(&ThreadKey, &ResumeBuffer)> {
+        let threads = self.live.iter();
+        threads.filter_map(|(key, of)| Some((key, of.planned_remainder.as_ref()?))).collect()
+    }
+
+    pub(crate) fn have_planned_remainders(&mut self, owned: Vec<(ThreadKey, ResumeBuffer)>) {
+        for ((tenant_id, correlation_id), words) in owned {
+            self.change(&tenant_id, &correlation_id, |thread| {
+                thread.planned_remainder = Some(words);
+            });
+        }
+    }
+
+    /// The words that rows have to name, by thread.
+    pub(crate) fn due_remainders(&self) -> Vec<(&ThreadKey, &List<Remainder>)> {
+        let threads = self.live.iter().map(|(key, thread)| (key, &thread.due_remainders));
+        threads.filter(|(_, due)| !due.is_empty()).collect()
+    }
+
+    pub(crate) fn have_due_remainders(&mut self, due: Vec<(ThreadKey, List<Remainder>)>) {
+        for (key, due) in due {
+            self.live.entry(key).and_modify(|thread| thread.due_remainders = due);
+        }
+    }
+
     /// The threads that were carried; what expires follows from them.
     pub(crate) fn from_carried(live: Vec<Thread>, past: Kept<PastThreads>) -> Self {
         let key = |thread: &Thread| (thread.tenant_id.clone(), thread.correlation_id.clone());
@@ -319,11 +357,11 @@ pub struct ThreadView<'a> {
     /// What the newest answered turn was about.
     pub active_subject_ref: Option<&'a Text>,
     /// What was interrupted.
-    pub interrupted_subject_ref: Option<&'a Text>,
+    pub interrupted_subject_ref: Option<Text>,
     /// The words that were left unsaid last: the innermost of [`Self::resume_buffers`].
-    pub resume_buffer: Option<&'a ResumeBuffer>,
-    /// All words that were left unsaid, oldest first: at most 8.
-    pub resume_buffers: &'a [ResumeBuffer],
+    pub resume_buffer: Option<ResumeBuffer>,
+    /// All words that were left unsaid and are kept at this time, oldest first: at most 8.
+    pub resume_buffers: Vec<ResumeBuffer>,
     /// Whether it was asked whether to go back to what was interrupted.
     pub return_check_pending: bool,
     /// From when on an answer to that is too late.
@@ -342,6 +380,8 @@ pub struct ThreadView<'a> {
     pub open_plan: Option<&'a OpenPlan>,
     /// The time of what is planned is over: nothing comes of it any more.
     pub open_plan_lapsed: bool,
+    /// The words that the open plan owns: what its turn would leave unsaid.
+    pub open_plan_unsaid: Option<&'a ResumeBuffer>,
     /// What was said last, and to whom, oldest first: digests alone.
     pub said: &'a [Said],
     /// The newest turn.
@@ -365,29 +405,41 @@ pub struct ThreadView<'a> {
 }
 
 impl Thread {
-    /// The readable form, as it is seen at this time.
+    /// What the branch table would read at this time: what is over by then is taken out, whether or
+    /// not that is on record yet.
+    #[must_use]
+    pub fn state_at(&self, seen_from: Timestamp) -> ThreadState {
+        self.standing(seen_from).state
+    }
+
+    /// The readable form, as it is seen at this time: what is over by then is shown as over,
+    /// whether or not that is on record yet.
     #[must_use]
     pub fn view(&self, seen_from: Timestamp) -> ThreadView<'_> {
         let (state, marks) = (&self.state, &self.state.marks);
-        let (check, has_turns) = (marks.return_check, self.turns > 0);
+        let now = self.standing(seen_from);
+        let open_plan_unsaid = now.planned();
+        let (seen, has_turns) = (now.state, self.turns > 0);
+        let check = seen.marks.return_check;
         ThreadView {
             tenant_id: &self.tenant_id,
             correlation_id: &self.correlation_id,
             pending_state: state.pending_state(),
             pending: marks.pending.as_ref(),
             active_subject_ref: marks.active_subject_ref.as_ref(),
-            interrupted_subject_ref: marks.interrupted_subject_ref.as_ref(),
-            resume_buffer: state.resume_buffers.last(),
-            resume_buffers: &state.resume_buffers,
+            interrupted_subject_ref: seen.marks.interrupted_subject_ref,
+            resume_buffer: seen.resume_buffers.last().cloned(),
+            resume_buffers: seen.resume_buffers,
             return_check_pending: check.is_some(),
             return_check_expires_at: check.map(|check| check.expires_at),
             return_check_turn_id: check.map(|check| check.captured_turn),
-            return_check_lapsed: marks.return_check_lapsed,
-            buffer_lapsed: marks.buffer_lapsed,
+            return_check_lapsed: seen.marks.return_check_lapsed,
+            buffer_lapsed: seen.marks.buffer_lapsed,
             active_speaker_user_id: marks.active_speaker_user_id.as_ref(),
             active_session_id: marks.active_session_id.as_ref(),
             open_plan: self.open_plan(),
             open_plan_lapsed: self.open_plan().is_some_and(|open| open.is_lapsed(seen_from)),
+            open_plan_unsaid,
             said: &state.said,
             last_turn_id: self.last_turn_id,
             last_directive: has_turns.then_some(self.last_directive),

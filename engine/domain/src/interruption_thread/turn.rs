@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use crate::core::forbidden::Rules;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::interruption_thread::branch;
@@ -34,15 +35,24 @@ pub struct Turn<'a> {
 /// [`ThreadRefusal::Malformed`] names the field of a request that breaks the contract (seed,
 /// "Request contract fields"). Nothing is decided then.
 pub fn decide_turn(state: &ThreadState, turn: &Turn<'_>) -> Result<TurnDecision, ThreadRefusal> {
+    decide_turn_by(Rules::NEWEST, state, turn)
+}
+
+/// The same by the rules of a number.
+pub(crate) fn decide_turn_by(
+    rules: &Rules,
+    state: &ThreadState,
+    turn: &Turn<'_>,
+) -> Result<TurnDecision, ThreadRefusal> {
     check_request(state, turn)?;
     let mut now = state.clone();
     now.expire(turn.at);
-    Ok(decide_checked(now, turn))
+    Ok(branch::decide(rules, now, *turn))
 }
 
 /// The same for a request that was checked, on a state from which what expired is taken out.
 pub(crate) fn decide_checked(state: ThreadState, turn: &Turn<'_>) -> TurnDecision {
-    branch::decide(state, *turn)
+    branch::decide(Rules::NEWEST, state, *turn)
 }
 
 /// Something of a thread expired.
@@ -178,10 +188,28 @@ impl ThreadState {
         self.said.clear();
     }
 
+    /// Whether the thread waits for an answer that only its own speaker may give, and this is
+    /// somebody else. A clarifying question is answered by whatever comes next.
+    pub(crate) fn waits_for_another(&self, user_id: &str) -> bool {
+        let waits = !matches!(self.pending_state(), PendingState::None | PendingState::Clarify);
+        let speaker = self.marks.active_speaker_user_id.as_deref();
+        waits && speaker.is_some_and(|speaker| speaker != user_id)
+    }
+
     /// What the thread waits for, where a caller's row gives that up without an answer. A
-    /// clarifying question is answered by whatever comes next.
-    pub(crate) fn dropped_by_row(&self, directive: Directive) -> Option<PendingState> {
+    /// clarifying question is answered by whatever comes next, and one to somebody else ends
+    /// nothing.
+    pub(crate) fn dropped_by_row(
+        &self,
+        rules: &Rules,
+        directive: Directive,
+        user_id: &str,
+    ) -> Option<PendingState> {
         let before = self.pending_state();
+        let asks_another = rules.questions_stay && self.waits_for_another(user_id);
+        if asks_another && directive == Directive::Clarify {
+            return None;
+        }
         let is_same = match directive {
             Directive::Wait => true,
             Directive::Confirm => before == PendingState::Confirm,
@@ -248,7 +276,10 @@ impl ThreadState {
         for remainder in decision.remainders.iter() {
             match remainder.fate {
                 Fate::Captured => {
-                    after.resume_buffers.extend(branch::captured(&after, turn));
+                    let captured = branch::captured(&after, turn);
+                    // Words of a lapsed plan of the turn are taken over, or gave way.
+                    after.resume_buffers.retain(|kept| kept.captured_turn != turn.turn_id);
+                    after.resume_buffers.extend(captured);
                 }
                 Fate::Resumed | Fate::Discarded => {
                     let turn = remainder.captured_turn;

@@ -284,6 +284,14 @@ closed_enum! {
         ThreadClosed = "THREAD_CLOSED",
         /// The turn that left them unsaid was refused.
         TurnRefused = "TURN_REFUSED",
+        /// The plan that owned them was not committed in time.
+        PlanLapsed = "PLAN_LAPSED",
+        /// Another plan took the place of the plan that owned them.
+        PlanReplaced = "PLAN_REPLACED",
+        /// A turn or a row was taken without the plan that owned them.
+        PlanPassedBy = "PLAN_PASSED_BY",
+        /// The turn was refused, and an open plan or the thread keeps the same words.
+        StillKept = "STILL_KEPT",
     }
 }
 
@@ -414,6 +422,12 @@ reason_codes! {
         "It is not sure that somebody interrupted." in Gating,
     0x4E FailHypothesisNotSure "X_FAIL_HYPOTHESIS_NOT_SURE"
         "It is not sure what the user means." in Gating,
+    0x25 PlanLapsed "X_PLAN_LAPSED"
+        "A plan was not committed in time: the thread keeps its words.",
+    0x26 PlanReplaced "X_PLAN_REPLACED"
+        "Another plan took the place of a plan: its words are kept.",
+    0x27 PlanPassedBy "X_PLAN_PASSED_BY"
+        "A turn or a row was taken without a plan: its words are kept.",
 }
 
 impl ReasonCode {
@@ -438,6 +452,9 @@ impl ReasonCode {
                 | Self::SessionClosed
                 | Self::ThreadClosed
                 | Self::NestingLimit
+                | Self::PlanLapsed
+                | Self::PlanReplaced
+                | Self::PlanPassedBy
         )
     }
 
@@ -461,6 +478,9 @@ impl ReasonCode {
                 | Self::SessionClosed
                 | Self::ThreadClosed
                 | Self::NestingLimit
+                | Self::PlanLapsed
+                | Self::PlanReplaced
+                | Self::PlanPassedBy
                 | Self::ConfirmAnswerInvalid
                 | Self::FailSnapshotStale
                 | Self::FailRelationInvalid

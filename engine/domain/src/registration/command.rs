@@ -1,11 +1,13 @@
-//! Commands that register what PH1.X presumes.
+//! Commands that register what PH1.X presumes, and why one is refused.
 
 use alloc::string::String;
 
 use crate::core::actor::Actor;
 use crate::core::hash::Digest;
+use crate::core::refusal::{Malformed, refusals};
 use crate::core::time::Timestamp;
 use crate::core::{bodies, commands};
+use crate::registration::state::Mismatch;
 use crate::registration::types::{
     Capability, LeaseStatus, RegistrationStatus, SessionStatus, WorkOrderStatus,
 };
@@ -121,5 +123,29 @@ impl RegistrationCommand {
             Self::RegisterWorkOrder(c) => &c.work_order_id,
             Self::RegisterLease(c) => &c.work_order_id,
         }
+    }
+}
+
+refusals! {
+    /// Why something is not registered. Closed.
+    RegistrationRefusal holding {
+        /// The command itself is malformed: nothing is written.
+        Malformed(Malformed),
+    }
+    /// Something cannot be registered as the command states it.
+    #[error("{field}: expected {expected}, found {found}")]
+    Mismatch {
+        /// The field.
+        field: &'static str,
+        /// What it has to be.
+        expected: String,
+        /// What it is.
+        found: String,
+    } = "REGISTRATION_REFUSED" in Scope,
+}
+
+impl From<Mismatch> for RegistrationRefusal {
+    fn from(Mismatch { field, expected, found }: Mismatch) -> Self {
+        Self::Mismatch { field, expected, found }
     }
 }

@@ -4,13 +4,11 @@
 
 pub(crate) mod command;
 pub(crate) mod event;
-pub(crate) mod refusal;
 pub(crate) mod rules;
 pub(crate) mod state;
 pub(crate) mod types;
 
 pub use command::*;
 pub use event::*;
-pub use refusal::*;
 pub use state::*;
 pub use types::*;

@@ -15,13 +15,13 @@ use crate::core::refusal::{Malformed, check_name};
 use crate::core::text::shown;
 use crate::core::time::Timestamp;
 use crate::registration::command::RegistrationCommand as Command;
+use crate::registration::command::RegistrationRefusal;
 use crate::registration::command::{ChangeCapability, RegisterSession};
 use crate::registration::event::RegistrationEvent as Event;
 use crate::registration::event::{
     CapabilityChanged, DeviceRegistered, LeaseRegistered, SessionRegistered, TenantRegistered,
     UserRegistered, WorkOrderRegistered,
 };
-use crate::registration::refusal::RegistrationRefusal;
 use crate::registration::state::{
     LEASE_ANEW, Mismatch, Plain, REGISTERED_ANEW, Registered, Registry, WORK_ORDER_ANEW,
 };

@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
 }
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 21] = [
+const ROOMS: [Room; 22] = [
     Room {
         name: "execution_loop",
         version: 3,
@@ -339,6 +339,18 @@ const ROOMS: [Room; 21] = [
         version: 1,
         write: |hot, to| to.add(&hot.clocks),
         read: |room, hot| room.decoded().map(|clocks| hot.clocks = clocks),
+        older: &[],
+    },
+    Room {
+        name: "thread_remainders",
+        version: 1,
+        write: |hot, to| to.add(&(hot.threads.planned_remainders(), hot.threads.due_remainders())),
+        read: |room, hot| {
+            let (planned, due) = room.decoded()?;
+            hot.threads.have_planned_remainders(planned);
+            hot.threads.have_due_remainders(due);
+            Ok(())
+        },
         older: &[],
     },
 ];

@@ -25,6 +25,7 @@ use crate::execution_loop::command::ExecutionLoopCommand;
 use crate::human_decision::command::HumanDecisionCommand;
 use crate::interruption_thread::command::{CallerRow, InterruptionThreadCommand, TurnScope};
 use crate::interruption_thread::decision::{ENGINE_ID, Remainder};
+use crate::interruption_thread::request::TurnRequest;
 use crate::interruption_thread::rules::check_command;
 use crate::log::command::LogCommand;
 use crate::registration::command::RegistrationCommand;
@@ -297,15 +298,22 @@ impl Command {
         command.turn_scope()
     }
 
-    /// Whether a turn that is to be taken interrupts what is being said.
-    pub(crate) fn interrupts(&self) -> bool {
-        matches!(self, Self::InterruptionThread(command) if command.interrupts())
+    /// Whether a turn that is to be taken interrupts what is being said; `is_barred_by_plan`: its
+    /// open plan does not let it pass.
+    pub(crate) fn interrupts(&self, is_barred_by_plan: bool) -> bool {
+        matches!(self, Self::InterruptionThread(it) if it.interrupts(is_barred_by_plan))
     }
 
     /// What the command's snapshot leaves unsaid, as it ends where the turn is refused.
     pub(crate) fn unsaid(&self) -> Option<Remainder> {
         let Self::InterruptionThread(command) = self else { return None };
         command.unsaid()
+    }
+
+    /// The turn that leaves words unsaid.
+    pub(crate) fn interrupting(&self) -> Option<(TurnScope<'_>, &TurnRequest)> {
+        let Self::InterruptionThread(command) = self else { return None };
+        command.interrupting()
     }
 
     /// HEALTH's topic marker of what the command's turn interrupted, as the command says it.

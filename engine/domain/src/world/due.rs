@@ -101,7 +101,7 @@ impl World {
         }
         if let Some((tenant_id, correlation_id)) = thread_of_limit(id) {
             let thread = self.hot.threads.live(tenant_id, correlation_id)?;
-            let due_at = thread.state.next_expiry().filter(is_over)?;
+            let due_at = thread.next_expiry().filter(is_over)?;
             return Some(thread_due((due_at, thread)));
         }
         let held = self.find_request(id)?.held();
@@ -287,11 +287,13 @@ impl LiveState {
                     event,
                     InterruptionThreadEvent::TurnTaken(_)
                         | InterruptionThreadEvent::TurnCommitted(_)
+                        | InterruptionThreadEvent::PlanDrafted(_)
+                        | InterruptionThreadEvent::PlanEnded(_)
                 );
                 let name @ (tenant_id, correlation_id) = event.thread();
                 let limit = limit_of_thread(name);
                 let thread = threads.live(tenant_id, correlation_id);
-                match thread.and_then(|thread| thread.state.next_expiry()) {
+                match thread.and_then(|thread| thread.next_expiry()) {
                     Some(_) if begins_time => clocks.begin_another(&limit, now),
                     Some(_) => {}
                     None => clocks.end(&limit),

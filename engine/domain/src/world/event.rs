@@ -225,6 +225,14 @@ impl Event {
         )
     }
 
+    /// Whether the event says what the rules before number 6 had no words for.
+    pub(crate) const fn has_sixth_words(&self) -> bool {
+        if let Self::InterruptionThread(InterruptionThreadEvent::PlanDrafted(body)) = self {
+            return body.unsaid.is_some();
+        }
+        matches!(self, Self::InterruptionThread(InterruptionThreadEvent::PlanEnded(_)))
+    }
+
     /// Tenant and correlation of the interruption thread that the event is about; `None` for events
     /// of other systems, and for registrations, which are about a tenant.
     #[must_use]
@@ -260,6 +268,7 @@ impl World {
             (rules.has_newest_words || !event.has_newest_words())
                 && (rules.has_fourth_words || !event.has_fourth_words())
                 && (rules.has_fifth_words || !event.has_fifth_words())
+                && (rules.has_sixth_words || !event.has_sixth_words())
         };
         let is_checked =
             kind.kind == RULES_ADOPTED || Rules::numbered(number).is_some_and(has_words);

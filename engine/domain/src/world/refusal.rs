@@ -20,7 +20,8 @@ use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::types::{ReasonCode, TtsControl};
 use crate::log::event::CommandRefused;
 use crate::log::policy::{Loosened, PolicyFault, PolicyRefusal};
-use crate::registration::refusal::RegistrationRefusal;
+use crate::registration::command::RegistrationRefusal;
+use crate::world::World;
 use crate::world::command::Command;
 use crate::world::event::Event;
 
@@ -137,21 +138,22 @@ impl Refusal {
     }
 
     /// What happens to speech that is under way where this command is refused: whoever interrupted
-    /// it is not talked over, whatever the row says that tells of the refusal. Who is out of scope
-    /// stops nobody's speech.
+    /// it is not talked over, whatever the row says that tells of the refusal. Who is out of scope,
+    /// or not sure enough to have interrupted, stops nobody's speech.
     #[must_use]
     pub fn tts_control(&self, command: &Command) -> Option<TtsControl> {
         let is_row = self.row_reason().is_some() && self.class() != Some(RefusalClass::Scope);
-        (is_row && command.interrupts()).then_some(TtsControl::Cancel)
+        let interrupts = command.interrupts(self.is_closed_gate());
+        (is_row && interrupts).then_some(TtsControl::Cancel)
     }
 
     /// The fact that this command was refused, to be recorded in its place; `None` where a
     /// refusal leaves no trace. It carries the command's envelope but for the idempotency key,
-    /// which stays free for a command that is accepted.
+    /// which stays free for a command that is accepted. The world is that which refused it.
     #[must_use]
-    pub fn audit(&self, command: &Command) -> Option<Event> {
+    pub fn audit(&self, world: &World, command: &Command) -> Option<Event> {
         let class = self.class()?;
-        if let Some(row) = self.refused_row(command, class) {
+        if let Some(row) = self.refused_row(world, command, class) {
             return Some(row.into());
         }
         let subject = command.subject().map(|subject| bounded(subject, MAX_ID_BYTES));
@@ -189,11 +191,18 @@ impl Refusal {
     }
 
     /// A turn's or a row's refusal is a reason-coded row (seed PH1.X, "Failure Modes").
-    fn refused_row(&self, command: &Command, class: RefusalClass) -> Option<RowRefused> {
+    fn refused_row(
+        &self,
+        world: &World,
+        command: &Command,
+        class: RefusalClass,
+    ) -> Option<RowRefused> {
         let scope = command.turn_scope()?;
         let reason_code = self.row_reason()?;
-        // Behind a closed gate the words are still to come: the request is given again.
-        let lost = Some(command).filter(|_| !self.is_closed_gate());
+        // A candidate that is not sure leaves nothing unsaid: speech goes on.
+        let goes_on = !command.interrupts(self.is_closed_gate());
+        let kept = world.still_kept(command);
+        let lost = Some(command).filter(|_| !goes_on && kept.is_none());
         let cut = |text: &str, bytes: usize| Text::from(shown(bounded(text, bytes)));
         Some(RowRefused {
             command: command.name().into(),
@@ -207,7 +216,7 @@ impl Refusal {
             class,
             message: shown(&self.to_string()).into(),
             idempotency_key: cut(scope.idempotency_key, 128),
-            remainders: lost.and_then(Command::unsaid).into_iter().collect(),
+            remainders: kept.or_else(|| lost.and_then(Command::unsaid)).into_iter().collect(),
             tts_control: self.tts_control(command),
             issue_fingerprint: lost.and_then(Command::interrupted_issue),
         })

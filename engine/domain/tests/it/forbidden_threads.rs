@@ -233,6 +233,7 @@ fn yes(
         severity: Severity::of(decision.directive),
         reason_code: decision.reason_code,
         dropped_pending: decision.dropped_pending,
+        remainders: decision.remainders.clone(),
         payload: RowPayload {
             directive: decision.directive,
             confirm_kind: None,

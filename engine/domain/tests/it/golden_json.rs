@@ -16,7 +16,7 @@ use holdpoint_domain::{ActorId, Command, Idempotency};
 use serde_json::Value;
 
 use crate::codec::{
-    GOLDEN, GOLDEN_V1, GOLDEN_V2, GOLDEN_V3, GOLDEN_V4, GOLDEN_V5, GOLDEN_V6, parsed,
+    GOLDEN, GOLDEN_V1, GOLDEN_V2, GOLDEN_V3, GOLDEN_V4, GOLDEN_V5, GOLDEN_V6, GOLDEN_V7, parsed,
 };
 use crate::commands_readable::samples;
 
@@ -118,9 +118,10 @@ fn golden_file_has_every_payload_version_of_every_event() {
 
 /// A line for an event that has none: of the payload that says most.
 fn event_line((kind, version): (u16, u8)) -> Option<String> {
-    let lines = [GOLDEN, GOLDEN_V6, GOLDEN_V5, GOLDEN_V4, GOLDEN_V3, GOLDEN_V2, GOLDEN_V1]
-        .into_iter()
-        .flat_map(str::lines);
+    let lines =
+        [GOLDEN, GOLDEN_V7, GOLDEN_V6, GOLDEN_V5, GOLDEN_V4, GOLDEN_V3, GOLDEN_V2, GOLDEN_V1]
+            .into_iter()
+            .flat_map(str::lines);
     let lines = lines.map(|line| (line, parsed(line)));
     let of_version = lines.filter(|(_, found)| (found.kind, found.version) == (kind, version));
     let (line, found) = of_version.max_by_key(|(line, _)| line.len())?;

@@ -3,7 +3,7 @@
 use holdpoint_domain::Time;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::hash::sha256;
-use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::interruption_thread::{
     DecidedBy, Directive, Fate, FateReason, HealthReport, InterruptionThreadEvent,
     MAX_FINGERPRINT_BYTES, PendingState, ReasonCode, Remainder, RowCommitted, RowEventType,
@@ -48,6 +48,7 @@ fn row(tenant: &str, correlation: &str, topic: Option<&str>, reason: ReasonCode)
         decided_by: DecidedBy::BranchTable,
         dropped_pending: None,
         payload: payload(),
+        remainders: List::default(),
     }
 }
 

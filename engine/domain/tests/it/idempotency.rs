@@ -57,7 +57,7 @@ fn other_content_under_the_same_key_conflicts() {
     let refusal = story.world.receipt_of(CORRELATION, &key("k", &other)).unwrap_err();
     assert_eq!(refusal.code(), "IDEMPOTENCY_CONFLICT");
     assert_eq!(refusal.class(), Some(RefusalClass::Idempotency));
-    assert!(refusal.audit(&other).is_some());
+    assert!(refusal.audit(&story.world, &other).is_some());
 }
 
 #[test]

@@ -574,7 +574,7 @@ fn refusals_on_scope_idempotency_and_gating_are_facts() {
     let other = answer_but(&story, Continue, |_| {});
     let refusal = story.submit(other.clone()).unwrap_err();
     assert_eq!(refusal.class(), Some(RefusalClass::Idempotency));
-    let audited = refusal.audit(&other);
+    let audited = refusal.audit(&story.world, &other);
     let Some(Event::Log(LogEvent::CommandRefused(body))) = audited else { panic!("a fact") };
     assert_eq!(body.command.as_str(), "human_decision.answer");
     assert_eq!(body.code.as_str(), "ALREADY_ANSWERED");

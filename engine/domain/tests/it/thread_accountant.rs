@@ -1,39 +1,62 @@
-//! Counts what becomes of words that were left unsaid, from audit rows alone. What was interrupted
-//! it is told by whoever talks; every turn's own event is hidden from it.
+//! Knows what became of all words that were left unsaid, from audit rows alone. What was
+//! interrupted it is told by whoever talks; turns, plans and commits are hidden from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use holdpoint_domain::Event;
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Fate, InterruptionThreadEvent, OutcomeRow, ReasonCode, ResumePolicy, RowCommitted,
-    RowRefused,
+    DecidedBy, Fate, FateReason, InterruptionThreadEvent, OutcomeRow, ReasonCode, Remainder,
+    ResumePolicy, RowCommitted, RowRefused,
 };
+
+/// Words, by the turn whose interruption leaves them and the answer that they belong to.
+pub(crate) type Words = (u64, u64);
 
 /// The words of a thread that no row has ended.
 #[derive(Debug, Default)]
-struct Words {
-    /// By the turn whose interruption left them.
-    left: BTreeSet<u64>,
-    /// How many of them were said or given up by rows that do not name the turn.
-    ended: usize,
+struct Open {
+    /// What the thread keeps.
+    kept: BTreeSet<Words>,
+    /// What its open plan owns.
+    planned: BTreeSet<Words>,
+    /// What passed from a plan to the turn that follows.
+    passing: BTreeSet<Words>,
 }
 
 /// The books of all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Books {
-    threads: BTreeMap<String, Words>,
-    /// How often words ended, and how.
+    threads: BTreeMap<String, Open>,
+    /// How often words ended, or went from one place to another, and how.
     pub(crate) ends: BTreeMap<&'static str, u64>,
 }
 
 impl Books {
-    /// How many words of a thread are still to come to an end.
-    pub(crate) fn open(&self, thread: &str) -> usize {
-        self.threads.get(thread).map_or(0, |words| words.left.len() - words.ended)
+    /// The words that a thread keeps, and those that its plan owns.
+    pub(crate) fn open(&mut self, thread: &str) -> (Vec<Words>, Vec<Words>) {
+        let open = self.of(thread);
+        assert!(open.passing.is_empty(), "{thread}: words passed on to nobody: {open:?}");
+        (open.kept.iter().copied().collect(), open.planned.iter().copied().collect())
     }
 
-    /// Reads a row; `unsaid` is the turn that has just interrupted something, if one has.
-    pub(crate) fn read(&mut self, event: &Event, unsaid: Option<u64>) {
+    fn of(&mut self, thread: &str) -> &mut Open {
+        self.threads.entry(thread.to_owned()).or_default()
+    }
+
+    fn count(&mut self, how: &'static str) {
+        *self.ends.entry(how).or_default() += 1;
+    }
+
+    /// Somebody drafted a plan whose turn interrupts this.
+    pub(crate) fn drafted(&mut self, thread: &str, words: Words) {
+        let open = self.of(thread);
+        open.passing.remove(&words);
+        assert!(open.planned.insert(words), "{thread} plans {words:?} twice");
+    }
+
+    /// Reads a row; `unsaid` are the words that the turn has just interrupted, if any, and whether
+    /// that was sure.
+    pub(crate) fn read(&mut self, event: &Event, unsaid: Option<(Words, bool)>) {
         let Event::InterruptionThread(event) = event else { return };
         match event {
             InterruptionThreadEvent::RowCommitted(row) => self.committed(row, unsaid),
@@ -42,47 +65,104 @@ impl Books {
         }
     }
 
-    fn committed(&mut self, row: &RowCommitted, unsaid: Option<u64>) {
+    fn committed(&mut self, row: &RowCommitted, unsaid: Option<(Words, bool)>) {
         if row.decided_by == DecidedBy::Caller {
-            assert_eq!(row.payload.interrupt_resume_policy, None, "{row:?}");
-            return;
+            let says = (row.payload.interrupt_resume_policy, row.remainders.len());
+            return assert_eq!(says, (None, 0), "{row:?}");
         }
-        let words = self.threads.entry(row.correlation_id.to_string()).or_default();
-        if unsaid == Some(row.turn_id) {
-            assert!(words.left.insert(row.turn_id), "interrupted twice: {row:?}");
+        let named: Vec<Words> = row.remainders.iter().map(words_of).collect();
+        let is_named = unsaid.is_none_or(|(words, _)| named.contains(&words));
+        assert!(is_named, "interrupted, and not named: {unsaid:?} {row:?}");
+        // What a plan owned of this turn is its commit's, and only that.
+        let thread = row.correlation_id.as_str();
+        let own = self.of(thread).planned.extract_if(.., |words| words.0 <= row.turn_id);
+        let own: Vec<Words> = own.collect();
+        assert!(own.iter().all(|words| named.contains(words)), "lost: {own:?} {row:?}");
+        for words in row.remainders.iter() {
+            self.touched(row, words);
         }
-        let how = match row.payload.interrupt_resume_policy {
-            Some(ResumePolicy::ResumeNow) => "said",
-            Some(ResumePolicy::Discard) => "given up",
-            Some(ResumePolicy::ResumeLater) => {
-                let is_kept = words.ended < words.left.len();
-                return assert!(is_kept, "kept for later, but nothing is left: {row:?}");
-            }
-            None => return,
-        };
-        words.ended += 1;
-        assert!(words.ended <= words.left.len(), "{how}, but nothing was left: {row:?}");
-        *self.ends.entry(how).or_default() += 1;
+        let policies: Vec<_> = row.remainders.iter().map(|words| words.fate.policy()).collect();
+        let stated = row.payload.interrupt_resume_policy;
+        assert!(stated.is_none_or(|stated| policies.contains(&stated)), "{row:?}");
     }
 
-    fn refused(&mut self, row: &RowRefused, unsaid: Option<u64>) {
-        let named: Vec<_> = row.remainders.iter().map(|words| words.captured_turn).collect();
-        assert_eq!(named, Vec::from_iter(unsaid), "{row:?}");
-        assert!(row.remainders.iter().all(|words| words.fate == Fate::Discarded), "{row:?}");
-        if !named.is_empty() {
-            *self.ends.entry("refused").or_default() += 1;
-        }
+    fn touched(&mut self, row: &RowCommitted, remainder: &Remainder) {
+        let words = words_of(remainder);
+        let open = self.of(&row.correlation_id);
+        let how = match remainder.fate {
+            Fate::Captured => {
+                open.passing.remove(&words);
+                open.kept.insert(words);
+                "kept by a turn"
+            }
+            Fate::KeptForLater => {
+                return assert!(open.kept.contains(&words), "kept, but not there: {row:?}");
+            }
+            Fate::Resumed => {
+                assert!(open.kept.remove(&words), "said, but not there: {row:?}");
+                "said"
+            }
+            Fate::Discarded if open.kept.remove(&words) => "given up",
+            Fate::Discarded => {
+                open.passing.remove(&words);
+                assert_eq!(words.0, row.turn_id, "given up, but not there: {row:?}");
+                "given up at once"
+            }
+        };
+        self.count(how);
+    }
+
+    fn refused(&mut self, row: &RowRefused, unsaid: Option<(Words, bool)>) {
+        let Some((words, is_sure)) = unsaid else {
+            return assert_eq!(row.remainders.len(), 0, "{row:?}");
+        };
+        let open = self.of(&row.correlation_id);
+        let how = match &row.remainders[..] {
+            // Speech goes on: nothing is left unsaid.
+            [] => {
+                assert!(!is_sure && row.tts_control.is_none(), "{row:?}");
+                "spoken on"
+            }
+            [kept] if kept.fate == Fate::KeptForLater => {
+                let kept = words_of(kept);
+                assert_eq!(kept.1, words.1, "other words: {row:?}");
+                assert!(open.kept.contains(&kept) || open.planned.contains(&kept), "{row:?}");
+                "still kept"
+            }
+            [gone] => {
+                assert_eq!((gone.fate, gone.reason), (Fate::Discarded, FateReason::TurnRefused));
+                assert_eq!(words_of(gone), words, "{row:?}");
+                let is_kept = open.kept.contains(&words) || open.planned.contains(&words);
+                assert!(!is_kept, "refused, and kept: {row:?}");
+                "refused"
+            }
+            _ => panic!("more than one interruption: {row:?}"),
+        };
+        self.count(how);
     }
 
     fn ended(&mut self, row: &OutcomeRow) {
-        let turn = row.turn_id.expect("a row of today names the turn");
-        let words = self.threads.entry(row.correlation_id.to_string()).or_default();
-        assert!(words.left.contains(&turn), "words that nobody left: {row:?}");
         if row.reason_code == ReasonCode::ReturnCheckExpired {
             return;
         }
-        assert_eq!(row.interrupt_resume_policy, ResumePolicy::Discard, "{row:?}");
-        words.left.remove(&turn);
-        *self.ends.entry(row.reason_code.name()).or_default() += 1;
+        let turn = row.turn_id.expect("a row of today names the turn");
+        let words = (turn, row.answer_id.expect("and the answer"));
+        let open = self.of(&row.correlation_id);
+        if row.interrupt_resume_policy == ResumePolicy::Discard {
+            let is_there = open.kept.remove(&words) || open.planned.remove(&words);
+            assert!(is_there, "given up, but not there: {row:?}");
+        } else {
+            assert_eq!(row.interrupt_resume_policy, ResumePolicy::ResumeLater, "{row:?}");
+            assert!(open.planned.remove(&words), "no plan owned them: {row:?}");
+            match row.passed_to_turn {
+                Some(turn) => open.passing.insert((turn, words.1)),
+                None => open.kept.insert(words),
+            };
+        }
+        self.count(row.reason_code.name());
     }
+}
+
+fn words_of(remainder: &Remainder) -> Words {
+    (remainder.captured_turn, remainder.answer_id)
 }

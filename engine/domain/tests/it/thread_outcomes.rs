@@ -144,7 +144,7 @@ fn a_late_interruption_silences_speech_and_its_row_has_the_words() {
         let Outcome::Refused(refusal) = stage.give(&command, AT) else { panic!("{command:?}") };
         assert_eq!(refusal.code(), "X_FAIL_SNAPSHOT_STALE");
         assert_eq!(refusal.tts_control(&command), Some(TtsControl::Cancel));
-        let audit = refusal.audit(&command);
+        let audit = refusal.audit(&stage.world, &command);
         let Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) = &audit
         else {
             panic!("{audit:?}")
@@ -182,7 +182,7 @@ fn a_yes_after_somebody_else_spoke_is_refused_by_a_row_and_the_words_stay() {
     let command = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(yes));
     let Outcome::Refused(refusal) = stage.give(&command, AT) else { panic!("{command:?}") };
     assert_eq!(refusal.code(), "X_CONFIRM_ANSWER_INVALID");
-    assert!(refusal.audit(&command).is_some());
+    assert!(refusal.audit(&stage.world, &command).is_some());
     assert_eq!(stage.state("tenant_a", "thread-1"), before);
     assert_eq!(before.resume_buffers.len(), 1);
     stage.assert_rebuilt();

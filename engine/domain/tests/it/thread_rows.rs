@@ -196,15 +196,23 @@ fn table_a_row_passes_no_open_question_no_other_speaker_and_no_session_that_is_n
         let state = stage.state(TENANT, THREAD);
         assert_eq!(state.pending_state(), pending_after(case), "{case:?}");
         let speaker = state.marks.active_speaker_user_id.unwrap();
-        let moves = case.is_other && case.directive == Directive::Clarify;
+        // What is waited for stays with its speaker.
+        let asks_another = case.is_other && case.directive == Directive::Clarify;
+        let moves = asks_another && !waits(case);
         assert_eq!(speaker.as_str(), if moves { "bob" } else { "ada" }, "{case:?}");
         assert_eq!(state.marks.active_subject_ref.is_none(), moves, "{case:?}");
     }
 }
 
+/// Whether the thread waits for an answer that only its own speaker may give.
+fn waits(case: Case) -> bool {
+    !matches!(case.pending, PendingState::None | PendingState::Clarify)
+}
+
 fn dropped(case: Case) -> Option<PendingState> {
     let is_kept = match case.directive {
         Directive::Wait => true,
+        Directive::Clarify => case.is_other,
         Directive::Confirm => case.pending == PendingState::Confirm,
         _ => false,
     };
@@ -215,6 +223,7 @@ fn dropped(case: Case) -> Option<PendingState> {
 fn pending_after(case: Case) -> PendingState {
     match case.directive {
         Directive::Confirm => PendingState::Confirm,
+        Directive::Clarify if case.is_other && waits(case) => case.pending,
         Directive::Clarify => PendingState::Clarify,
         Directive::Respond | Directive::Dispatch => PendingState::None,
         // What waited in Ada's session ended with it.
@@ -249,7 +258,7 @@ fn a_refused_turn_says_which_words_it_did_not_keep() {
     command.idempotency_key = "another".into();
     let command = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(command));
     let outcome = stage.give(&command, AT);
-    let event = outcome.refusal().unwrap().audit(&command).unwrap();
+    let event = outcome.refusal().unwrap().audit(&stage.world, &command).unwrap();
     let Event::InterruptionThread(InterruptionThreadEvent::RowRefused(RowRefused {
         reason_code,
         remainders,

@@ -57,7 +57,7 @@ fn refused_field(stage: &Stage, command: &TakeTurn) -> &'static str {
     let outcome = given.give(&command, AT);
     let Outcome::Refused(refusal) = outcome else { panic!("served: {command:?}") };
     assert_eq!((given.world, given.sequence), (stage.world.clone(), stage.sequence));
-    assert_eq!(refusal.audit(&command), None);
+    assert_eq!(refusal.audit(&stage.world, &command), None);
     match refusal {
         Refusal::InterruptionThread(ThreadRefusal::Malformed(Malformed {
             field, found, ..
@@ -415,7 +415,7 @@ fn barred(stage: &mut Stage, command: TakeTurn) -> (ReasonCode, &'static str) {
     assert_eq!(stage.world.thread("tenant_a", "thread-1").cloned(), thread);
     assert_eq!(stage.sequence, sequence + 1);
     let Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) =
-        refusal.audit(&command)
+        refusal.audit(&stage.world, &command)
     else {
         panic!("{refusal:?}")
     };

@@ -137,6 +137,7 @@ fn committed(record: &Record, body: &RowCommitted) -> Row {
     ];
     let payload = serde_json::to_value(&body.payload).unwrap_or_default();
     row.extend(RowPayload::KEYS.map(|key| (key, cell(&payload.get(key)))));
+    row.push(("remainders", cell(&body.remainders)));
     row
 }
 
@@ -176,5 +177,6 @@ fn ended(record: &Record, body: &OutcomeRow) -> Row {
         ("issue_fingerprint", cell(&body.issue_fingerprint)),
         ("interrupt_resume_policy", cell(&body.interrupt_resume_policy)),
         ("answer_id", body.answer_id.map_or(Value::Null, integer)),
+        ("passed_to_turn", body.passed_to_turn.map_or(Value::Null, integer)),
     ]
 }

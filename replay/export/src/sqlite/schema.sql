@@ -91,8 +91,9 @@ CREATE TABLE interruption_rows (
     command TEXT,                       -- of a refusal
     message TEXT,                       -- of a refusal
     tts_control TEXT,                   -- of a refusal
-    remainders TEXT,                    -- of a refusal: the words that it left unsaid
+    remainders TEXT,                    -- the words that a turn touches, or a refusal left unsaid
     answer_id INTEGER,                  -- of what ended: the answer that the words belong to
+    passed_to_turn INTEGER,             -- of a plan that ended: the turn under which they go on
     UNIQUE (audit_event_id, turn_id)
 );
 

@@ -4,7 +4,7 @@ use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::core::forbidden::RefusalClass;
-use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::interruption_thread::{
     Advice, BufferExpired, Clarify, ConfidenceBand, ConfidenceBundle, ConfirmAnswer,
     ContinuityOutcome, DecidedBy, DegradationContext, DeliveryHint, Directive, Dispatch,
@@ -26,8 +26,8 @@ use holdpoint_domain::registration::{
 
 use super::{at, digest, nth};
 
-const TENANT: &str = "tenant";
-const THREAD: &str = "thread \u{e9}";
+pub(super) const TENANT: &str = "tenant";
+pub(super) const THREAD: &str = "thread \u{e9}";
 
 pub(super) fn thread_events() -> Vec<Event> {
     let mut events: Vec<Event> = (0..7).flat_map(registrations).collect();
@@ -249,7 +249,7 @@ fn decision(turn: usize) -> TurnDecision {
     }
 }
 
-fn remainder(turn: usize) -> Remainder {
+pub(super) fn remainder(turn: usize) -> Remainder {
     Remainder {
         captured_turn: turn as u64,
         answer_id: 300,
@@ -289,7 +289,7 @@ fn pending(member: usize) -> Pending {
     nth(&members, member)
 }
 
-fn row_committed(turn: usize) -> Event {
+pub(super) fn row_committed(turn: usize) -> Event {
     let directive = nth(&Directive::ALL[..5], turn);
     RowCommitted {
         tenant_id: TENANT.into(),
@@ -306,6 +306,7 @@ fn row_committed(turn: usize) -> Event {
         decided_by: nth(&DecidedBy::ALL[..2], turn / 5),
         dropped_pending: (turn % 4 == 1).then(|| nth(&PendingState::ALL[..6], turn / 4)),
         payload: payload(directive, turn),
+        remainders: List::default(),
     }
     .into()
 }
@@ -329,7 +330,7 @@ fn payload(directive: Directive, turn: usize) -> RowPayload {
     }
 }
 
-fn row_refused(turn: usize) -> Event {
+pub(super) fn row_refused(turn: usize) -> Event {
     RowRefused {
         command: "interruption_thread.take_turn".into(),
         tenant_id: TENANT.into(),
@@ -540,6 +541,7 @@ pub(super) fn plans() -> Vec<Event> {
             heard: heard(turn).into(),
             request: request(turn).into(),
             plan,
+            unsaid: None,
         };
         let committed = TurnCommitted {
             tenant_id: tenant_id(),

@@ -84,7 +84,7 @@ impl Stage {
         let outcome = decide(&self.world, command, at);
         let events = match &outcome {
             Ok(events) => events.clone(),
-            Err(refusal) => refusal.audit(command).into_iter().collect(),
+            Err(refusal) => refusal.audit(&self.world, command).into_iter().collect(),
         };
         for event in events {
             self.record(&actor, event);
