@@ -1,13 +1,13 @@
 //! What a reason may be that somebody gives for the answer to a hold.
 
 use crate::exit::{Exit, Failure};
-use holdpoint_domain::core::text::{has_visible_character, hidden_character};
+use holdpoint_domain::core::text::{hidden_character, is_readable};
 
 /// A reason is one line in which everything can be seen. It is recorded so that nothing in it is
 /// hidden: a line end would read like one that somebody wrote out. One in which nothing is seen is
 /// no reason: whether there has to be one is for the rules to say.
 pub(crate) fn check_reason(reason: &str) -> Result<(), Failure> {
-    let hidden = hidden_character(reason).filter(|_| has_visible_character(reason));
+    let hidden = hidden_character(reason).filter(|_| is_readable(reason));
     let Some((place, c)) = hidden else { return Ok(()) };
     let what = match c {
         '\n' | '\r' | '\u{2028}' | '\u{2029}' => "a line end".to_string(),

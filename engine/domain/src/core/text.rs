@@ -41,6 +41,28 @@ pub fn has_visible_character(text: &str) -> bool {
     text.chars().any(|c| !BLANK_CODE_POINTS.contains(&c) && !is_hidden(c))
 }
 
+/// Whether a reader finds anything in it. A pattern without a dot (U+2800) is no white space, and
+/// looks like some: a text of such blanks alone says nothing.
+#[must_use]
+pub fn is_readable(text: &str) -> bool {
+    text.chars().any(|c| c != '\u{2800}' && !BLANK_CODE_POINTS.contains(&c) && !is_hidden(c))
+}
+
+/// The text, or nothing where a reader finds nothing in it.
+pub(crate) fn readable(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| is_readable(text))
+}
+
+/// The name under which timeouts are recorded. Nobody else is called that, however it is written.
+pub const TIMEOUT_NAME: &str = "SYSTEM_TIMEOUT";
+
+/// Whether a name is that of timeouts, in whatever case and with whatever blanks around it.
+#[must_use]
+pub fn is_timeout_name(name: &str) -> bool {
+    let is_blank = |c: char| c == '\u{2800}' || BLANK_CODE_POINTS.contains(&c);
+    name.trim_matches(is_blank).eq_ignore_ascii_case(TIMEOUT_NAME)
+}
+
 /// Why a text is not an identifier.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum IdentifierFault {

@@ -8,7 +8,7 @@ use crate::core::ids::OWN_PREFIXES;
 use crate::core::limits::MAX_ID_BYTES;
 use crate::core::people::People;
 use crate::core::text::{
-    BLANK_CODE_POINTS, bounded, check_identifier, has_visible_character, visible,
+    BLANK_CODE_POINTS, bounded, check_identifier, has_visible_character, is_timeout_name, visible,
 };
 use crate::core::time::Timestamp;
 use crate::decision_point::event::ApprovalRevoked;
@@ -161,6 +161,14 @@ pub(crate) fn check_plain_name(field: &'static str, name: &str) -> Result<(), No
         true => Err(No::ReservedName { field, found: shown(name) }),
         false => Ok(()),
     }
+}
+
+/// Nobody is called what timeouts are.
+pub(crate) fn check_own_name(field: &'static str, name: &str) -> Result<(), No> {
+    if is_timeout_name(name) {
+        return Err(No::ReservedName { field, found: shown(name) });
+    }
+    Ok(())
 }
 
 /// Something to read, within a bound.

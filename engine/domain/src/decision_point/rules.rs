@@ -12,11 +12,11 @@ use crate::core::limits::MAX_LIST_ITEMS;
 use crate::core::payload::{List, Text};
 use crate::core::people::People;
 use crate::core::refusal::{CommonRefusal, person_needed};
-use crate::core::text::{check_identifier, shown, visible};
+use crate::core::text::{check_identifier, readable, shown, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::check::{
-    check_binding, check_chosen_names, check_claim, check_length, check_number, check_plain_name,
-    check_response_form, check_terms, options,
+    check_binding, check_chosen_names, check_claim, check_length, check_number, check_own_name,
+    check_plain_name, check_response_form, check_terms, options,
 };
 use crate::decision_point::command::DecisionPointCommand as Command;
 use crate::decision_point::command::{
@@ -176,6 +176,8 @@ fn create(
     check_new(view, &decision_id)?;
     let terms = terms(command, now.at)?;
     check_terms(&terms, &command.by.id, now.at)?;
+    let mut approvers = terms.policy.iter().flat_map(|policy| policy.approvers.iter());
+    approvers.try_for_each(|name| check_own_name("approver", name))?;
     check_chosen_names(&terms)?;
     check_new_terms(view, command, &terms, now.at)?;
     let mut events = Vec::new();
@@ -471,7 +473,8 @@ fn cancel(
 ) -> Result<Vec<Event>, No> {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
-    check_reason(command.reason.as_deref())?;
+    let reason = readable(command.reason.as_deref());
+    check_reason(reason)?;
     if let (DecisionPointState::Cancelled, Some(ending)) = (point.state, &point.ending) {
         return Err(CommonRefusal::AlreadyDone { sequence: ending.sequence }.into());
     }
@@ -482,7 +485,7 @@ fn cancel(
         return Err(point.already_spent(consumed));
     }
     let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
-    let reason = command.reason.as_ref().map(Text::from);
+    let reason = reason.map(Text::from);
     // Nothing is added to what was found again in the log.
     if point.is_revocable() && view.found_again(&decision_id).is_none() {
         point.check_revocation(&command.by)?;
@@ -501,10 +504,11 @@ fn escalate(
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     check_identifier("target of the escalation", &command.to)?;
-    check_reason(command.reason.as_deref())?;
+    let reason = readable(command.reason.as_deref());
+    check_reason(reason)?;
     point.check_open(view.time(point, now))?;
     let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
-    let (to, reason) = (Text::from(&command.to), command.reason.as_ref().map(Text::from));
+    let (to, reason) = (Text::from(&command.to), reason.map(Text::from));
     Ok(vec![DecisionPointEscalated { decision_id, by, to, reason }.into()])
 }
 
@@ -587,6 +591,7 @@ fn consumed(point: &DecisionPoint, by: &Principal, binding: &ActionBinding) -> E
 pub(crate) fn check_principal(by: &Principal) -> Result<(), No> {
     check_identifier("name of who does it", &by.id)?;
     check_plain_name("name of who does it", &by.id)?;
+    check_own_name("name of who does it", &by.id)?;
     check_length("means of authentication", &by.means, crate::core::limits::MAX_ID_BYTES)
 }
 

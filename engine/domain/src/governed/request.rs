@@ -27,7 +27,7 @@ use crate::human_decision::event::{
 };
 use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::human_decision::rules::{AnswerRefusal, create_timeout_decision, visible_or_none};
-use crate::human_decision::state::{HeldRequest, RequestOutcome};
+use crate::human_decision::state::{HeldRequest, Override, RequestOutcome};
 use crate::human_decision::types::{AnswerMeans, AuditEntry, HumanDecisionRecord};
 
 use ExecutionLoopState::{Evaluated, Halted};
@@ -270,6 +270,21 @@ pub(crate) fn override_visibility(
     })
 }
 
+/// The same override again is a repetition. One by somebody else, or for another reason, is not.
+fn overridden_before(
+    request_id: String,
+    before: &Override,
+    command: &OverrideVisibility,
+    reason: &str,
+) -> LoopRefusal {
+    let (field, sequence) = (before.field, before.sequence);
+    if before.human_id == command.human_id && before.reason == reason {
+        return CommonRefusal::AlreadyDone { sequence }.into();
+    }
+    let human_id = before.human_id.clone();
+    HumanDecisionRefusal::AlreadyOverridden { request_id, field, human_id, sequence }.into()
+}
+
 fn overridden(
     entity: &ExecutionLoop,
     held: &HeldRequest,
@@ -286,12 +301,12 @@ fn overridden(
         let human_id = command.human_id.clone();
         return Err(HumanDecisionRefusal::NotAnOverrideApprover { request_id, human_id }.into());
     }
-    if let Some(before) = held.overrides.iter().find(|entry| entry.field == field) {
-        return Err(CommonRefusal::AlreadyDone { sequence: before.sequence }.into());
-    }
     let Some(reason) = visible_or_none(Some(&command.reason)) else {
         return Err(HumanDecisionRefusal::OverrideReason { field }.into());
     };
+    if let Some(before) = held.overrides.iter().find(|entry| entry.field == field) {
+        return Err(overridden_before(request_id, before, command, &shown(&reason)));
+    }
     let Some(value) = entity.disclosure(held.context.attempt, field) else {
         return Err(HumanDecisionRefusal::NothingToDisclose { request_id, field }.into());
     };

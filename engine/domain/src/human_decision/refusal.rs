@@ -115,6 +115,21 @@ refusals! {
         /// The field.
         field: OverrideField,
     } = "REASON_REQUIRED",
+    /// The field was allowed before, by somebody else or for another reason.
+    #[error(
+        "{field} of request {request_id} was overridden before by {human_id} for another reason or \
+         under another name, record {sequence}; it is shown already"
+    )]
+    AlreadyOverridden {
+        /// The request.
+        request_id: String,
+        /// The field.
+        field: OverrideField,
+        /// Who allowed it.
+        human_id: String,
+        /// The record.
+        sequence: u64,
+    } = "ALREADY_OVERRIDDEN" in Idempotency,
     /// ESCALATE to somebody who is not configured, or was asked about this attempt already.
     #[error("{target} cannot be asked; the hold's targets that were not asked yet: {known}")]
     UnknownTarget {

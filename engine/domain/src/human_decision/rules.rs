@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::core::ids::id;
 use crate::core::payload::Text;
 use crate::core::refusal::refusals;
-use crate::core::text::{bounded, has_visible_character, visible};
+use crate::core::text::{TIMEOUT_NAME, bounded, is_timeout_name, readable, visible};
 use crate::core::time::{TimeFault, Timestamp};
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::human_decision::terms::HumanDecisionTimeout;
@@ -85,7 +85,7 @@ fn shown_hash_text(hash: &str) -> String {
 }
 
 /// The name under which nobody answers. No person may use it.
-pub const SYSTEM_TIMEOUT: &str = "SYSTEM_TIMEOUT";
+pub const SYSTEM_TIMEOUT: &str = TIMEOUT_NAME;
 
 /// The reason of a decision that nobody made.
 pub const TIMEOUT_REASON: &str = "TIMEOUT";
@@ -211,7 +211,7 @@ fn check_human(human_id: &str) -> Result<(), AnswerRefusal> {
     if is_missing(Some(human_id)) {
         return Err(AnswerRefusal::HumanMissing);
     }
-    if human_id == SYSTEM_TIMEOUT { Err(AnswerRefusal::HumanReserved) } else { Ok(()) }
+    if is_timeout_name(human_id) { Err(AnswerRefusal::HumanReserved) } else { Ok(()) }
 }
 
 /// The table "Required fields".
@@ -229,14 +229,14 @@ pub(crate) fn check_required(
     }
 }
 
-/// Missing is what nobody can see: absent, blank, zero-width, controls alone.
+/// Missing is what nobody can read: absent, blank, zero-width, controls alone.
 fn is_missing(text: Option<&str>) -> bool {
-    text.is_none_or(|text| !has_visible_character(text))
+    readable(text).is_none()
 }
 
 /// The text, or nothing where nobody could see any.
 pub(crate) fn visible_or_none(text: Option<&str>) -> Option<String> {
-    text.filter(|text| !is_missing(Some(text))).map(String::from)
+    readable(text).map(String::from)
 }
 
 /// What becomes of a decision in this state, after so many retries of so many.

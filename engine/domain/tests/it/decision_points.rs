@@ -532,6 +532,8 @@ fn names_that_could_be_taken_for_others_are_refused() {
     let id = stage.ask(question());
     for (name, rule) in [
         ("system:timeout", "RESERVED_NAME"),
+        ("SYSTEM_TIMEOUT", "RESERVED_NAME"),
+        ("system_timeout", "RESERVED_NAME"),
         ("bob ", "BLANK_AROUND"),
         (" bob", "BLANK_AROUND"),
         ("bob\u{3000}", "BLANK_AROUND"),

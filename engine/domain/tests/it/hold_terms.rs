@@ -33,6 +33,8 @@ fn terms_that_cannot_be_recorded_are_refused() {
         r#"{"policy":"AFTER","approvers":[" "]}"#,
         r#"{"policy":"AFTER","override_approvers":["a\u202eb"]}"#,
         r#"{"policy":"AFTER","approvers":["SYSTEM_TIMEOUT"]}"#,
+        r#"{"policy":"AFTER","approvers":["system_timeout"]}"#,
+        r#"{"policy":"AFTER","override_approvers":["System_Timeout"]}"#,
         r#"{"policy":"AFTER","escalation_targets":[{"target":"a","timeout_ms":1},
             {"target":"a","timeout_ms":1}]}"#,
     ];

@@ -4,13 +4,17 @@
 use holdpoint_domain::core::actor::{Actor, Authentication, NamedUsers, Proof};
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::payload::{List, Text};
-use holdpoint_domain::decision_point::{CreateDecisionPoint, DecisionPointState};
+use holdpoint_domain::decision_point::{
+    CancelDecisionPoint, CreateDecisionPoint, DecisionPointCommand, DecisionPointEvent,
+    DecisionPointState,
+};
 use holdpoint_domain::log::{ChangePolicy, GatePolicy, LogCommand, PolicyChanged, PolicyUnlocked};
-use holdpoint_domain::{Command, Envelope, WriterCommand, decide_for_writer};
+use holdpoint_domain::{Command, Envelope, Event, WriterCommand, decide_for_writer};
 use holdpoint_testing::story::{Story, envelope, points};
 
 use crate::points::{
-    HOUR_MS, Stage, action, agent, approval, bound, choice, person, policy, principal, told,
+    HOUR_MS, REQUESTER, Stage, action, agent, approval, bound, choice, person, policy, principal,
+    question, told,
 };
 
 const APPROVERS: [&str; 2] = ["bob", "cleo"];
@@ -165,5 +169,23 @@ fn nobody_else_unlocks_a_policy_and_no_policy_whose_approvers_are_there() {
         assert_eq!(refused.code(), "APPROVAL_NEEDED");
         assert_ne!(story.record_envelope(proven(&body, 0, Terminal)), []);
         assert_ne!(story.world.policy(), body.policy);
+    }
+}
+
+/// White space, and blanks that are none of it, say nothing.
+#[test]
+fn a_reason_of_blanks_is_none() {
+    for blank in ["", " ", "\u{2800}"] {
+        let mut stage = Stage::new();
+        let (decision_id, by) = (stage.ask(question()), person(REQUESTER));
+        let cancel = CancelDecisionPoint { decision_id, by, reason: Some(blank.into()) };
+        let command = Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(cancel));
+        let events = stage.give(&command).unwrap();
+        let [Event::DecisionPoint(DecisionPointEvent::DecisionPointCancelled(cancelled))] =
+            &events[..]
+        else {
+            panic!("{events:?}")
+        };
+        assert_eq!(cancelled.reason, None, "{blank:?}");
     }
 }

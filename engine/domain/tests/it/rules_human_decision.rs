@@ -285,7 +285,10 @@ fn anyone_may_answer_where_no_approver_is_named() {
     let mut story = Story::evaluated_under(anyone, Success);
     story.given(story.ask());
     story.given(answer_but(&story, Continue, |answer| answer.human_id = "zoe".into()));
-    for name in ["SYSTEM_TIMEOUT", "", " ", "\u{200b}", "a\u{202e}b", "a\0b"] {
+    let timeouts =
+        ["SYSTEM_TIMEOUT", "system_timeout", "System_Timeout", " system_timeout\u{2800}"];
+    for name in timeouts.into_iter().chain(["", " ", "\u{200b}", "\u{2800}", "a\u{202e}b", "a\0b"])
+    {
         let mut story = Story::asked();
         let nobody = answer_but(&story, Continue, |answer| answer.human_id = name.into());
         assert!(story.when(nobody).is_err(), "{name:?}");
@@ -303,7 +306,8 @@ fn reasons_are_kept_visible_and_never_cut() {
     };
     let kept = with(Retry, Some("line\none \u{202e}evil\0")).unwrap();
     assert_eq!(kept.as_deref(), Some("line\\u{a}one \\u{202e}evil\\u{0}"));
-    for blank in ["", " ", "\t\u{a0}\u{3000}", "\u{200b}", "\u{2060}\u{feff}", "\0\u{7f}"] {
+    let blanks = ["", " ", "\t\u{a0}\u{3000}", "\u{200b}", "\u{2060}\u{feff}", "\0\u{7f}"];
+    for blank in blanks.into_iter().chain(["\u{2800}", " \u{2800}\u{2800}\u{200b}"]) {
         assert_eq!(with(Retry, Some(blank)).unwrap_err().code(), "REASON_REQUIRED", "{blank:?}");
         assert_eq!(with(Abort, Some(blank)).unwrap(), None, "{blank:?}");
     }
@@ -497,29 +501,17 @@ fn an_override_by_who_may_discloses_one_field_on_the_record() {
     let mut story = Story::asked();
     let before = story.held().shown_hash();
     let exit = story.overrides(OverrideField::AttemptExit);
-    let mut stranger = exit.clone();
-    stranger.human_id = "alice".into();
-    assert_eq!(
-        code(story.when(Command::HumanDecision(OverrideVisibility(stranger)))),
-        "NOT_AN_OVERRIDE_APPROVER"
-    );
-    let mut machine = exit.clone();
-    machine.actor = Actor::Agent;
-    assert_eq!(
-        code(story.when(Command::HumanDecision(OverrideVisibility(machine)))),
-        "NOT_A_HUMAN"
-    );
-    let mut silent = exit.clone();
-    silent.reason = "\u{200b}".into();
-    assert_eq!(
-        code(story.when(Command::HumanDecision(OverrideVisibility(silent)))),
-        "REASON_REQUIRED"
-    );
-    let fault = story.overrides(OverrideField::FaultMessage);
-    assert_eq!(
-        code(story.when(Command::HumanDecision(OverrideVisibility(fault)))),
-        "NOTHING_TO_DISCLOSE"
-    );
+    let mut tried = |change: &dyn Fn(&mut _)| {
+        let mut other = exit.clone();
+        change(&mut other);
+        code(story.when(Command::HumanDecision(OverrideVisibility(other))))
+    };
+    assert_eq!(tried(&|it| it.human_id = "alice".into()), "NOT_AN_OVERRIDE_APPROVER");
+    assert_eq!(tried(&|it| it.actor = Actor::Agent), "NOT_A_HUMAN");
+    for blank in ["\u{200b}", "\u{2800}"] {
+        assert_eq!(tried(&|it| it.reason = blank.into()), "REASON_REQUIRED");
+    }
+    assert_eq!(tried(&|it| it.field = OverrideField::FaultMessage), "NOTHING_TO_DISCLOSE");
     assert_eq!(
         names(&story.given(Command::HumanDecision(OverrideVisibility(exit.clone())))),
         ["visibility_overridden"]
@@ -529,8 +521,14 @@ fn an_override_by_who_may_discloses_one_field_on_the_record() {
     assert_eq!(view["disclosed"]["attempt_exit"]["human_id"], "carol");
     assert!(view["disclosed"].get("attempt_outputs").is_none());
     assert_ne!(story.held().shown_hash(), before, "the decision binds what was disclosed");
-    let again = story.when(Command::HumanDecision(OverrideVisibility(exit)));
+    let again = story.when(Command::HumanDecision(OverrideVisibility(exit.clone())));
     assert!(again.as_ref().is_err_and(|no| no.done_before().is_some()), "{again:?}");
+    // For another reason it is no repetition, and changes nothing.
+    let mut other = exit;
+    other.reason = "another reason".into();
+    let no = story.submit(Command::HumanDecision(OverrideVisibility(other))).unwrap_err();
+    assert_eq!((no.code(), no.class()), ("ALREADY_OVERRIDDEN", Some(RefusalClass::Idempotency)));
+    assert_eq!(shown(&story)["disclosed"], view["disclosed"]);
     story.given(story.decides(Continue));
 }
 
