@@ -20,7 +20,7 @@ use crate::interruption_thread::decision::{
     BUFFER_LIFETIME_MS, Clarify, Dispatch, Marks, Pending, Remainder, ResumeBuffer, ReturnCheck,
     ThreadState, TurnDecision,
 };
-use crate::interruption_thread::remainders::giving_way;
+use crate::interruption_thread::remainders::{giving_way, is_same};
 use crate::interruption_thread::request::{
     Advice, ExplainTrigger, Interruption, Ph1kToPh1xInterruptHandoff, StyleAdvice, ValidationStatus,
 };
@@ -117,6 +117,15 @@ impl<'a> Draft<'a> {
     /// Keeps what an interruption left unsaid, or says why it is given up.
     pub(crate) fn capture(&mut self, buffer: ResumeBuffer, given_up: Option<FateReason>) {
         if let Some(reason) = given_up {
+            // Words that the thread keeps already, of a plan of this turn, are not given up.
+            let is_own = |kept: &&ResumeBuffer| {
+                kept.captured_turn == buffer.captured_turn && is_same(kept, &buffer)
+            };
+            if let Some(kept) = self.buffers.iter().find(is_own) {
+                self.remainders.push(told(kept, Fate::KeptForLater, FateReason::StillKept));
+                self.policy = Some(ResumePolicy::ResumeLater);
+                return;
+            }
             self.remainders.push(told(&buffer, Fate::Discarded, reason));
             self.policy = Some(ResumePolicy::Discard);
             return;

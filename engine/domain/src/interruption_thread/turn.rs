@@ -282,8 +282,9 @@ impl ThreadState {
                     after.resume_buffers.extend(captured);
                 }
                 Fate::Resumed | Fate::Discarded => {
-                    let turn = remainder.captured_turn;
-                    after.resume_buffers.retain(|buffer| buffer.captured_turn != turn);
+                    let gone = (remainder.captured_turn, remainder.answer_id);
+                    let is_it = |kept: &ResumeBuffer| (kept.captured_turn, kept.answer_id) == gone;
+                    after.resume_buffers.retain(|kept| !is_it(kept));
                 }
                 Fate::KeptForLater => {}
             }
