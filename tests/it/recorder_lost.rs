@@ -293,6 +293,23 @@ fn the_guard_goes_on_behind_what_its_recorder_let_wait_while_the_log_was_locked(
     }
 }
 
+/// The fault waits in the run's file and ends the run: what follows it is decided once the lock is
+/// free.
+#[test]
+fn a_guard_that_is_killed_while_the_log_is_locked_ends_the_run_with_137() {
+    let begun = Begun::start(&[], "", "sleep 300");
+    let lock = HeldLock::of(&begun.place);
+    kill_process(begun.guard, Signal::KILL).unwrap();
+    begun.go_on();
+    let file = run_path(&begun.place, &begun.run);
+    let waits = || String::from_utf8_lossy(&fs::read(&file).unwrap()).contains("CRASH");
+    until("its fault does not wait", waits);
+    drop(lock);
+    let ended = begun.recorder.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(137), "{}", text(&ended.stderr));
+    assert_eq!(begun.place.verified()["verdict"], "intact");
+}
+
 #[test]
 fn a_command_inherits_nothing_of_what_its_guard_writes_with() {
     let script = "ls -l /proc/self/fd; tr '\\0' '\\n' < /proc/$PPID/cmdline; env";

@@ -51,6 +51,10 @@ impl<S: Storage> Runner<'_, S> {
             Recorded::InFile => Ok(None),
             Recorded::OnLog { before, submitted } => {
                 self.follow_waited(before);
+                // What waited has ended the run: what was decided before that was known is refused.
+                if self.halted.is_some() && matches!(submitted, Submitted::Refused(_)) {
+                    return Ok(None);
+                }
                 self.follow(submitted).map(Some)
             }
         }

@@ -113,7 +113,7 @@ pub(super) fn record_lost<S: Storage>(
     Ok(receipts)
 }
 
-/// Takes up what waits in the files of runs, whoever records them. Where nothing in their directory
+/// Takes up what waits in the files of runs that others record. Where nothing in their directory
 /// changed since the last look, that costs one call.
 pub(super) fn take_up_waiting<S: Storage>(
     engine: &Core<S>,
@@ -130,6 +130,11 @@ pub(super) fn take_up_waiting<S: Storage>(
     let mut is_whole = true;
     for loop_id in runs {
         let Ok(Some(stamp)) = engine.caches.run_stamp(loop_id) else { continue };
+        // A run that this engine records takes up its own, and learns what came of it.
+        if stamp.length > RUN_FILE_LINE_MAX as u64 && engine.recorders.lock().is_here(loop_id) {
+            is_whole = false;
+            continue;
+        }
         let is_seen = engine.seen_runs.lock().stamps.get(loop_id) == Some(&stamp);
         if !is_seen && stamp.length > RUN_FILE_LINE_MAX as u64 {
             match take_up_of(engine, hot, turn, loop_id) {

@@ -73,6 +73,11 @@ impl Recorders {
         self.here.contains_key(loop_id) || self.unrecorded.contains(loop_id)
     }
 
+    /// Whether this engine records a run.
+    pub(super) fn is_here(&self, loop_id: &str) -> bool {
+        self.here.contains_key(loop_id)
+    }
+
     /// The start of the attempt of a run that this engine records.
     pub(super) fn start_of(&self, loop_id: &str) -> Option<Start> {
         self.here.get(loop_id).cloned().flatten()
