@@ -4,6 +4,7 @@
 pub(crate) mod cast;
 mod follow;
 mod merged;
+mod open_end;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
@@ -14,20 +15,19 @@ use crate::ids::{IdOf, did_you_mean};
 use crate::log_show::conclude;
 use crate::output::Output;
 use crate::reach::Untied;
-use crate::recorders;
 use crate::run_id;
-use crate::screen::{named, seen_lines};
+use crate::screen::seen_lines;
 use crate::text::{bytes, counted};
 use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::machine::{Recorder, recorder_of};
 use holdpoint_replay::waiting::{WaitingRun, waiting_for};
 use holdpoint_replay::{
-    BegunTwice, CapturedOutput, Missing, Reach, Run, RunFound, RunOutcome, Searched, run_of,
+    BegunTwice, CapturedOutput, Missing, Reach, Run, RunFound, Searched, run_of,
 };
 use merged::{Chunk, Merged, TimedLines};
+use open_end::{open_end, tell_doubt};
 use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal};
 
@@ -118,46 +118,6 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     let exit = tell_doubt(doubt.as_deref());
     Ok(if merged.has_hole() { Exit::NOT_FOUND } else { exit })
-}
-
-/// Why more may have been printed last than is there; `None`: all of it is, or it still runs.
-fn open_end(
-    directory: &Directory,
-    run: &Run,
-    outputs: &[&CapturedOutput],
-    waiting: Option<&WaitingRun>,
-) -> Option<String> {
-    let (entity, id) = (&run.entity, named(run.entity.loop_id()));
-    let is_last = outputs.iter().all(|output| output.attempt == entity.attempt_count());
-    let is_whole = !outputs.is_empty() && outputs.iter().all(|output| output.end.is_some());
-    if !is_last || is_whole {
-        return None;
-    }
-    let tells_all = waiting.is_some_and(|waiting| waiting.fault.is_none() && waiting.ends_output());
-    let is_gone = match &entity.halt {
-        Some(_) => RunOutcome::of(entity) == RunOutcome::Lost || !outputs.is_empty(),
-        None => recorder_of(&directory.storage, entity.loop_id()) == Recorder::Gone,
-    };
-    let fault = waiting.filter(|waiting| waiting.fault.is_some()).map(recorders::told);
-    let fault = fault.map_or(String::new(), |fault| format!("; {fault}"));
-    match (is_gone && !tells_all, fault.is_empty()) {
-        (true, _) if entity.halt.is_some() && RunOutcome::of(entity) != RunOutcome::Lost => {
-            Some(format!("how much {id} printed is not on record: its last part may be missing"))
-        }
-        (true, _) => Some(format!(
-            "the recorder of {id} was lost: what the command printed last, for a second or \
-             more, may be missing{fault}"
-        )),
-        (false, false) => Some(format!("of {id} more may have been printed than is shown{fault}")),
-        (false, true) => None,
-    }
-}
-
-/// Says what may be missing. Exit 3 where something may.
-fn tell_doubt(doubt: Option<&str>) -> Exit {
-    let Some(doubt) = doubt else { return Exit::DONE };
-    complain(doubt);
-    Exit::NOT_FOUND
 }
 
 /// The streams that are asked for.

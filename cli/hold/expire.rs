@@ -17,7 +17,9 @@ use holdpoint_domain::{Event, Time};
 use holdpoint_engine::shell::{Engine, Receipt};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::machine::{Recorder, recorder_of};
+use holdpoint_replay::waiting::all_waiting;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Options of `hold expire`.
@@ -80,7 +82,7 @@ pub(super) fn expire(global: &Global, args: &Args) -> Result<Exit, Failure> {
 pub(crate) fn record_due(global: &Global, turn: &LockWaitArgs) -> Result<Exit, Failure> {
     let engine = super::open(global, turn)?;
     let receipts = engine.expire().map_err(|error| super::failed(global, error))?;
-    let unsure = not_told(&engine, global)?;
+    let unsure = left_over(&engine, global)?;
     engine.close().map_err(|error| super::failed(global, error))?;
     let expired: Vec<Expired> = receipts.iter().flat_map(expired_of).collect();
     let mut out = Output::stdout();
@@ -98,21 +100,29 @@ pub(crate) fn record_due(global: &Global, turn: &LockWaitArgs) -> Result<Exit, F
         }
     }
     out.finish()?;
-    unsure.map_or(Ok(Exit::DONE), |id| {
-        Err(Failure::new(Exit::FAILED, "io", recorders::not_told(&id)))
-    })
+    unsure.map_or(Ok(Exit::DONE), |why| Err(Failure::new(Exit::FAILED, "io", why)))
 }
 
-/// A run of which nothing tells whether it is due for its end.
-fn not_told(engine: &Engine, global: &Global) -> Result<Option<String>, Failure> {
+/// Why a run has not ended that may be due for its end: nothing tells whether it is, or what waits
+/// for it was not taken up.
+fn left_over(engine: &Engine, global: &Global) -> Result<Option<String>, Failure> {
     let path: PathBuf = global.log.components().collect();
     let storage = DirectoryStorage::new(&path);
-    let is_unsure = |id: &&str| recorder_of(&storage, id) == Recorder::NotToBeTold;
-    let unsure = engine.query(|world| {
+    let live = engine.query(|world| {
         let live = world.live_loops().map(ExecutionLoop::loop_id);
-        live.filter(is_unsure).map(named).next()
+        live.map(ToString::to_string).collect::<Vec<_>>()
     });
-    unsure.map_err(|error| super::failed(global, error))
+    let live = live.map_err(|error| super::failed(global, error))?;
+    let waiting: BTreeSet<String> = all_waiting(&storage).into_iter().map(|it| it.run).collect();
+    Ok(live.iter().find_map(|id| match recorder_of(&storage, id) {
+        Recorder::NotToBeTold => Some(recorders::not_told(&named(id))),
+        Recorder::Gone if waiting.contains(id) => Some(format!(
+            "what waits in runs/{} was not taken up: see that the disk has room (`df`), and say \
+             `holdpoint hold expire` again",
+            named(id)
+        )),
+        _ => None,
+    }))
 }
 
 fn expired_of(receipt: &Receipt) -> Vec<Expired> {

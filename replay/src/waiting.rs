@@ -1,6 +1,7 @@
 //! What waits in the files of runs until a writer takes it up: signed by their recorders, and
 //! unproven before it is on the log.
 
+use crate::captured_output::CapturedOutput;
 use crate::machine::is_not_a_directory;
 use crate::records::loop_id_of;
 use crate::run::Run;
@@ -59,9 +60,9 @@ pub struct WaitingEntry {
     /// What it holds of the command's output.
     #[serde(skip)]
     pub output: Vec<WaitingOutput>,
-    /// Whether it states the whole length of what the attempt printed.
+    /// The whole length of each stream that the attempt printed, in bytes, where it states that.
     #[serde(skip)]
-    pub ends_output: bool,
+    pub lengths: Vec<(OutputStream, u64)>,
 }
 
 /// A stretch of output that waits.
@@ -85,7 +86,30 @@ impl WaitingRun {
     /// Whether what waits states the whole length of what the attempt printed.
     #[must_use]
     pub fn ends_output(&self) -> bool {
-        self.entries.iter().any(|entry| entry.ends_output)
+        self.entries.iter().any(|entry| !entry.lengths.is_empty())
+    }
+
+    /// How many bytes that the last attempt of the run printed are neither on record nor in what
+    /// waits, as far as what waits says so.
+    #[must_use]
+    pub fn missing_of(&self, run: &Run) -> u64 {
+        let of_stream = |stream: &OutputStream| {
+            let output = run.output(*stream, Some(run.entity.attempt_count()));
+            self.missing(*stream, output.map_or(0, CapturedOutput::length))
+        };
+        [OutputStream::Stdout, OutputStream::Stderr].iter().map(of_stream).sum()
+    }
+
+    fn missing(&self, stream: OutputStream, recorded: u64) -> u64 {
+        let (mut end, mut missing) = (recorded, 0_u64);
+        let all = self.entries.iter().flat_map(|entry| &entry.output);
+        for piece in all.filter(|piece| piece.stream == stream) {
+            missing = missing.saturating_add(piece.offset.saturating_sub(end));
+            end = end.max(piece.offset.saturating_add(piece.bytes.len() as u64));
+        }
+        let lengths = self.entries.iter().flat_map(|entry| &entry.lengths);
+        let stated = lengths.filter(|(of, _)| *of == stream).map(|(_, length)| *length).max();
+        missing.saturating_add(stated.unwrap_or(0).saturating_sub(end))
     }
 
     /// Whether there is anything to tell.
@@ -214,7 +238,7 @@ fn outcome_waiting(storage: &DirectoryStorage, name: &str) -> Option<WaitingRun>
                     words: format!("a hook's claim of what became of {decision_id}"),
                     exit: None,
                     output: Vec::new(),
-                    ends_output: false,
+                    lengths: Vec::new(),
                 }),
                 None => waiting.fault = Some(format!("no hook of user number {owner} wrote it")),
             }
@@ -343,7 +367,7 @@ fn told(entry: RunEntry, attempt: u8) -> Option<WaitingEntry> {
         words: String::new(),
         exit: None,
         output: Vec::new(),
-        ends_output: false,
+        lengths: Vec::new(),
     };
     if kind == EntryKind::GuardFacts {
         return GuardFacts::decode(&payload).map(|facts| of_guard(entry, &facts));
@@ -389,7 +413,7 @@ fn of_command(mut entry: WaitingEntry, command: Command) -> WaitingEntry {
             entry.exit = Some(c.exit);
         }
         Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(c)) => {
-            entry.ends_output = c.items.iter().any(states_length);
+            entry.lengths = c.items.iter().filter_map(length_of).collect();
             entry.output = c.items.into_iter().filter_map(output_of).collect();
             entry.words = "what the attempt printed and used".to_string();
         }
@@ -420,12 +444,16 @@ fn of_command(mut entry: WaitingEntry, command: Command) -> WaitingEntry {
     entry
 }
 
-const fn states_length(item: &EvidenceItem) -> bool {
+fn length_of(item: &EvidenceItem) -> Option<(OutputStream, u64)> {
     match item {
-        EvidenceItem::ExecutorOutput { .. }
-        | EvidenceItem::ExecutorOutputCut { .. }
-        | EvidenceItem::ExecutorOutputPieces { .. } => true,
-        EvidenceItem::ResourceSnapshot(_) | EvidenceItem::TimestampEvent(_) => false,
+        EvidenceItem::ExecutorOutput { stream, raw_data, .. }
+        | EvidenceItem::ExecutorOutputCut { stream, raw_data, .. } => {
+            Some((*stream, raw_data.len() as u64))
+        }
+        EvidenceItem::ExecutorOutputPieces { stream, true_length, .. } => {
+            Some((*stream, *true_length))
+        }
+        EvidenceItem::ResourceSnapshot(_) | EvidenceItem::TimestampEvent(_) => None,
     }
 }
 
