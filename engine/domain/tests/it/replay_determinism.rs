@@ -16,7 +16,7 @@ use holdpoint_testing::story::{Recorded, SECRET, Story, rebuilt, seed};
 
 /// 100 000 commands, in worlds that stay so small that all of it is compared.
 const WORLDS: u64 = 4;
-const COMMANDS_OF_WORLD: u64 = 25_000;
+const COMMANDS_OF_WORLD: u64 = 32_000;
 /// The state is compared so many times in each world.
 const COMPARISONS: u64 = 4;
 /// How often each command is carried out at least.
