@@ -82,7 +82,7 @@ pub enum Answer {
 }
 
 /// Runs a program until nothing of it is left, nor of what it started. Each call that is one of
-/// [`STEPS`] is told before the kernel carries it out; without one, `None` is told every few
+/// `STEPS` is told before the kernel carries it out; without one, `None` is told every few
 /// milliseconds.
 ///
 /// # Errors
