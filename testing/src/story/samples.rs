@@ -308,28 +308,15 @@ fn segment_indexed() -> Event {
 
 /// The first two bytes and the last one of ten.
 fn output_cut() -> Event {
-    EvidenceCaptured {
-        loop_id: LOOP.into(),
-        chain_id: "CHAIN-1".into(),
-        index: 7,
-        record_id: "REC-7".into(),
-        observation_point: ObservationPoint::PreEvaluate,
-        evidence_type: EvidenceType::ExecutorOutput,
-        timestamp: "2026-01-25T16:00:00.000000000Z".into(),
-        raw_data: RawData::from(b"abj".to_vec()).into(),
-        prior_hash: digest(3).to_string().into(),
-        self_hash: digest(4).to_string().into(),
-        injective_hash: digest(5),
-        content: EvidenceContent::OutputCut(OutputCut {
-            stream: OutputStream::Stderr,
-            true_length: 10,
-            whole_sha256: sha256(b"abcdefghij"),
-            head_length: 2,
-            gap_length: 7,
-        }),
-        offered: None,
-    }
-    .into()
+    let content = EvidenceContent::OutputCut(OutputCut {
+        stream: OutputStream::Stderr,
+        true_length: 10,
+        whole_sha256: sha256(b"abcdefghij"),
+        head_length: 2,
+        gap_length: 7,
+    });
+    let raw_data = RawData::from(b"abj".to_vec());
+    running::evidence(7, EvidenceType::ExecutorOutput, raw_data, content)
 }
 
 /// Events that name people, with the numbers of those people.

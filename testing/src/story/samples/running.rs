@@ -31,25 +31,12 @@ pub(super) fn output_pieces() -> Vec<Event> {
             pieces_hash: digest(19),
             end,
         };
-        EvidenceCaptured {
-            loop_id: LOOP.into(),
-            chain_id: "CHAIN-1".into(),
-            index: 7,
-            record_id: "REC-7".into(),
-            observation_point: ObservationPoint::PreEvaluate,
-            evidence_type: EvidenceType::ExecutorOutput,
-            timestamp: "2026-01-25T16:00:00.000000000Z".into(),
-            raw_data: RawData::from(stated.spelled_out()).into(),
-            prior_hash: digest(3).to_string().into(),
-            self_hash: digest(4).to_string().into(),
-            injective_hash: digest(5),
-            content: EvidenceContent::OutputPieces(stated),
-            offered: None,
-        }
+        let raw_data = RawData::from(stated.spelled_out());
+        evidence(7, EvidenceType::ExecutorOutput, raw_data, EvidenceContent::OutputPieces(stated))
     };
     let end = OutputEnd { true_length: 10, whole_sha256: running_sha256 };
     let pieces = [piece(0, b"ab", None), piece(9, b"j", Some(gap))].map(Event::from);
-    pieces.into_iter().chain([stated(Some(end)), stated(None)].map(Event::from)).collect()
+    pieces.into_iter().chain([stated(Some(end)), stated(None)]).collect()
 }
 
 /// The processes of an attempt while it ran.
@@ -63,19 +50,30 @@ pub(super) fn resource_snapshot() -> Event {
         user_cpu_ns: 1_500_000_000,
         system_cpu_ns: 20_000_000,
     };
+    let raw_data = RawData::from(snapshot.spelled_out());
+    evidence(8, EvidenceType::ResourceSnapshot, raw_data, EvidenceContent::Snapshot(snapshot))
+}
+
+/// Evidence of one kind before an attempt is evaluated.
+pub(super) fn evidence(
+    index: u64,
+    evidence_type: EvidenceType,
+    raw_data: RawData,
+    content: EvidenceContent,
+) -> Event {
     let captured = EvidenceCaptured {
         loop_id: LOOP.into(),
         chain_id: "CHAIN-1".into(),
-        index: 8,
-        record_id: "REC-8".into(),
+        index,
+        record_id: format!("REC-{index}").into(),
         observation_point: ObservationPoint::PreEvaluate,
-        evidence_type: EvidenceType::ResourceSnapshot,
+        evidence_type,
         timestamp: "2026-01-25T16:00:00.000000000Z".into(),
-        raw_data: RawData::from(snapshot.spelled_out()).into(),
+        raw_data: raw_data.into(),
         prior_hash: digest(3).to_string().into(),
         self_hash: digest(4).to_string().into(),
         injective_hash: digest(5),
-        content: EvidenceContent::Snapshot(snapshot),
+        content,
         offered: None,
     };
     captured.into()
