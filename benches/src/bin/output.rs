@@ -18,7 +18,7 @@ use std::time::Instant;
 type Measured<T> = Result<T, Box<dyn Error>>;
 
 const ROUNDS: usize = 5;
-/// How much the recorder reads at once.
+/// The recorder's read size.
 const READ_BYTES: usize = 64 * 1024;
 
 /// Commands, and how many bytes each prints.
@@ -86,7 +86,7 @@ fn print(command: &str, place: &str, length: u64, rounds: &[(f64, f64)]) {
     );
 }
 
-/// How many seconds a run takes, its start and its end included.
+/// Seconds of a run, its start and its end included.
 fn recorded(program: &OsStr, command: &str, place: &Path) -> Measured<f64> {
     let directory = tempfile::tempdir_in(place)?;
     let mut run = Command::new(program);
@@ -99,7 +99,7 @@ fn recorded(program: &OsStr, command: &str, place: &Path) -> Measured<f64> {
     if status.success() { Ok(took) } else { Err(format!("{command}: {status}").into()) }
 }
 
-/// How many seconds it takes to read the same from a pipe, and to hash it.
+/// Seconds of reading the same from a pipe and hashing it.
 fn floor(command: &str, length: u64) -> Measured<f64> {
     let begun = Instant::now();
     let mut child = Command::new("sh").args(["-c", command]).stdout(Stdio::piped()).spawn()?;
