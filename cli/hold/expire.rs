@@ -2,7 +2,7 @@
 
 use super::LockWaitArgs;
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::recorders;
 use crate::screen::named;
@@ -100,7 +100,9 @@ pub(crate) fn record_due(global: &Global, turn: &LockWaitArgs) -> Result<Exit, F
         }
     }
     out.finish()?;
-    unsure.map_or(Ok(Exit::DONE), |why| Err(Failure::new(Exit::FAILED, "io", why)))
+    let Some(why) = unsure else { return Ok(Exit::DONE) };
+    complain(&why);
+    Ok(Exit::FAILED)
 }
 
 /// Why a run has not ended that may be due for its end: nothing tells whether it is, or what waits
@@ -113,7 +115,8 @@ fn left_over(engine: &Engine, global: &Global) -> Result<Option<String>, Failure
         live.map(ToString::to_string).collect::<Vec<_>>()
     });
     let live = live.map_err(|error| super::failed(global, error))?;
-    let waiting: BTreeSet<String> = all_waiting(&storage).into_iter().map(|it| it.run).collect();
+    let waiting = all_waiting(&storage).into_iter().filter(|it| !it.entries.is_empty());
+    let waiting: BTreeSet<String> = waiting.map(|it| it.run).collect();
     Ok(live.iter().find_map(|id| match recorder_of(&storage, id) {
         Recorder::NotToBeTold => Some(recorders::not_told(&named(id))),
         Recorder::Gone if waiting.contains(id) => Some(format!(
