@@ -1,5 +1,8 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
+mod deferred;
+
+pub(crate) use self::deferred::Deferred;
 use crate::exit::Failure;
 pub(crate) use crate::locate::program;
 use crate::text::path_given;
@@ -110,74 +113,75 @@ pub(crate) struct Global {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Make a log, where verbs that only read and hooks find none.
-    Init(init::Args),
+    Init(Deferred<init::Args>),
     /// Run a command and put all of it on the record; exit with its status.
-    Run(run::Args),
+    Run(Deferred<run::Args>),
     /// Carry out commands given as JSON Lines; answer each with one line.
-    Apply(apply::Args),
+    Apply(Deferred<apply::Args>),
     /// Record an event of an application, from a file or a pipe.
-    Record(record::Args),
+    Record(Deferred<record::Args>),
     /// Everything that waits for a person, in all logs of this user, answered in place.
+    // Its `--log` takes the place of the global one, which deferred options cannot.
     Inbox(inbox::Args),
     /// Answer what waits, a hold or a decision, by the words that it offers. `hold show` and
     /// `decision show` show it; `holdpoint output` has what a run printed, which nobody checked and
     /// which is no part of what is decided.
-    Answer(answer::Args),
+    Answer(Deferred<answer::Args>),
     /// Look at the questions that wait for a person, and answer them.
     #[command(subcommand)]
-    Hold(hold::HoldVerb),
+    Hold(Deferred<hold::HoldVerb>),
     /// Ask for decisions, answer them, wait for them, spend approvals.
     #[command(subcommand)]
-    Decision(decision::DecisionVerb),
+    Decision(Deferred<decision::DecisionVerb>),
     /// Guard an agent's tools: a hook that reads one JSON object from stdin.
-    Hook(hook::Args),
+    Hook(Deferred<hook::Args>),
     /// Serve decisions to agents over the Model Context Protocol, on stdin and stdout.
-    Mcp(mcp::Args),
+    Mcp(Deferred<mcp::Args>),
     /// Look at conversations that were interrupted, and at what became of the rest.
     #[command(subcommand)]
-    Thread(thread::ThreadVerb),
+    Thread(Deferred<thread::ThreadVerb>),
     /// Show the newest outcome of interruption continuity for every tenant and issue.
-    Health(health::Args),
+    Health(Deferred<health::Args>),
     /// Prove that nothing recorded was changed, lost or forbidden; exit 6 if something was.
-    Verify(verify::Args),
+    Verify(Deferred<verify::Args>),
     /// List what ran, and sessions of guarded agents, the newest first: when, how it ended, who
     /// began it, who said yes.
-    Runs(runs::Args),
+    Runs(Deferred<runs::Args>),
     /// Tell one run: the command, how it ended, who was asked, the last lines of its output.
-    Show(show::Args),
+    Show(Deferred<show::Args>),
     /// Write what a recorded command printed, after all of it has verified.
-    Output(run_output::Args),
+    Output(Deferred<run_output::Args>),
     /// Rebuild the state from the log, at its end or at any record or moment.
-    Replay(replay::Args),
+    Replay(Deferred<replay::Args>),
     /// Show what lies between two points of the log, or between this log and another.
-    Diff(diff::Args),
+    Diff(Deferred<diff::Args>),
     /// Find the record after which something began to hold, and what caused it.
-    Bisect(bisect::Args),
+    Bisect(Deferred<bisect::Args>),
     /// Tell what led to a record, back to a person, and everything that it caused.
-    Trace(trace::Args),
+    Trace(Deferred<trace::Args>),
     /// Write the log as JSON Lines, CSV or a SQLite database; raw evidence only where asked.
-    Export(export::Args),
+    Export(Deferred<export::Args>),
     /// Make one page of a run or a range: what happened, with the records to check it by.
-    Report(report::Args),
+    Report(Deferred<report::Args>),
     /// Copy what verifies of a damaged log into a new one; the old one is only read.
-    Salvage(salvage::Args),
+    Salvage(Deferred<salvage::Args>),
     /// Look at the records themselves, copy the log, move its beginning to an archive.
     #[command(subcommand)]
-    Log(LogVerb),
+    Log(Deferred<LogVerb>),
     /// Look at the configuration.
     #[command(subcommand)]
-    Config(ConfigVerb),
+    Config(Deferred<ConfigVerb>),
     /// Look at who may pass a hold point, and change what the log demands.
     #[command(subcommand)]
-    Policy(policy::PolicyVerb),
+    Policy(Deferred<policy::PolicyVerb>),
     /// Check the log, its lock, the configuration and the hook settings.
-    Doctor(doctor::Args),
+    Doctor(Deferred<doctor::Args>),
     /// Measure how fast logs are written and verified on this disk, beside what nothing can beat.
-    Bench(bench::Args),
+    Bench(Deferred<bench::Args>),
     /// Write the completions of a shell.
-    Completions(completions::Args),
+    Completions(Deferred<completions::Args>),
     /// Write the manual page.
-    Man(man::Args),
+    Man(Deferred<man::Args>),
 }
 
 impl Verb {
@@ -188,12 +192,12 @@ impl Verb {
             Self::Init(_)
                 | Self::Inbox(_)
                 | Self::Salvage(_)
-                | Self::Log(LogVerb::Copy(_) | LogVerb::Continue(_))
+                | Self::Log(Deferred(LogVerb::Copy(_) | LogVerb::Continue(_)))
                 | Self::Config(_)
                 | Self::Bench(_)
                 | Self::Completions(_)
                 | Self::Man(_)
-        ) || matches!(self, Self::Report(args) if args.asks_for_verifier())
+        ) || matches!(self, Self::Report(Deferred(args)) if args.asks_for_verifier())
     }
 }
 

@@ -75,7 +75,7 @@ mod wanted;
 mod when;
 mod zone;
 
-use arguments::{Arguments, ConfigVerb, Global, LogVerb, Verb};
+use arguments::{Arguments, ConfigVerb, Deferred, Global, LogVerb, Verb};
 use clap::Parser;
 use exit::{Exit, Failure, settle};
 use std::process::ExitCode;
@@ -104,7 +104,7 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage::tell(&error).into(),
     };
-    if let Verb::Hook(args) = &verb
+    if let Verb::Hook(Deferred(args)) = &verb
         && let Some(exit) = hook::bound(args)
     {
         return exit.into();
@@ -122,41 +122,41 @@ pub fn main() -> ExitCode {
     zone::tell_unknown();
     let passes_on = verb.passes_status_on();
     let exit = match verb {
-        Verb::Init(args) => init::main(global, named, &args),
-        Verb::Run(args) => run::main(&global, args),
-        Verb::Apply(args) => apply::main(&global, args),
-        Verb::Record(args) => record::main(&global, &args),
+        Verb::Init(Deferred(args)) => init::main(global, named, &args),
+        Verb::Run(Deferred(args)) => run::main(&global, args),
+        Verb::Apply(Deferred(args)) => apply::main(&global, args),
+        Verb::Record(Deferred(args)) => record::main(&global, &args),
         Verb::Inbox(args) => inbox::main(&global, args),
-        Verb::Answer(args) => answer::main(&global, named.is_some(), args),
-        Verb::Hold(verb) => hold::main(&global, verb),
-        Verb::Decision(verb) => decision::main(&global, verb),
-        Verb::Hook(args) => hook::main(&global, &args),
-        Verb::Mcp(args) => mcp::main(&global, &args),
-        Verb::Thread(verb) => thread::main(&global, verb),
-        Verb::Health(args) => health::main(&global, args),
-        Verb::Verify(args) => verify::main(&global, args),
-        Verb::Runs(args) => runs::main(&global, args),
-        Verb::Show(args) => show::main(&global, args),
-        Verb::Output(args) => run_output::main(&global, args),
-        Verb::Replay(args) => replay::main(&global, args),
-        Verb::Diff(args) => diff::main(&global, args),
-        Verb::Bisect(args) => bisect::main(&global, args),
-        Verb::Trace(args) => trace::main(&global, args),
-        Verb::Export(args) => export::main(&global, args),
-        Verb::Report(args) => report::main(&global, args),
-        Verb::Salvage(args) => salvage::main(&global, args),
-        Verb::Log(LogVerb::Show(args)) => log_show::main(&global, args),
-        Verb::Log(LogVerb::Tail(args)) => log_tail::main(&global, args),
-        Verb::Log(LogVerb::Copy(args)) => log_copy::main(&global, args),
-        Verb::Log(LogVerb::Archive(args)) => log_archive::main(&global, args),
-        Verb::Log(LogVerb::Continue(args)) => log_continue::main(&global, &args),
-        Verb::Log(LogVerb::Stat(args)) => log_stat::main(&global, args),
-        Verb::Config(ConfigVerb::Check(args)) => config::main(&global, args),
-        Verb::Policy(verb) => policy::main(&global, verb),
-        Verb::Doctor(args) => doctor::main(&global, &args),
-        Verb::Bench(args) => bench::main(&global, &args),
-        Verb::Completions(args) => completions::main(&global, &args),
-        Verb::Man(args) => man::main(&global, &args),
+        Verb::Answer(Deferred(args)) => answer::main(&global, named.is_some(), args),
+        Verb::Hold(Deferred(verb)) => hold::main(&global, verb),
+        Verb::Decision(Deferred(verb)) => decision::main(&global, verb),
+        Verb::Hook(Deferred(args)) => hook::main(&global, &args),
+        Verb::Mcp(Deferred(args)) => mcp::main(&global, &args),
+        Verb::Thread(Deferred(verb)) => thread::main(&global, verb),
+        Verb::Health(Deferred(args)) => health::main(&global, args),
+        Verb::Verify(Deferred(args)) => verify::main(&global, args),
+        Verb::Runs(Deferred(args)) => runs::main(&global, args),
+        Verb::Show(Deferred(args)) => show::main(&global, args),
+        Verb::Output(Deferred(args)) => run_output::main(&global, args),
+        Verb::Replay(Deferred(args)) => replay::main(&global, args),
+        Verb::Diff(Deferred(args)) => diff::main(&global, args),
+        Verb::Bisect(Deferred(args)) => bisect::main(&global, args),
+        Verb::Trace(Deferred(args)) => trace::main(&global, args),
+        Verb::Export(Deferred(args)) => export::main(&global, args),
+        Verb::Report(Deferred(args)) => report::main(&global, args),
+        Verb::Salvage(Deferred(args)) => salvage::main(&global, args),
+        Verb::Log(Deferred(LogVerb::Show(args))) => log_show::main(&global, args),
+        Verb::Log(Deferred(LogVerb::Tail(args))) => log_tail::main(&global, args),
+        Verb::Log(Deferred(LogVerb::Copy(args))) => log_copy::main(&global, args),
+        Verb::Log(Deferred(LogVerb::Archive(args))) => log_archive::main(&global, args),
+        Verb::Log(Deferred(LogVerb::Continue(args))) => log_continue::main(&global, &args),
+        Verb::Log(Deferred(LogVerb::Stat(args))) => log_stat::main(&global, args),
+        Verb::Config(Deferred(ConfigVerb::Check(args))) => config::main(&global, args),
+        Verb::Policy(Deferred(verb)) => policy::main(&global, verb),
+        Verb::Doctor(Deferred(args)) => doctor::main(&global, &args),
+        Verb::Bench(Deferred(args)) => bench::main(&global, &args),
+        Verb::Completions(Deferred(args)) => completions::main(&global, &args),
+        Verb::Man(Deferred(args)) => man::main(&global, &args),
     };
     if passes_on { exit.into() } else { exit.unless_untold().into() }
 }
@@ -176,7 +176,7 @@ fn expect_usable(global: &Global, verb: &Verb, refusal: Option<Failure>) -> Resu
 fn refuse(global: &Global, verb: &Verb, failure: Failure) -> Exit {
     match verb {
         Verb::Run(_) => run::refuse(global, &failure),
-        Verb::Hook(args) => hook::refuse(args, failure.message()),
+        Verb::Hook(Deferred(args)) => hook::refuse(args, failure.message()),
         Verb::Apply(_) => failure.tell(),
         _ => settle(global, Err(failure)),
     }

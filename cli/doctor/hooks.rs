@@ -4,7 +4,7 @@ use super::check::{Check, State};
 use super::command::{Line, OnFailure, is_executable};
 use super::matcher::Matcher;
 use super::script;
-use crate::arguments::{Arguments, Verb};
+use crate::arguments::{Arguments, Deferred, Verb};
 use crate::hook::{self, Event, Host};
 use crate::text::path;
 use clap::Parser;
@@ -111,7 +111,7 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
     };
     let mut found = Found { checks: flaws, is_ours: true, ..Found::default() };
     match Arguments::try_parse_from(words) {
-        Ok(Arguments { given, verb: Verb::Hook(args) }) => {
+        Ok(Arguments { given, verb: Verb::Hook(Deferred(args)) }) => {
             let is_for = |event| hook.is_of(event) && args.events().contains(&event);
             let is_meant = is_for(Event::PreToolUse);
             let matcher = Matcher::read(hook.host, hook.matcher).ok();

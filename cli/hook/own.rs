@@ -2,7 +2,7 @@
 //! about those, or an agent could not wait for its answer without another question.
 
 use super::host::Host;
-use crate::arguments::{Arguments, Verb};
+use crate::arguments::{Arguments, Deferred, Verb};
 use crate::decision::DecisionVerb;
 use clap::Parser;
 use holdpoint_engine::executor::command_line;
@@ -90,7 +90,9 @@ fn is_understood(words: &[&str]) -> bool {
     let parsed = Arguments::try_parse_from(words).map(|arguments| arguments.verb);
     matches!(
         parsed,
-        Ok(Verb::Decision(DecisionVerb::Wait(_) | DecisionVerb::Show(_) | DecisionVerb::List(_)))
+        Ok(Verb::Decision(Deferred(
+            DecisionVerb::Wait(_) | DecisionVerb::Show(_) | DecisionVerb::List(_)
+        )))
     )
 }
 

@@ -3,7 +3,7 @@
 
 use crate::arguments::Arguments;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, CommandFactory};
+use clap::{Arg, ArgMatches, Args as _, Command, CommandFactory};
 use holdpoint_engine::executor::{CommandSpec, command_line};
 use std::ffi::{OsStr, OsString};
 
@@ -26,9 +26,9 @@ pub(super) fn spending(decision_id: &str, asks_after: bool, command: &CommandSpe
 }
 
 fn options(asks_after: bool) -> Vec<OsString> {
-    let program = Arguments::command();
+    let (program, run) = (Arguments::command(), super::Args::augment_args(Command::new(RUN)));
     let given = program.clone().try_get_matches_from(std::env::args_os());
-    let (Ok(given), Some(run)) = (given, program.find_subcommand(RUN)) else { return Vec::new() };
+    let Ok(given) = given else { return Vec::new() };
     let Some(of_run) = given.subcommand_matches(RUN) else { return Vec::new() };
     let of_all = program.get_arguments().flat_map(|option| words_of(option, &given));
     let of_run = run.get_arguments().flat_map(|option| words_of(option, of_run));

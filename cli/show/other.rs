@@ -1,6 +1,6 @@
 //! What `show` is given that is no run: each is shown by the verb that shows such a thing alone.
 
-use crate::arguments::{Arguments, Global, LogVerb, Verb};
+use crate::arguments::{Arguments, Deferred, Global, LogVerb, Verb};
 use crate::exit::{Exit, Failure, complain};
 use crate::{decision, hold, log_show, thread};
 use clap::Parser;
@@ -63,10 +63,10 @@ fn carried_out(global: &Global, words: &[&str], last: &str) -> Result<Exit, Fail
     let line = ["holdpoint"].iter().chain(words).map(|word| (*word).to_string()).chain(last);
     let parsed = Arguments::try_parse_from(line);
     match parsed.map(|arguments| arguments.verb) {
-        Ok(Verb::Decision(verb)) => Ok(decision::main(global, verb)),
-        Ok(Verb::Hold(verb)) => Ok(hold::main(global, verb)),
-        Ok(Verb::Thread(verb)) => Ok(thread::main(global, verb)),
-        Ok(Verb::Log(LogVerb::Show(args))) => Ok(log_show::main(global, args)),
+        Ok(Verb::Decision(Deferred(verb))) => Ok(decision::main(global, verb)),
+        Ok(Verb::Hold(Deferred(verb))) => Ok(hold::main(global, verb)),
+        Ok(Verb::Thread(Deferred(verb))) => Ok(thread::main(global, verb)),
+        Ok(Verb::Log(Deferred(LogVerb::Show(args)))) => Ok(log_show::main(global, args)),
         Ok(_) => Err(Failure::new(Exit::USAGE, "no_id", "this names nothing that is shown")),
         Err(error) => Err(Failure::new(Exit::USAGE, "no_id", error.to_string())),
     }
