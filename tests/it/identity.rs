@@ -3,7 +3,7 @@
 //! without a terminal.
 
 use crate::machine::{ALICE, BOB, Machine, assert_refused, told};
-use crate::program::{json, skip, status};
+use crate::program::{json, skip, status, text};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
@@ -93,6 +93,11 @@ impl Machine {
         let path = self.etc.path().join("passwd");
         let users = fs::read_to_string(&path).unwrap();
         fs::write(&path, users + more).unwrap();
+    }
+
+    /// The services that the machine asks for its users, in this order.
+    fn looks_up_users_in(&self, services: &str) {
+        fs::write(self.etc.path().join("nsswitch.conf"), format!("passwd: {services}\n")).unwrap();
     }
 }
 
@@ -233,6 +238,7 @@ fn a_user_database_that_hangs_is_waited_for_two_seconds_and_begins_nothing() {
     let Some(machine) = Machine::where_users_answer() else { return };
     let made = machine.place.directory.path().join("made");
     let run = ["run", "--hold", "after", "--no-wait", "--", "touch", made.to_str().unwrap()];
+    machine.looks_up_users_in("sss files");
     for hangs in [
         "sleep 600 & wait",
         // It prints without end, and without an end of the line.
@@ -252,6 +258,18 @@ fn a_user_database_that_hangs_is_waited_for_two_seconds_and_begins_nothing() {
         assert_refused(&answered, 5, &["the user database does not answer"]);
         assert_refused(&machine.answer(BOB, &id), 0, &[]);
         machine.give_log(ALICE);
+    }
+}
+
+#[test]
+fn a_number_is_looked_up_in_the_file_alone_where_the_system_looks_there_first() {
+    let Some(machine) = Machine::where_users_answer() else { return };
+    let getent = machine.script("getent", "#!/bin/sh\nexit 1\n");
+    let run = ["run", "--", "true"];
+    for (services, exit) in [("files sss", 0), ("files [SUCCESS=merge] sss", 125), ("sss", 125)] {
+        machine.looks_up_users_in(services);
+        let ran = with_getent(&getent, &machine.command(ALICE, &[], &run)).output().unwrap();
+        assert_eq!(status(&ran), exit, "{services}: {}", text(&ran.stderr));
     }
 }
 
