@@ -45,6 +45,9 @@ static WRITER: OnceLock<OwnedFd> = OnceLock::new();
 /// The terminal takes nothing any more: its other end is not read.
 static IS_STUCK: AtomicBool = AtomicBool::new(false);
 
+/// How long is looked for keys: without any time, nothing is read.
+const LOOK: Duration = Duration::from_millis(1);
+
 /// How long the terminal has to take something.
 const DRAWING_MAX: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
@@ -144,7 +147,7 @@ impl FullTerminal {
     /// The keys that were pressed and not taken yet.
     pub(super) fn keys(&mut self) -> io::Result<Vec<Key>> {
         let mut keys = Vec::new();
-        while event::poll(Duration::ZERO)? {
+        while event::poll(LOOK)? {
             match event::read()? {
                 Event::Key(pressed) => keys.extend(key(pressed)),
                 Event::Paste(text) => keys.push(Key::Pasted(text)),
