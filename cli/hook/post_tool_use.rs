@@ -74,18 +74,26 @@ fn record(log: &Path, terms: &Terms) -> Result<(), String> {
         Err(EngineError::Submit(error)) if error.is_locked() => return keep(),
         Err(error) => return Err(said(error)),
     };
-    let spent = match engine.query(|world| spent(world, &by.id, (&binding, call), |_| false)) {
-        Err(error) if error.is_locked() => return keep(),
-        spent => spent.map_err(said)?,
-    };
-    let Some(point) = spent else { return Ok(()) };
-    let reported = report(&engine, &point, by.clone(), claim(&input, host)?);
-    drop(engine.close());
-    match reported {
-        Err(Unreported::Locked) => keep(),
-        Err(Unreported::Said(reason)) => Err(reason),
-        Ok(()) => Ok(()),
+    let spent = || engine.query(|world| spent(world, &by.id, (&binding, call), |_| false));
+    let mut refused = None;
+    loop {
+        let point = match spent() {
+            Err(error) if error.is_locked() => return keep(),
+            spent => spent.map_err(said)?,
+        };
+        let Some(point) = point else { break };
+        if let Some((_, reason)) = refused.take_if(|(id, _)| *id == point.decision_id) {
+            return Err(reason);
+        }
+        match report(&engine, &point, by.clone(), claim(&input, host)?) {
+            Err(Unreported::Locked) => return keep(),
+            // An outcome of it that waited may have been taken up first: perhaps of this very call.
+            Err(Unreported::Said(reason)) => refused = Some((point.decision_id.clone(), reason)),
+            Ok(()) => break,
+        }
     }
+    drop(engine.close());
+    Ok(())
 }
 
 /// Lets the outcome wait below the log's `runs/`, for the next writer: another process keeps the

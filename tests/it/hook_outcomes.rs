@@ -140,6 +140,31 @@ fn an_outcome_is_not_lost_to_a_lock_however_long_it_is_held() {
     place.verified();
 }
 
+#[test]
+fn an_outcome_that_waits_is_taken_up_by_hold_expire() {
+    let place = Place::new();
+    let id = let_through(&place, "make deploy");
+    let file = waiting(&place, &id);
+    let expired = place.holdpoint(&["hold", "expire"]);
+    assert_eq!(status(&expired), 0, "{}", text(&expired.stderr));
+    assert_eq!(show(&place, &id)["claimed_outcome"]["status"], "SUCCEEDED");
+    assert!(!file.exists());
+    place.verified();
+}
+
+/// Whoever comes again takes up the one that waits, and finds its own call reported by that.
+#[test]
+fn an_outcome_that_comes_again_is_taken_although_the_first_one_still_waits() {
+    let place = Place::new();
+    let id = let_through(&place, "make deploy");
+    let file = waiting(&place, &id);
+    taken(&place, &ran("make deploy", json!("another")));
+    taken(&place, &ran("make deploy", json!("deployed")));
+    assert_eq!(reported(&place).len(), 1);
+    assert!(!file.exists());
+    place.verified();
+}
+
 /// What somebody else does to a file.
 type Spoil = fn(&PathBuf);
 

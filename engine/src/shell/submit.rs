@@ -333,13 +333,14 @@ pub(super) fn before_close<S: Storage>(engine: &Core<S>) -> Result<(), SubmitErr
     Ok(())
 }
 
-/// Records what is due, and nothing else.
+/// Records what is due and takes up what waits, and nothing else.
 pub(super) fn expire<S: Storage>(engine: &Core<S>) -> Result<Vec<Receipt>, SubmitError> {
     with_turn(engine, |engine, hot, turn| {
         let now = note_clock_step(engine, hot, turn)?;
         let mut receipts = record_due(engine, hot, turn, now)?;
         receipts.extend(lost::record_lost(engine, hot, turn)?);
         receipts.extend(lost::record_lost_without_file(engine, hot, turn)?);
+        lost::take_up_waiting(engine, hot, turn)?;
         Ok(receipts)
     })
 }
