@@ -205,6 +205,25 @@ fn stopped_holder(place: &Place, is_syncing: bool) -> File {
     sync
 }
 
+/// A process that opens the log meanwhile is not told how the sync that goes on ends.
+#[test]
+fn a_process_that_comes_while_whoever_holds_sync_is_stopped_in_its_sync_does_not_wait_for_it() {
+    let place = Place::with_log();
+    place.run(&["true"]);
+    let before = recorded(&place).len();
+    let sync = stopped_holder(&place, true);
+    for words in [&["record", "--stream", "s", "--type", "t"][..], &["run", "--", "true"]] {
+        let since = Instant::now();
+        let told = place.holdpoint(words);
+        assert_eq!(status(&told), 0, "{words:?}: {}", text(&told.stderr));
+        assert!(since.elapsed() < Duration::from_secs(5), "{words:?}: {:?}", since.elapsed());
+    }
+    drop(sync);
+    assert_eq!(status(&place.run(&["true"])), 0);
+    assert_eq!(recorded(&place).len(), before + 1);
+    assert_eq!(place.verified()["verdict"], "intact");
+}
+
 #[test]
 fn a_run_ends_on_record_in_time_although_whoever_holds_sync_is_stopped() {
     for is_syncing in [false, true] {

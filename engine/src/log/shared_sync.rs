@@ -10,11 +10,14 @@
 //! - What shared syncs came to is written by the holder of SYNC alone. It says that a sync goes on
 //!   before that begins: who finds that said and SYNC free knows that the holder died with it, and
 //!   that nobody was told how it ended. The tail is written again then, under LOCK.
+//! - Who syncs alone beside a sync of whose failure its file may not tell has written again what
+//!   that one may have lost.
 //! - Who holds SYNC never waits for LOCK. So whoever holds LOCK may wait for SYNC.
 
 use super::active::{DiskError, DiskResult, Named};
 use super::lock::Held;
 use super::storage::{Board, LockFile, Storage};
+use super::tail;
 use super::turn_queue::SLICE;
 use crate::sync;
 use holdpoint_log_files::survey::segment_path;
@@ -46,6 +49,9 @@ pub(super) struct Wanted {
 /// Whoever has waited for so long without any news of the holder of SYNC, who may be stopped, syncs
 /// for itself alone.
 const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The same where its file may not tell of what that sync lost, so that it has to be written again.
+const PATIENCE_UNTOLD: Duration = Duration::from_millis(500);
 
 /// Why nothing was made durable.
 #[derive(Debug)]
@@ -136,9 +142,16 @@ pub(super) fn reach<S: Storage>(
         let (_, since) = *news.get_or_insert((seen, began));
         if news != Some((seen, since)) {
             news = Some((seen, at));
-        } else if at.duration_since(since) >= PATIENCE.min(wait / 2) && wanted.can_do_without(&now)
-        {
-            return alone(storage, board, writer, wanted);
+        } else {
+            let (silent, is_told) = (at.duration_since(since), wanted.can_do_without(&now));
+            if is_told && silent >= PATIENCE.min(wait / 2) {
+                return alone(storage, board, writer, wanted);
+            }
+            if silent >= PATIENCE_UNTOLD.min(wait / 2) {
+                let behind = (now.durable, wanted.sequence);
+                tail::write_again(storage, writer, wanted.segment, behind)?;
+                return alone(storage, board, writer, wanted);
+            }
         }
         if waited >= wait {
             let pid = storage.lock_holder(names::SYNC).unwrap_or(now.pid);

@@ -5,9 +5,10 @@ use super::active::{DiskResult, Named, write_pieces};
 use super::storage::Storage;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
-use holdpoint_log_files::{ReadFile, ReadStorage};
+use holdpoint_log_files::{FollowError, Follower, ReadFile, ReadStorage};
 use holdpoint_log_format::limits::PIECE_LENGTH;
 use holdpoint_log_format::{SegmentHeader, names};
+use std::ops::ControlFlow;
 
 /// Writes the same bytes again: after a failed sync the cache holds them, marked clean, and the
 /// disk may not.
@@ -21,6 +22,33 @@ pub(super) fn rewrite<S: Storage>(
     copy_range(storage, path, from, until, &mut |offset, bytes| {
         write_pieces(storage, writer, &|| path.to_string(), offset, bytes)
     })
+}
+
+/// Writes again what a segment holds behind a durable record, up to another one, once it was read
+/// and each link proved it. Whoever appends meanwhile does so behind that.
+pub(super) fn write_again<S: Storage>(
+    storage: &S,
+    writer: &S::Writer,
+    segment: u64,
+    (durable, newest): (u64, u64),
+) -> DiskResult<()> {
+    let path = segment_path(segment);
+    let unread = |error: FollowError| std::io::Error::other(error.to_string());
+    let follower = Follower::at_segment(storage, segment).map_err(unread);
+    let mut follower = follower.named("read", &path)?;
+    let mut from = follower.run.end_offset;
+    let walked = follower.catch_up_while(storage, &mut |_, place, record| {
+        if record.header.sequence <= durable {
+            from = place.offset.saturating_add(place.length);
+        }
+        match record.header.sequence >= newest {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    let walked = walked.and_then(|()| follower.expect(newest)).map_err(unread);
+    walked.named("read", &path)?;
+    rewrite(storage, writer, &path, from, follower.run.end_offset)
 }
 
 /// Copies `from..until` of a segment into `cut/`, durable when this returns, and names the copy.
