@@ -18,19 +18,38 @@ pub(crate) fn lasted(run: &Run) -> Option<u64> {
     seen.sum::<Option<u64>>().filter(|_| !run.entity.attempts.is_empty())
 }
 
+/// An end that is recorded so much later than it was waited for its recorder, which was stopped.
+const LATE_NS: u64 = 1_000_000_000;
+
 /// When it ended; of one that was lost, when that was recorded.
 pub(crate) fn ended_at(run: &Run) -> Option<Timestamp> {
     let recorded_at = run.entity.halt.as_ref()?.at;
-    let is_told_later = run.is_end_taken_up && RunOutcome::of(&run.entity) != RunOutcome::Lost;
-    if is_told_later { signed_end(run) } else { Some(recorded_at) }
+    if RunOutcome::of(&run.entity) == RunOutcome::Lost {
+        return Some(recorded_at);
+    }
+    let ended = command_ended(run);
+    if run.is_end_taken_up {
+        return ended;
+    }
+    let late = ended.filter(|ended| between(*ended, recorded_at) > LATE_NS && !was_held(run));
+    Some(late.unwrap_or(recorded_at))
 }
 
 /// When the command of the last attempt ended, where that was recorded later: by how long its
-/// recorder saw it run.
-fn signed_end(run: &Run) -> Option<Timestamp> {
+/// recorder or its guard saw it run.
+fn command_ended(run: &Run) -> Option<Timestamp> {
     let attempt = run.entity.current_attempt()?;
     let ran_ns = attempt.resources.as_ref()?.wall_ns;
     Some(Timestamp::from_nanoseconds(attempt.dispatched_at.nanoseconds().saturating_add(ran_ns)))
+}
+
+/// Whether somebody was asked about the last attempt, which delays the end of the run.
+fn was_held(run: &Run) -> bool {
+    let attempt = run.entity.current_attempt();
+    attempt.is_some_and(|attempt| {
+        let mut asked = run.entity.decisions.requests.iter();
+        asked.any(|held| held.request.created_at >= attempt.dispatched_at)
+    })
 }
 
 /// How long it ran up to a moment, without the time in which it waited for a person.

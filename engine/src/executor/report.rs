@@ -30,7 +30,8 @@ pub struct ExecutionReport {
     pub stdout: CapturedOutput,
     /// What the command wrote to its standard error.
     pub stderr: CapturedOutput,
-    /// From just before the start until the last of its output was taken, monotonic clock.
+    /// How long its first process ran, by the monotonic clock, as its guard or this process saw it:
+    /// whoever saw its end first.
     pub wall: Duration,
     /// Time spent in user mode by the command and the descendants that it waited for.
     pub user_cpu: Duration,

@@ -119,7 +119,6 @@ struct Run {
     /// The watch over its processes, where somebody records what it sees.
     snapshots: Option<SnapshotWatch>,
     memory_limit: Option<u64>,
-    started: Instant,
     /// When the command was let go.
     opened: Instant,
     timeout: Option<Duration>,
@@ -141,7 +140,6 @@ impl Run {
         let table = ProcessTable::find();
         let memory = MemoryWatch::new(table, spec.max_memory_bytes);
         let closed = inherited_terminals();
-        let started = Instant::now();
         let (leader, pipes) = start(spec, program, table)?;
         let opened = Instant::now();
         let stream = |name, pipe| {
@@ -164,7 +162,6 @@ impl Run {
             memory,
             snapshots: None,
             memory_limit: spec.max_memory_bytes,
-            started,
             opened,
             timeout: spec.timeout,
             seen_to_run: None,
@@ -399,8 +396,7 @@ impl Run {
         let parting = end.parting.take();
         let End { status, usage, survivors, beyond_reach, .. } = end;
         let End { starters_peak, ran, lost_guard, .. } = end;
-        self.judge_time(ran, lost_guard);
-        let wall = self.started.elapsed();
+        let wall = self.judge_time(ran, lost_guard);
         self.memory.started_by(starters_peak);
         let peak_memory_bytes = self.memory.peak(usage.max_resident_bytes);
         let of_status = match lost_guard {
@@ -432,8 +428,8 @@ impl Run {
     }
 
     /// A command that ran longer than it may has timed out, however late this process heard of it.
-    /// Of two who saw its end the first is closer to the truth.
-    fn judge_time(&mut self, ran: Option<Duration>, lost_guard: Option<LostGuard>) {
+    /// Of two who saw its end the first is closer to the truth. Gives how long it ran.
+    fn judge_time(&mut self, ran: Option<Duration>, lost_guard: Option<LostGuard>) -> Duration {
         let ran_at_least = match (ran, lost_guard) {
             (_, Some(lost)) if lost.outlived => lost.at.checked_duration_since(self.opened),
             (_, Some(_)) => None,
@@ -444,6 +440,10 @@ impl Run {
         if is_over_time {
             self.cause.get_or_insert(Cause::TimedOut);
         }
+        let ran = ran_at_least.or(self.seen_to_run).unwrap_or_else(|| self.opened.elapsed());
+        // Two who count do not begin at the same moment, and it was alive when its time was over.
+        let limit = self.timeout.filter(|_| matches!(self.cause, Some(Cause::TimedOut)));
+        ran.max(limit.unwrap_or_default())
     }
 
     fn outcome(&self, of_status: Outcome, peak: Option<u64>) -> Outcome {
