@@ -442,7 +442,7 @@ fn unrecorded(global: &Global, error: RunError) -> Failure {
             let message = format!("log {log}: {error}; `holdpoint verify` says how it stands");
             Failure::new(after_failure(exit_status), "not_synced", message)
         }
-        RunError::NotConcluded { .. } => {
+        RunError::NotConcluded { .. } | RunError::EndWaitsUnfinished { .. } => {
             Failure::new(Exit::HOLDPOINT_FAILED, "not_concluded", format!("log {log}: {error}"))
         }
         RunError::Refused(ref refusal) => {

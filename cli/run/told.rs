@@ -90,9 +90,18 @@ fn waiting(end: &EndWaits) -> String {
         true => "then a person is asked, if the hold applies",
         false => "nothing is lost",
     };
+    let (why, who) = match end.waits_for_room {
+        true => (
+            "the log's disk is full",
+            "; once there is room (`df`), `holdpoint hold expire` puts it on the log, or whoever \
+             writes next",
+        ),
+        false => {
+            ("another process keeps the log locked", ", and the next writer puts it on the log")
+        }
+    };
     format!(
-        "another process keeps the log locked: how the command ended (status {}) is safe in \
-         runs/{}, and the next writer puts it on the log; {then}",
+        "{why}: how the command ended (status {}) is safe in runs/{}{who}; {then}",
         end.exit_status, end.loop_id
     )
 }

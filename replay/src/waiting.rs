@@ -16,7 +16,9 @@ use holdpoint_log_files::{
     DirectoryStorage, Follower, LogReader, ReadStorage, RunEntries, RunEntry, RunFileFault,
     read_outcome,
 };
-use holdpoint_log_format::{EntryKind, GuardFacts, GuardKilledFor, Link, RunStart, names};
+use holdpoint_log_format::{
+    EntryKind, GuardFacts, GuardKilledFor, LogId, Record, RecordHeader, RunStart, names,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -274,12 +276,9 @@ fn read(storage: &DirectoryStorage, loop_id: &str, waiting: &mut WaitingRun) -> 
     let read = read_entries(storage, loop_id, &mut entries, waiting);
     if read.is_err()
         && waiting.entries.iter().all(|entry| entry.what != GUARD_FACTS)
-        && let Ok(Some(claimed)) = entries.claimed_by_guard()
-        && let Ok(start) = proven_start(storage, loop_id, &entries, &claimed)
-        && let Ok(Some(word)) = entries.word_of_guard(&start.place, &start.public)
+        && let Some((start, word)) = word_of_guard(storage, loop_id, &entries)
     {
-        // It stands behind what somebody else wrote into the file.
-        waiting.start = claimed.sequence;
+        waiting.start = start.place.sequence;
         waiting.entries.extend(told(word, start.place.attempt));
     }
     read
@@ -315,14 +314,50 @@ fn proven_start(
     let sequence = claimed.sequence;
     let start = find_start(storage, loop_id, claimed)
         .ok_or_else(|| RunFileFault::Start { sequence }.to_string())?;
-    let of_log = std::fs::metadata(storage.root()).map(|log| uid(&log)).ok();
-    let is_owner =
-        entries.owner() == start.user || (start.user == 0 && of_log == Some(entries.owner()));
-    if !is_owner {
-        let (expected, found) = (start.user, entries.owner());
-        return Err(RunFileFault::Owner { expected, found }.to_string());
-    }
+    check_owner(storage, entries, &start)?;
     Ok(start)
+}
+
+fn check_owner(
+    storage: &DirectoryStorage,
+    entries: &RunEntries,
+    start: &Start,
+) -> Result<(), String> {
+    let of_log = std::fs::metadata(storage.root()).map(|log| uid(&log)).ok();
+    let (expected, found) = (start.user, entries.owner());
+    match found == expected || (expected == 0 && of_log == Some(found)) {
+        true => Ok(()),
+        false => Err(RunFileFault::Owner { expected, found }.to_string()),
+    }
+}
+
+/// What a guard wrote, wherever it stands in a file of which a part is no entry. The log says which
+/// starts there are, whatever the file names.
+fn word_of_guard(
+    storage: &DirectoryStorage,
+    loop_id: &str,
+    entries: &RunEntries,
+) -> Option<(Start, RunEntry)> {
+    let digits = RunStart::digits_of(loop_id)?;
+    let first = entries.first_claimed_by_guard(&digits).ok().flatten()?;
+    let starts = starts_of(storage, loop_id, first)?;
+    starts.into_iter().rev().find_map(|start| {
+        check_owner(storage, entries, &start).ok()?;
+        let word = entries.word_of_guard(&start.place, &start.public).ok()??;
+        Some((start, word))
+    })
+}
+
+/// The starts of a loop, from a record on.
+fn starts_of(storage: &DirectoryStorage, loop_id: &str, first: u64) -> Option<Vec<Start>> {
+    let reader = LogReader::of(storage).ok()?;
+    let segment = *reader.firsts().get(reader.holding(first).unwrap_or(0))?;
+    let mut follower = Follower::at_segment(storage, segment).ok()?;
+    let (log, mut starts) = (follower.header.log, Vec::new());
+    let read = follower.catch_up(storage, &mut |_, record| {
+        starts.extend(start_in(log, loop_id, record));
+    });
+    read.ok().map(|_| starts)
 }
 
 fn uid(file: &std::fs::Metadata) -> u32 {
@@ -335,26 +370,25 @@ fn find_start(storage: &DirectoryStorage, loop_id: &str, claimed: &RunStart) -> 
     let mut follower = Follower::at_segment(storage, first).ok()?;
     let mut found = None;
     let read = follower.catch_up_to(storage, claimed.sequence, &mut |_, record| {
-        let header = &record.header;
-        if header.sequence == claimed.sequence {
-            let decoded = envelope::decode(header.kind, header.version, record.payload);
-            found = decoded.ok().map(|envelope| (header.link, envelope));
+        if record.header.sequence == claimed.sequence {
+            found = start_in(claimed.log, loop_id, record);
         }
     });
     read.ok()?;
-    let (link, envelope): (Link, _) = found?;
+    found.filter(|start| start.place == *claimed)
+}
+
+/// The start that a record is, where it is one of this loop, with a key.
+fn start_in(log: LogId, loop_id: &str, record: &Record<'_>) -> Option<Start> {
+    let RecordHeader { kind, version, sequence, link, .. } = record.header;
+    let envelope = envelope::decode(kind, version, record.payload).ok()?;
     let Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) = envelope.event else {
         return None;
     };
-    let place = RunStart {
-        log: claimed.log,
-        loop_digits: RunStart::digits_of(&body.loop_id)?,
-        attempt: body.attempt,
-        sequence: claimed.sequence,
-        link,
-    };
-    let is_it = *body.loop_id == *loop_id && place == *claimed;
+    let loop_digits = RunStart::digits_of(&body.loop_id)?;
+    let place = RunStart { log, loop_digits, attempt: body.attempt, sequence, link };
     let (key, user) = (body.recorder_key?, envelope.proof?.user);
+    let is_it = *body.loop_id == *loop_id;
     is_it.then(|| Start { place, public: *key.as_bytes(), user })
 }
 

@@ -236,6 +236,64 @@ fn a_disk_that_fills_ends_the_command_although_somebody_else_keeps_the_lock() {
     place.verified();
 }
 
+/// What waits in the run's file needs a new segment once the lock is free, and there is no room.
+#[test]
+fn an_end_that_finds_no_room_on_the_log_waits_whole_for_the_next_writer_with_room() {
+    let Some((place, disk)) = on_small_disk("2m") else {
+        return skip("a disk that fills under an end: no small file system can be mounted here");
+    };
+    assert_eq!(status(&place.run(&["true"])), 0);
+    let [begun, held, go] = ["begun", "held", "go"].map(|name| place.directory.path().join(name));
+    let waits =
+        |path: &std::path::Path| format!("while [ ! -e {} ]; do sleep 0.02; done", path.display());
+    let script = format!(
+        "echo before; touch {}; {}; head -c 300000 /dev/zero; {}; exit 5",
+        begun.display(),
+        waits(&held),
+        waits(&go)
+    );
+    let mut run = place.command(&["run", "--hold", "never", "--", "sh", "-c", &script]);
+    // Nobody reads what it prints, and nobody waits for that.
+    let run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    recorder_lost::until("it begins", || begun.exists());
+    let lock = File::options().read(true).write(true).open(place.log.join("LOCK")).unwrap();
+    recorder_lost::until("LOCK is free", || {
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+    });
+    File::create(&held).unwrap();
+    let length = |it: std::fs::DirEntry| it.metadata().map_or(0, |it| it.len());
+    let longest = || {
+        let listed = std::fs::read_dir(place.log.join("runs")).unwrap();
+        listed.map(|it| length(it.unwrap())).max().unwrap()
+    };
+    recorder_lost::until("its output waits", || longest() > 600_000);
+    let rest = disk.path.join("rest");
+    let filled = File::create(&rest).unwrap().write_all(&vec![1; 2 << 20]);
+    assert!(filled.is_err());
+    drop(lock);
+    File::create(&go).unwrap();
+    let output = run.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(status(&output), 5, "{said}");
+    assert!(said.contains("disk is full") && said.contains("hold expire"), "{said}");
+    assert!(!said.contains("on the log:") && !said.contains("which is on the log"), "{said}");
+    // Nobody takes it up without room, and nothing is lost by trying.
+    assert_eq!(status(&place.holdpoint(&["hold", "expire"])), 1);
+    std::fs::remove_file(&rest).unwrap();
+    assert_eq!(status(&place.holdpoint(&["hold", "expire"])), 0);
+    let runs = text(&place.holdpoint(&["runs", "--json"]).stdout);
+    let first: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
+    let id = first["run"].as_str().unwrap();
+    let shown = json(&place.holdpoint(&["show", id, "--json"]));
+    assert_eq!(shown["outcome"], "failed", "{shown:#}");
+    let attempt = &shown["execution_loop"]["attempts"][0];
+    assert_eq!(attempt["response"]["exit"]["status"], 5, "{attempt:#}");
+    let kept = place.holdpoint(&["output", id, "--stdout"]);
+    assert_eq!((status(&kept), kept.stdout.len()), (0, 300_007), "{}", text(&kept.stderr));
+    assert_eq!(std::fs::read_dir(place.log.join("runs")).unwrap().count(), 0);
+    place.verified();
+}
+
 #[test]
 fn a_disk_that_fills_lets_the_command_go_on_where_that_was_asked_for_and_the_gap_is_on_record() {
     let Some((place, output)) = on_a_disk_that_fills(&["--on-full", "continue"]) else {

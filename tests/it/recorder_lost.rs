@@ -225,6 +225,30 @@ fn a_recorder_that_is_only_stopped_records_the_end_itself() {
     begun.place.verified();
 }
 
+/// The guard ends what runs too long, and the recorder tells and records how long that was.
+#[test]
+fn a_stopped_recorder_records_how_long_the_command_ran_and_not_how_long_it_was_stopped() {
+    let since = Instant::now();
+    let mut begun = Begun::start(&["--timeout", "1s"], "", "sleep 300");
+    begun.signal(Signal::STOP);
+    begun.until_over();
+    let ran = since.elapsed();
+    until("it stays stopped", || since.elapsed() > ran + Duration::from_millis(1_500));
+    begun.signal(Signal::CONT);
+    assert_eq!(begun.recorder.wait().unwrap().code(), Some(124));
+    let shown = begun.shown();
+    let attempt = &shown["execution_loop"]["attempts"][0];
+    let message = attempt["fault"]["fault_message"].as_str().unwrap();
+    let told = message.strip_prefix("still running after ").and_then(|it| it.strip_suffix(" s"));
+    let told = Duration::from_secs_f64(told.unwrap().parse().unwrap());
+    assert!(told >= Duration::from_secs(1) && told <= ran, "{message}, {ran:?}");
+    let runs = text(&begun.place.holdpoint(&["runs", "--json"]).stdout);
+    let run: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
+    let took = Duration::from_nanos(run["took_ns"].as_u64().unwrap());
+    assert!(took >= Duration::from_secs(1) && took <= ran, "{took:?}, {ran:?}");
+    begun.place.verified();
+}
+
 #[test]
 fn where_recorder_and_guard_are_killed_the_end_is_lost_and_said_to_be() {
     let mut begun = Begun::start(&[], "", "exit 0");
@@ -310,6 +334,29 @@ fn a_guard_that_is_killed_while_the_log_is_locked_ends_the_run_with_137() {
     assert_eq!(begun.place.verified()["verdict"], "intact");
 }
 
+/// The same where another process is the first to take the fault up: the recorder learns of it.
+#[test]
+fn a_run_whose_own_fault_another_process_took_up_ends_with_its_status() {
+    let begun = Begun::start(&[], "", "sleep 300");
+    let lock = HeldLock::of(&begun.place);
+    kill_process(begun.guard, Signal::KILL).unwrap();
+    begun.go_on();
+    let file = run_path(&begun.place, &begun.run);
+    let waits = || String::from_utf8_lossy(&fs::read(&file).unwrap()).contains("CRASH");
+    until("its fault does not wait", waits);
+    begun.signal(Signal::STOP);
+    drop(lock);
+    let shown = begun.settled();
+    assert_eq!(shown["execution_loop"]["attempts"][0]["fault"]["fault_type"], "CRASH", "{shown:#}");
+    begun.signal(Signal::CONT);
+    let ended = begun.recorder.wait_with_output().unwrap();
+    let said = text(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(137), "{said}");
+    assert!(!said.contains("LOOP_NOT_LIVE"), "{said}");
+    assert!(!file.exists());
+    assert_eq!(begun.place.verified()["verdict"], "intact");
+}
+
 #[test]
 fn a_command_inherits_nothing_of_what_its_guard_writes_with() {
     let script = "ls -l /proc/self/fd; tr '\\0' '\\n' < /proc/$PPID/cmdline; env";
@@ -370,6 +417,45 @@ fn whoever_links_replaces_or_deletes_the_file_of_a_living_run_does_not_end_it() 
         assert!(told.contains(&begun.run) && told.contains("recorder is gone"), "{number}: {told}");
         assert_eq!(begun.shown()["outcome"], "lost", "{number}");
         begun.place.verified();
+    }
+}
+
+/// The same however much of it there is, before the entry and behind it, and although some of it
+/// looks like an entry of a guard.
+#[test]
+fn the_word_of_a_guard_is_found_however_much_somebody_else_wrote_around_it() {
+    let garbage = [0x5a; 300_000];
+    for is_line_gone in [false, true] {
+        let mut begun = Begun::start(&[], STUBBORN, "sleep 300");
+        let file = run_file(&begun.place);
+        File::options().append(true).open(&file).unwrap().write_all(&garbage).unwrap();
+        begun.lose();
+        begun.until_over();
+        let mut bytes = fs::read(&file).unwrap();
+        let word = bytes[bytes.len() - 240..].to_vec();
+        assert!(word.starts_with(b"HPRUNENT"));
+        // Of another attempt, another start, with another payload; and not signed by the key.
+        for changed in [10, 40, 60, 90, 150, 230] {
+            let mut forged = word.clone();
+            forged[changed] ^= 1;
+            bytes.extend([&forged[..], &garbage].concat());
+            bytes.splice(300..300, forged);
+        }
+        if is_line_gone {
+            bytes[..256].fill(b'x');
+        }
+        // As long as a file may be, and almost all of it a hole.
+        fs::write(&file, bytes).unwrap();
+        File::options().write(true).open(&file).unwrap().set_len(1 << 40).unwrap();
+        let told = json(&begun.place.holdpoint(&["verify", "--json"]));
+        let waiting = &told["waiting"][0];
+        assert_eq!(waiting["entries"].as_array().map(Vec::len), Some(1), "{told:#}");
+        assert!(waiting["fault"].is_string(), "{told:#}");
+        let shown = begun.settled();
+        assert_eq!(shown["outcome"], "lost", "{shown:#}");
+        let attempt = &shown["execution_loop"]["attempts"][0];
+        assert_eq!(attempt["response"]["exit"]["signal"], 9, "{shown:#}");
+        assert!(file.exists(), "it is kept");
     }
 }
 

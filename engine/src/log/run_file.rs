@@ -158,6 +158,9 @@ impl RunFile {
     pub fn clear(&self) -> io::Result<()> {
         let entries = self.entries().map_err(io::Error::other)?;
         if !entries.is_at_end() {
+            if !entries.has_line() {
+                return Err(io::Error::other("somebody else wrote into it"));
+            }
             cut_back(&*self.file, entries.offset())?;
         }
         self.end.store(length(&*self.file)?, Ordering::Relaxed);

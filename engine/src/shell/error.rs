@@ -104,8 +104,8 @@ pub enum SubmitError {
     },
     /// Neither the log nor the run's own file takes what follows the end of a run.
     #[error(
-        "the log is locked, and the run's own file takes no more: {source}; how the command ended \
-         waits in that file, and the next writer takes it up"
+        "the log is locked or its disk is full, and the run's own file takes no more: {source}; \
+         how the command ended waits in that file, and the next writer that finds room takes it up"
     )]
     EndNotKept {
         /// What the disk said.
@@ -148,5 +148,11 @@ impl SubmitError {
     #[must_use]
     pub const fn is_locked(&self) -> bool {
         matches!(self, Self::Append(AppendError::Locked { .. }))
+    }
+
+    /// Whether the disk has no room for what was to be appended.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        matches!(self, Self::Append(AppendError::NoSpace { .. }))
     }
 }

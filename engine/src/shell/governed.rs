@@ -57,8 +57,8 @@ pub(super) struct Runner<'a, S: Storage> {
     pub(super) left_open: Option<Question>,
     wall: Duration,
     pub(super) execution: Option<ExecutionReport>,
-    /// Whether what came of the last execution is on the log.
-    is_recorded: bool,
+    /// Whether what came of the last execution is on the log, or waits in the run's own file.
+    pub(super) is_recorded: bool,
     /// What of the output of the last execution is not, for want of space.
     pub(super) given_up: GivenUp,
     pub(super) details: Option<String>,
@@ -222,14 +222,14 @@ impl<'a, S: Storage> Runner<'a, S> {
     ) -> Result<HeldRun, RunError> {
         let carried_out = self.carry_out(prompter, sink, signals);
         let acknowledged = self.seat.acknowledge();
-        let is_appended = self.is_recorded && !self.seat.is_waiting();
+        let kept = self.kept();
         self.is_recorded &= acknowledged.is_ok() && self.engine.core().log.poison().is_none();
         if self.is_recorded {
             self.part_from_guard();
         }
         match carried_out.and_then(|()| Ok(acknowledged?)) {
             Ok(()) => self.into_outcome(),
-            Err(error) => Err(self.told_of(error, is_appended)),
+            Err(error) => Err(self.told_of(error, kept)),
         }
     }
 
@@ -530,21 +530,8 @@ impl<'a, S: Storage> Runner<'a, S> {
         Ok(receipt)
     }
 
-    /// Once the command ran, a failure is told with the status that it ran to.
-    fn told_of(self, error: RunError, is_appended: bool) -> RunError {
-        if self.execution.is_none() {
-            return error;
-        }
-        let (loop_id, exit_status, source) = (self.loop_id, self.exit_status, Box::new(error));
-        match (self.is_recorded, is_appended) {
-            (true, _) => RunError::NotConcluded { loop_id, exit_status, source },
-            (false, true) => RunError::NotSynced { loop_id, exit_status, source },
-            (false, false) => RunError::NotRecorded { loop_id, exit_status, source },
-        }
-    }
-
     fn into_outcome(self) -> Result<HeldRun, RunError> {
-        let is_waiting = self.seat.is_waiting();
+        let (is_waiting, waits_for_room) = (self.seat.is_waiting(), self.seat.waits_for_room());
         if self.halted.is_some() || self.left_open.is_some() {
             self.seat.leave();
         }
@@ -569,6 +556,7 @@ impl<'a, S: Storage> Runner<'a, S> {
                 loop_id: self.loop_id,
                 exit_status: self.exit_status,
                 may_be_asked: self.may_be_asked,
+                waits_for_room,
                 attempts: self.attempts,
                 first_sequence: self.first_sequence,
                 last_sequence,

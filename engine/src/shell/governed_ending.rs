@@ -1,5 +1,5 @@
 //! What a run records once its command began: on the log, or in the run's own file while another
-//! process keeps the log's lock.
+//! process keeps the log's lock, or the log's disk is full.
 
 use super::conditions::Conditions;
 use super::error::SubmitError;
@@ -16,6 +16,17 @@ use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{CompleteLoop, ExecutionLoopCommand, StopLoop};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionCommand, RequestHumanDecision};
 use holdpoint_domain::{ActorId, Command, Proof};
+
+/// How the end of the last execution is kept.
+#[derive(Clone, Copy)]
+pub(super) enum Kept {
+    /// It is not.
+    Nowhere,
+    /// Appended to the log.
+    Appended,
+    /// In the run's own file, durably.
+    Waits,
+}
 
 impl<S: Storage> Runner<'_, S> {
     /// As [`Runner::submit`], once the attempt's start is on the log: what is recorded may wait in
@@ -39,6 +50,29 @@ impl<S: Storage> Runner<'_, S> {
             self.part_from_guard();
         }
         Ok(())
+    }
+
+    /// How the end of the last execution is kept, before the last sync.
+    pub(super) fn kept(&self) -> Kept {
+        match (self.is_recorded, self.seat.is_waiting()) {
+            (false, _) => Kept::Nowhere,
+            (true, false) => Kept::Appended,
+            (true, true) => Kept::Waits,
+        }
+    }
+
+    /// Once the command ran, a failure is told with the status that it ran to.
+    pub(super) fn told_of(self, error: RunError, kept: Kept) -> RunError {
+        if self.execution.is_none() {
+            return error;
+        }
+        let (loop_id, exit_status, source) = (self.loop_id, self.exit_status, Box::new(error));
+        match (kept, self.is_recorded) {
+            (Kept::Waits, _) => RunError::EndWaitsUnfinished { loop_id, exit_status, source },
+            (Kept::Appended, true) => RunError::NotConcluded { loop_id, exit_status, source },
+            (Kept::Appended, false) => RunError::NotSynced { loop_id, exit_status, source },
+            (Kept::Nowhere, _) => RunError::NotRecorded { loop_id, exit_status, source },
+        }
     }
 
     /// Whether how the run ended waits in its own file.
@@ -77,12 +111,14 @@ impl<S: Storage> Runner<'_, S> {
         if !self.is_held() && !may_be_tried_again {
             return Ok(true);
         }
-        match self.seat.settle() {
+        match self.seat.settle(&self.origin) {
             Ok(waited) => {
                 self.follow_waited(waited);
                 Ok(self.halted.is_none())
             }
-            Err(error) if error.is_locked() => self.leave_the_rest().map(|()| false),
+            Err(error) if error.is_locked() || error.is_full() => {
+                self.leave_the_rest().map(|()| false)
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -10,19 +10,19 @@ use super::append::append;
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::outcome::guarded_end;
-use super::rebuild::{LiveState, Recorded, recorded};
+use super::rebuild::LiveState;
+use super::starts::has_recorder;
 use super::submit::{Answer, By, Origin, Receipt, changes_nothing, moment_of_next, receipt};
-use super::take_up::{NotTakenUp, TakenUp, take_up};
+use super::take_up::{NotTakenUp, TakenUp, Taker, take_up};
 use super::take_up_outcome::take_up_outcome;
 use crate::log::{Appended, RunFile, RunFileStamp, Storage, WriteTransaction};
 use holdpoint_domain::evidence_capture::GuardedEnd;
-use holdpoint_domain::execution_loop::{ExecutionLoopEvent, ExecutionLoopState};
+use holdpoint_domain::execution_loop::ExecutionLoopState;
 use holdpoint_domain::{Event, WriterCommand, decide_for_writer};
-use holdpoint_log_files::{Entry, FollowError, Follower, LogReader};
+use holdpoint_log_files::Entry;
 use holdpoint_log_format::limits::RUN_FILE_LINE_MAX;
 use holdpoint_log_format::names;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -101,8 +101,8 @@ pub(super) fn record_lost<S: Storage>(
                     engine.settled.lock().push((turn.position().sequence, file));
                 }
             }
-            // No room for it now: the file stays.
-            Err(error) if changes_nothing(engine, &error) => {}
+            // No room for it now: the file stays, and the next turn looks again.
+            Err(error) if changes_nothing(engine, &error) => has_looked = false,
             Err(error) => return Err(error),
         }
     }
@@ -212,8 +212,7 @@ fn take_up_of<S: Storage>(
     loop_id: &str,
 ) -> Result<(), SubmitError> {
     let Ok(Some(entries)) = engine.caches.run_entries(loop_id) else { return Ok(()) };
-    let known = engine.recorders.lock().start_of(loop_id);
-    take_up(engine, hot, turn, loop_id, entries, known).map(drop)
+    take_up(engine, hot, turn, loop_id, entries, Taker::Other).map(drop)
 }
 
 /// Removes the room of runs that need none any more: nobody reads it, so a failure loses nothing.
@@ -247,35 +246,6 @@ pub(super) fn record_lost_without_file<S: Storage>(
     Ok(receipts)
 }
 
-/// Whether a record of a run's start, among these, names the key of its recorder. Those in an
-/// archive do not tell.
-fn has_recorder_key<S: Storage>(
-    engine: &Core<S>,
-    loop_id: &str,
-    (first, last): (u64, u64),
-) -> Result<bool, SubmitError> {
-    let storage = &*engine.caches;
-    let reader = LogReader::of(storage).map_err(FollowError::from)?;
-    let holding = reader.firsts().get(reader.holding(first).unwrap_or(0)).copied();
-    let Some(segment) = holding else { return Ok(false) };
-    let mut follower = Follower::at_segment(storage, segment)?;
-    let mut has_key = false;
-    follower.catch_up_while(storage, &mut |_, _, record| {
-        if record.header.sequence > last {
-            return ControlFlow::Break(());
-        }
-        if record.header.sequence >= first
-            && let Ok(Some(Recorded { envelope, .. })) = recorded(record)
-            && let Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) = envelope.event
-            && *body.loop_id == *loop_id
-        {
-            has_key |= body.recorder_key.is_some();
-        }
-        if has_key { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(has_key)
-}
-
 /// Whether a loop that lives is of a run whose recorder and guard are gone: known without its file.
 /// What is driven through `apply` is nobody's to end, whatever lies in the place of a file.
 fn is_left<S: Storage>(
@@ -284,9 +254,7 @@ fn is_left<S: Storage>(
     loop_id: &str,
 ) -> Result<bool, SubmitError> {
     match hot.world.live_loop(loop_id) {
-        Some(entity) if is_gone(engine, loop_id) => {
-            has_recorder_key(engine, loop_id, (entity.started_sequence, entity.version))
-        }
+        Some(entity) if is_gone(engine, loop_id) => has_recorder(engine, entity),
         _ => Ok(false),
     }
 }
@@ -320,7 +288,7 @@ fn end<S: Storage>(
 ) -> Result<Ended, SubmitError> {
     let mut ended = Ended { receipts: Vec::new(), is_settled: true };
     let taken = match file.entries() {
-        Ok(entries) => take_up(engine, hot, turn, loop_id, entries, None)?,
+        Ok(entries) => take_up(engine, hot, turn, loop_id, entries, Taker::Other)?,
         Err(fault) => Err(NotTakenUp::Fault(fault, TakenUp::default())),
     };
     let taken = match taken {

@@ -62,6 +62,7 @@ mod runs;
 mod salvage;
 mod snapshot;
 mod start;
+mod starts;
 mod submit;
 mod submit_queue;
 mod subscription;

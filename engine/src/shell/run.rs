@@ -127,8 +127,8 @@ pub enum HeldRun {
     Ended(Box<RunReport>),
     /// Nobody waits for the answer.
     LeftOpen(Box<LeftOpen>),
-    /// The command ended, and another process kept the log's lock: what came of it waits, durably,
-    /// in the run's own file, and the next writer takes it up.
+    /// The command ended, and another process kept the log's lock, or its disk was full: what came
+    /// of it waits, durably, in the run's own file, and the next writer takes it up.
     EndWaits(Box<EndWaits>),
 }
 
@@ -155,6 +155,8 @@ pub struct EndWaits {
     pub exit_status: u8,
     /// Whether a person may be asked when it is taken up: the question is then left open.
     pub may_be_asked: bool,
+    /// Whether it waits for room on the log's disk.
+    pub waits_for_room: bool,
     /// How many attempts were dispatched.
     pub attempts: u8,
     /// Sequence of the run's first record.
@@ -226,7 +228,8 @@ pub struct FaultOutcome {
 }
 
 /// A run could not be recorded as it should. Unless it is [`RunError::NotRecorded`],
-/// [`RunError::NotSynced`] or [`RunError::NotConcluded`], the command did not start.
+/// [`RunError::NotSynced`], [`RunError::NotConcluded`], [`RunError::EndWaits`] or
+/// [`RunError::EndWaitsUnfinished`], the command did not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -277,13 +280,28 @@ pub enum RunError {
     /// The command ran, and what came of it waits in the run's own file: nothing is lost.
     #[error(
         "the command ran and ended with status {exit_status}; the log was locked by another \
-         process, so that waits in the file of run {loop_id}, and the next writer takes it up"
+         process, or its disk is full, so that waits in the file of run {loop_id}, and the next \
+         writer that finds room takes it up"
     )]
     EndWaits {
         /// The loop.
         loop_id: String,
         /// The status of the last attempt, as a shell sees it.
         exit_status: u8,
+    },
+    /// The command ran, what came of it waits in the run's own file, and the run could not go on
+    /// from there.
+    #[error(
+        "the command ran and ended with status {exit_status}, which waits in runs/{loop_id}, and \
+         the next writer that finds room takes it up; the run could not go on from there: {source}"
+    )]
+    EndWaitsUnfinished {
+        /// The loop.
+        loop_id: String,
+        /// The status of the last attempt, as a shell sees it.
+        exit_status: u8,
+        /// Why not.
+        source: Box<RunError>,
     },
     /// The loop ended otherwise than by a decision, and what says how was moved to an archive
     /// before this process looked.

@@ -2,7 +2,8 @@
 //! its own file, whose lock says that its recorder lives, and room for its ending.
 //!
 //! After the command began, all that its recorder says goes through one door: to the log where its
-//! lock is free soon, else to the run's own file, from which the next writer takes it up.
+//! lock is free soon and its disk has room, else to the run's own file, from which the next writer
+//! takes it up.
 //!
 //! # Invariants
 //!
@@ -18,8 +19,9 @@ use super::metrics_storage::Measured;
 use super::origin::Origin;
 use super::rebuild::LiveState;
 use super::receipt::Submitted;
+use super::starts::Start;
 use super::submit::{Answer, By, begin_around, come_up_to_date, with_turn};
-use super::take_up::{NotTakenUp, Start, take_up};
+use super::take_up::{NotTakenUp, Taker, take_up};
 use super::unsynced_turn::UnsyncedTurn;
 use crate::executor::{CommandSpec, LastWord};
 use crate::log::{AppendError, Room, RunFile, Storage, WriteTransaction, is_full};
@@ -32,7 +34,7 @@ use holdpoint_domain::execution_loop::{
 use holdpoint_domain::world::waiting::WaitingCommand;
 use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_log_format::{ChainPosition, EntryKind, RunKey, RunStart, names};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
@@ -46,8 +48,8 @@ const AT_DOOR: Duration = Duration::from_millis(200);
 /// Who records the runs of loops, as far as this engine knows.
 #[derive(Default)]
 pub(super) struct Recorders {
-    /// The loops of the runs that this engine records, with the start of the attempt under way.
-    here: BTreeMap<String, Option<Start>>,
+    /// The loops of the runs that this engine records.
+    here: BTreeSet<String>,
     /// Loops whose runs have no file, and get none but here: files are made in turns, and nobody
     /// else has one while this engine keeps the lock.
     unrecorded: BTreeSet<String>,
@@ -57,7 +59,7 @@ impl Recorders {
     /// This engine makes the file of a run.
     fn begin(&mut self, loop_id: &str) {
         self.unrecorded.remove(loop_id);
-        self.here.insert(loop_id.to_string(), None);
+        self.here.insert(loop_id.to_string());
     }
 
     /// A run has no file, and every other process waits for this engine to give the lock back.
@@ -70,17 +72,12 @@ impl Recorders {
 
     /// Whether it is known without a look that nobody else records a run.
     fn excludes_others(&self, loop_id: &str) -> bool {
-        self.here.contains_key(loop_id) || self.unrecorded.contains(loop_id)
+        self.here.contains(loop_id) || self.unrecorded.contains(loop_id)
     }
 
     /// Whether this engine records a run.
     pub(super) fn is_here(&self, loop_id: &str) -> bool {
-        self.here.contains_key(loop_id)
-    }
-
-    /// The start of the attempt of a run that this engine records.
-    pub(super) fn start_of(&self, loop_id: &str) -> Option<Start> {
-        self.here.get(loop_id).cloned().flatten()
+        self.here.contains(loop_id)
     }
 }
 
@@ -115,6 +112,8 @@ struct Door {
     number: u64,
     /// Whether an entry waits.
     is_waiting: bool,
+    /// Whether something went to the file because the log's disk was full.
+    is_full: bool,
 }
 
 /// The place of a run. Without a word its file stays, unlocked: then the recorder is lost.
@@ -221,7 +220,6 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         *door = Door::default();
         if let (Some(key), Some(public), Some(place)) = (key, public, place) {
             let start = Start { place, public, user: proof.user };
-            core.recorders.lock().here.insert(self.loop_id.clone(), Some(start.clone()));
             door.signing = Some((key, start));
         }
         Ok(submitted)
@@ -239,11 +237,11 @@ impl<'a, S: Storage> RunSeat<'a, S> {
     }
 
     /// Records what a recorder says once its command began: on the log where its lock is free
-    /// within 200 ms, else in the run's own file. From any thread.
+    /// within 200 ms and its disk has room, else in the run's own file. From any thread.
     ///
     /// # Errors
     /// As [`Engine::submit`](super::Engine::submit). Where neither the log's lock is to be had
-    /// within the log's own wait nor the file takes the entry, the lock's error.
+    /// within the log's own wait, or room on its disk, nor the file takes the entry, that error.
     pub(super) fn record(
         &self,
         origin: &Origin,
@@ -280,11 +278,18 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         let may_wait = self.file.is_some() && door.signing.is_some();
         let told =
             self.on_log(&mut door, (origin, proof), command, may_wait.then_some(AT_DOOR), sync);
-        if !may_wait || !is_locked(&told) {
+        let is_no_room = told.as_ref().is_err_and(SubmitError::is_full);
+        // Output that finds no room is given up: the end of the run needs what the file has left.
+        let is_to_wait = is_locked(&told) || (is_no_room && room == Room::Reserved);
+        if !may_wait || !is_to_wait {
             return told;
         }
         match self.in_file(&mut door, (origin, proof), command, room) {
-            Ok(_) => Ok(Recorded::InFile),
+            Ok(_) => {
+                door.is_full |= is_no_room;
+                Ok(Recorded::InFile)
+            }
+            Err(_) if is_no_room => told,
             Err(error) if room == Room::BesideReserved && is_full(&error) => {
                 Err(AppendError::NoSpace { needed: 0 }.into())
             }
@@ -304,15 +309,17 @@ impl<'a, S: Storage> RunSeat<'a, S> {
     }
 
     /// Takes up what waits, first, and gives what became of it.
-    pub(super) fn settle(&self) -> Result<Vec<Submitted>, SubmitError> {
+    pub(super) fn settle(&self, origin: &Origin) -> Result<Vec<Submitted>, SubmitError> {
         let mut door = self.door.lock();
         if !door.is_waiting {
             return Ok(Vec::new());
         }
-        let answers = with_turn(self.core, |core, hot, turn| {
+        let settled = with_turn(self.core, |core, hot, turn| {
             come_up_to_date(core, hot, turn)?;
-            self.take_up_own(core, &door, hot, turn)
-        })?;
+            self.take_up_own(core, (&door, origin), hot, turn)
+        });
+        door.is_full |= settled.as_ref().is_err_and(SubmitError::is_full);
+        let answers = settled?;
         self.is_taken_up(&mut door);
         answers.into_iter().map(|answer| answer.submitted(self.core)).collect()
     }
@@ -320,6 +327,12 @@ impl<'a, S: Storage> RunSeat<'a, S> {
     /// Whether something waits in the run's own file.
     pub(super) fn is_waiting(&self) -> bool {
         self.door.lock().is_waiting
+    }
+
+    /// Whether something waits because the log's disk was full.
+    pub(super) fn waits_for_room(&self) -> bool {
+        let door = self.door.lock();
+        door.is_waiting && door.is_full
     }
 
     fn on_log(
@@ -338,7 +351,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         let conditions = Conditions::default();
         let Ok(begun) = begin_around(core, by, &conditions, command, wait, |core, hot, turn| {
             if state.is_waiting {
-                answers = self.take_up_own(core, state, hot, turn)?;
+                answers = self.take_up_own(core, (state, origin), hot, turn)?;
             }
             Ok(Ok::<(), Infallible>(()))
         })?;
@@ -363,13 +376,14 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             && let Some(file) = &self.file
         {
             let _ = file.clear();
+            door.is_full = false;
         }
     }
 
     fn take_up_own(
         &self,
         core: &Core<Measured<S>>,
-        door: &Door,
+        (door, origin): (&Door, &Origin),
         hot: &mut LiveState,
         turn: &mut WriteTransaction<'_, Measured<S>>,
     ) -> Result<Vec<Answer>, SubmitError> {
@@ -377,8 +391,9 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             return Ok(Vec::new());
         };
         let Ok(entries) = file.entries() else { return Ok(Vec::new()) };
+        let by = Taker::Recorder { start, origin };
         // What somebody else wrote into it counts for nothing, and is told by who verifies the log.
-        match take_up(core, hot, turn, &self.loop_id, entries, Some(start.clone()))? {
+        match take_up(core, hot, turn, &self.loop_id, entries, by)? {
             Ok(taken) | Err(NotTakenUp::Fault(_, taken)) => Ok(taken.answers),
             Err(NotTakenUp::StartArchived) => Ok(Vec::new()),
         }

@@ -8,29 +8,38 @@
 //!   taken up.
 //! - A command that the rules refuse by now is settled by that, as it would have been at once.
 
-use super::conditions::{Conditions, IdempotencyKey};
+use super::conditions::{Conditions, DoneBefore, IdempotencyKey, receipt_of};
 use super::engine::Core;
 use super::error::SubmitError;
-use super::rebuild::{LiveState, recorded};
-use super::submit::{Answer, Asked, By, Origin, carry_out, moment_of_next};
+use super::rebuild::LiveState;
+use super::recall::recall;
+use super::starts::{Start, each_between, newest_start, start_in};
+use super::submit::{Answer, Asked, By, Origin, carry_out, done_before, moment_of_next};
 use crate::log::{Storage, WriteTransaction};
+use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Proof;
-use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::human_decision::HumanDecisionCommand;
 use holdpoint_domain::world::waiting::{KEY_ENGINE, KEY_TENANT, WaitingCommand, key_of_entry};
-use holdpoint_domain::{Command, Event};
-use holdpoint_log_files::{FollowError, Follower, LogReader, RunEntries, RunFileFault};
-use holdpoint_log_format::{EntryFault, EntryKind, GuardFacts, Link, RunStart};
+use holdpoint_log_files::{RunEntries, RunFileFault};
+use holdpoint_log_format::{EntryFault, EntryKind, GuardFacts, RunStart};
 use std::ops::ControlFlow;
 
-/// The start of an attempt: what its entries are tied to, who records it, and what signs for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Start {
-    pub(super) place: RunStart,
-    /// The public half of the recorder's key.
-    pub(super) public: [u8; 32],
-    /// The recorder's user number.
-    pub(super) user: u32,
+/// Who takes up what waits for a run.
+#[derive(Clone, Copy)]
+pub(super) enum Taker<'a> {
+    /// Its recorder, which learns what became of all that it left waiting, whoever took it up.
+    Recorder { start: &'a Start, origin: &'a Origin },
+    /// Anybody else who writes to the log.
+    Other,
+}
+
+impl<'a> Taker<'a> {
+    const fn known(self) -> Option<&'a Start> {
+        match self {
+            Self::Recorder { start, .. } => Some(start),
+            Self::Other => None,
+        }
+    }
 }
 
 /// What taking up came to.
@@ -59,15 +68,17 @@ pub(super) fn take_up<S: Storage>(
     turn: &mut WriteTransaction<'_, S>,
     loop_id: &str,
     mut entries: RunEntries,
-    known: Option<Start>,
+    by: Taker<'_>,
 ) -> Result<Result<TakenUp, NotTakenUp>, SubmitError> {
     let mut taken = TakenUp::default();
-    let start = match first_start(engine, turn, loop_id, &entries, known.as_ref())? {
+    let start = match first_start(engine, turn, loop_id, &entries, by.known())? {
         Ok(Some(start)) => start,
         Ok(None) => return Ok(Ok(taken)),
-        Err(none) => {
-            return guarded(engine, (hot, turn), (loop_id, &entries), known, none).map(Err);
+        Err(NotTakenUp::Fault(fault, _)) => {
+            taken.guard = word_of_guard(engine, hot, (loop_id, &entries), by)?;
+            return Ok(Err(NotTakenUp::Fault(fault, taken)));
         }
+        Err(none) => return Ok(Err(none)),
     };
     loop {
         match entries.next(&start.place, &start.public) {
@@ -80,14 +91,16 @@ pub(super) fn take_up<S: Storage>(
             Ok(Some(entry)) => {
                 let Ok(waiting) = serde_json::from_slice(&entry.payload) else {
                     let fault = unreadable(entry.number, &entries);
-                    taken.guard = word_of_guard(hot, loop_id, &entries, &start);
+                    taken.guard = word_of_guard(engine, hot, (loop_id, &entries), by)?;
                     return Ok(Err(NotTakenUp::Fault(fault, taken)));
                 };
-                taken.decide(engine, hot, turn, (loop_id, &start, entry.number), waiting)?;
+                taken.decide(engine, hot, turn, (loop_id, &start, entry.number), (waiting, by))?;
             }
             Ok(None) => return Ok(Ok(taken)),
             Err(fault) => {
-                taken.guard = taken.guard.or_else(|| word_of_guard(hot, loop_id, &entries, &start));
+                if taken.guard.is_none() {
+                    taken.guard = word_of_guard(engine, hot, (loop_id, &entries), by)?;
+                }
                 return Ok(Err(NotTakenUp::Fault(fault, taken)));
             }
         }
@@ -132,34 +145,27 @@ fn proven_start<S: Storage>(
     Ok(owner.map(|()| start).map_err(|fault| NotTakenUp::Fault(fault, TakenUp::default())))
 }
 
-/// Why nothing was taken up, with the word of a guard that stands behind what somebody else wrote
-/// into the file.
-fn guarded<S: Storage>(
+/// What a guard wrote, wherever it stands in a file of which a part is no entry: signed by the key
+/// of the newest attempt, whatever start other parts of the file name.
+fn word_of_guard<S: Storage>(
     engine: &Core<S>,
-    (hot, turn): (&LiveState, &WriteTransaction<'_, S>),
-    (loop_id, entries): (&str, &RunEntries),
-    known: Option<Start>,
-    none: NotTakenUp,
-) -> Result<NotTakenUp, SubmitError> {
-    let NotTakenUp::Fault(fault, mut taken) = none else { return Ok(none) };
-    if let Ok(Some(claimed)) = entries.claimed_by_guard()
-        && let Ok(start) = proven_start(engine, turn, (loop_id, entries), known.as_ref(), &claimed)?
-    {
-        taken.guard = word_of_guard(hot, loop_id, entries, &start);
-    }
-    Ok(NotTakenUp::Fault(fault, taken))
-}
-
-/// What a guard wrote behind a part of the file that is no entry.
-fn word_of_guard(
     hot: &LiveState,
-    loop_id: &str,
-    entries: &RunEntries,
-    start: &Start,
-) -> Option<GuardFacts> {
-    let word = entries.word_of_guard(&start.place, &start.public).ok()??;
-    // How an attempt ended says nothing of the next one.
-    GuardFacts::decode(&word.payload).filter(|_| is_under_way(hot, loop_id, start))
+    (loop_id, entries): (&str, &RunEntries),
+    by: Taker<'_>,
+) -> Result<Option<GuardFacts>, SubmitError> {
+    let Some(entity) = hot.world.live_loop(loop_id) else { return Ok(None) };
+    let start = match by.known() {
+        Some(known) => Some(known.clone()),
+        None => newest_start(engine, entity)?,
+    };
+    let Some(start) = start.filter(|start| is_under_way(hot, loop_id, start)) else {
+        return Ok(None);
+    };
+    if check_owner(engine, entries, &start).is_err() {
+        return Ok(None);
+    }
+    let word = entries.word_of_guard(&start.place, &start.public).ok().flatten();
+    Ok(word.and_then(|word| GuardFacts::decode(&word.payload)))
 }
 
 /// Signed by the recorder, and no command that this program knows: a newer one wrote it.
@@ -195,18 +201,29 @@ impl TakenUp {
         hot: &mut LiveState,
         turn: &mut WriteTransaction<'_, S>,
         (loop_id, start, number): (&str, &Start, u64),
-        waiting: WaitingCommand,
+        (waiting, taker): (WaitingCommand, Taker<'_>),
     ) -> Result<(), SubmitError> {
         let WaitingCommand { actor, proven_by, command } = waiting;
-        let Some(entity) = hot.world.live_loop(loop_id) else { return Ok(()) };
-        if !is_about(&command, loop_id) || !is_under_way(hot, loop_id, start) {
+        if !is_about(&command, loop_id) {
             return Ok(());
         }
-        let (correlation, causation) = (entity.correlation.clone(), Some(entity.version));
-        let origin = Origin { actor, correlation, causation };
         let key = key_of_entry(loop_id, start.place.attempt, number);
         let key = IdempotencyKey::new(KEY_TENANT, KEY_ENGINE, key);
         let conditions = Conditions::once(key);
+        let entity = hot.world.live_loop(loop_id);
+        let Some(entity) = entity.filter(|it| it.attempt_count() == start.place.attempt) else {
+            // Taken up by another process, which ended the run by that.
+            if let Taker::Recorder { origin, .. } = taker
+                && !matches!(command, Command::EvidenceCapture(_))
+            {
+                let origin = Origin { actor, ..origin.clone() };
+                let done = done_under_key(engine, hot, turn, &origin, &command, &conditions)?;
+                self.answers.extend(done);
+            }
+            return Ok(());
+        };
+        let (correlation, causation) = (entity.correlation.clone(), Some(entity.version));
+        let origin = Origin { actor, correlation, causation };
         let floors = engine.floors_for(&command)?;
         let by = By { origin: &origin, proof: Some(Proof { user: start.user, by: proven_by }) };
         let now = moment_of_next(engine.now(), turn);
@@ -222,6 +239,22 @@ impl TakenUp {
         }
         Ok(())
     }
+}
+
+/// What was recorded under the key of an entry, if anything.
+fn done_under_key<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
+    origin: &Origin,
+    command: &Command,
+    conditions: &Conditions,
+) -> Result<Option<Answer>, SubmitError> {
+    let Some(key) = conditions.idempotency(origin, command) else { return Ok(None) };
+    let recalled = recall(engine, hot, turn, origin, conditions.seen(Some(&key)), command)?;
+    let receipt = receipt_of(&hot.world, origin, command, &key, recalled.as_ref());
+    let done = receipt.ok().flatten().map(DoneBefore::of);
+    done.map(|done| done_before(engine, hot, done)).transpose()
 }
 
 /// Whether the attempt of a start is the newest of its loop, which lives.
@@ -248,43 +281,13 @@ fn find_start<S: Storage>(
     if !is_there || claimed.log != engine.log_id {
         return Ok(Err(fault()));
     }
-    let storage = &*engine.caches;
-    let reader = LogReader::of(storage).map_err(FollowError::from)?;
-    let holding = reader.holding(sequence).and_then(|at| reader.firsts().get(at).copied());
-    let Some(first) = holding else { return Ok(Err(NotTakenUp::StartArchived)) };
-    let mut follower = Follower::at_segment(storage, first)?;
     let mut found = None;
-    follower.catch_up_while(storage, &mut |_, _, record| {
-        if record.header.sequence < sequence {
-            return ControlFlow::Continue(());
-        }
-        if record.header.sequence == sequence {
-            found = Some((record.header.link, recorded(record)));
-        }
+    let is_kept = each_between(engine, (sequence, sequence), &mut |link, record| {
+        found = start_in(claimed.log, loop_id, (link, &record));
         ControlFlow::Break(())
     })?;
-    let Some((link, event)) = found else { return Ok(Err(fault())) };
-    Ok(start_of(claimed, loop_id, link, event?).ok_or_else(fault))
-}
-
-fn start_of(
-    claimed: &RunStart,
-    loop_id: &str,
-    link: Link,
-    record: Option<super::rebuild::Recorded>,
-) -> Option<Start> {
-    let envelope = record?.envelope;
-    let Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) = envelope.event else {
-        return None;
-    };
-    let place = RunStart {
-        log: claimed.log,
-        loop_digits: RunStart::digits_of(&body.loop_id)?,
-        attempt: body.attempt,
-        sequence: claimed.sequence,
-        link,
-    };
-    let (key, proof) = (body.recorder_key?, envelope.proof?);
-    let is_it = *body.loop_id == *loop_id && place == *claimed;
-    is_it.then(|| Start { place, public: *key.as_bytes(), user: proof.user })
+    match is_kept {
+        true => Ok(found.filter(|start| start.place == *claimed).ok_or_else(fault)),
+        false => Ok(Err(NotTakenUp::StartArchived)),
+    }
 }

@@ -56,5 +56,6 @@ mod thread_plans;
 mod thread_rows;
 mod threads;
 mod transactions;
+mod unstarted;
 mod without_head;
 mod writers;

@@ -4,7 +4,7 @@
 //!
 //! - A header is read, and its signature checked, before anything is allocated for its payload.
 //! - A fault ends the reading: what follows it counts for nothing, but for the entry of a guard,
-//!   which is found from the end of the file.
+//!   which is found by its signature wherever it stands.
 //! - The last entry of a writer that was killed is a torn tail and no fault.
 
 use crate::storage::{ReadFile, open_regular};
@@ -15,13 +15,18 @@ use holdpoint_log_format::outcome_file::{self, OutcomeFile};
 use holdpoint_log_format::run_entry::{ENTRY_MAGIC, GUARD_FACTS_LENGTH};
 use holdpoint_log_format::{EntryFault, EntryHeader, EntryKind, RunStart};
 use rustix::fs::{OFlags, fstat};
+#[cfg(target_os = "linux")]
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// How much of the end of a file is looked through for the entry of a guard.
+/// How much of a file is looked through at once for the entry of a guard.
 const GUARD_LOOKED_FOR: usize = 64 * 1024;
+
+/// Length of the entry of a guard.
+const GUARD_ENTRY_LENGTH: usize = RUN_ENTRY_HEADER_LENGTH + GUARD_FACTS_LENGTH;
 
 /// How much of a tail is compared with zeros at once.
 const ZEROS_READ: usize = 64 * 1024;
@@ -84,6 +89,9 @@ impl RunFileFault {
     }
 }
 
+/// Takes what looks like the entry of a guard: what its header claims, its header and its payload.
+type VisitGuard<'a> = dyn FnMut(EntryHeader, &[u8; RUN_ENTRY_HEADER_LENGTH], &[u8]) + 'a;
+
 /// What a look at the next entry came to.
 enum Look {
     Entry(EntryHeader),
@@ -103,6 +111,8 @@ pub struct RunEntries<F = File> {
     /// The number of the next one: any, where none was read. Those before were taken up, and taken
     /// away by their recorder.
     expected: Option<u64>,
+    /// Whether it begins with the line of its recorder. Otherwise no entry follows.
+    has_line: bool,
 }
 
 impl RunEntries {
@@ -132,6 +142,90 @@ impl RunEntries {
         let length = u64::try_from(stat.st_size).unwrap_or(0);
         Self::begin(file, stat.st_uid, length)
     }
+
+    /// The first record that an entry of a guard names as the start of this loop, which nothing
+    /// proves yet; `None`: no such entry stands anywhere in the file.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn first_claimed_by_guard(&self, loop_digits: &[u8; 16]) -> io::Result<Option<u64>> {
+        let mut first = None;
+        self.each_of_guard(&mut |header, _, _| {
+            if header.start.loop_digits == *loop_digits {
+                let claimed = header.start.sequence;
+                first = Some(first.map_or(claimed, |first: u64| first.min(claimed)));
+            }
+        })?;
+        Ok(first)
+    }
+
+    /// The last entry of a guard that is signed by the key of this start, whatever stands before it
+    /// and behind it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn word_of_guard(
+        &self,
+        start: &RunStart,
+        public: &[u8; 32],
+    ) -> io::Result<Option<RunEntry>> {
+        let mut word = None;
+        self.each_of_guard(&mut |claimed, header, payload| {
+            if claimed.start == *start
+                && let Ok(header) = EntryHeader::decode(header, start, public, None)
+                && header.check_payload(payload).is_ok()
+            {
+                let (kind, number) = (header.kind, header.number);
+                word = Some(RunEntry { number, kind, payload: payload.to_vec() });
+            }
+        })?;
+        Ok(word)
+    }
+
+    /// Shows what looks like the entry of a guard, wherever it stands. A hole costs nothing.
+    fn each_of_guard(&self, visit: &mut VisitGuard<'_>) -> io::Result<()> {
+        let mut bytes = vec![0; GUARD_LOOKED_FOR];
+        let mut at = 0;
+        while let Some(from) = next_data(&self.file, at)? {
+            let count = self.file.read_at(from, &mut bytes)?;
+            let found = bytes.get(..count).unwrap_or_default();
+            for entry in found.windows(GUARD_ENTRY_LENGTH) {
+                if entry.starts_with(&ENTRY_MAGIC)
+                    && let Some((header, payload)) = entry.split_first_chunk()
+                    && let Ok(claimed) = EntryHeader::read(header)
+                    && claimed.kind == EntryKind::GuardFacts
+                    && claimed.length as usize == GUARD_FACTS_LENGTH
+                {
+                    visit(claimed, header, payload);
+                }
+            }
+            if count < bytes.len() {
+                break;
+            }
+            // One may begin in this part and end in the next.
+            at = from.saturating_add((count - GUARD_ENTRY_LENGTH + 1) as u64);
+        }
+        Ok(())
+    }
+}
+
+/// Where the next bytes of a file lie that are in no hole; `None`: none do.
+#[cfg(target_os = "linux")]
+fn next_data(file: &File, from: u64) -> io::Result<Option<u64>> {
+    // Nobody reads or writes by the place that this moves: entries are appended.
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(from)) {
+        Ok(at) => Ok(Some(at)),
+        Err(Errno::NXIO) => Ok(None),
+        // This file system knows of no holes.
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(Some(from)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unnecessary_wraps, reason = "as where holes are known")]
+fn next_data(_: &File, from: u64) -> io::Result<Option<u64>> {
+    Ok(Some(from))
 }
 
 impl<F: ReadFile> RunEntries<F> {
@@ -140,14 +234,17 @@ impl<F: ReadFile> RunEntries<F> {
         let read = file.read_at(0, &mut line)?;
         let line = line.get(..read).unwrap_or_default();
         let end = line.iter().position(|byte| *byte == b'\n').map(|end| end as u64 + 1);
-        match end {
-            Some(at) => Ok(Self { file, owner, length, at, before: 0, expected: None }),
-            // Its maker was killed before it had written the line.
-            None if length < RUN_FILE_LINE_MAX as u64 => {
-                Ok(Self { file, owner, length, at: length, before: 0, expected: None })
-            }
-            None => Err(RunFileFault::Entry { before: 0, offset: 0, source: EntryFault::Magic }),
-        }
+        // Its maker may have been killed before it had written the line.
+        let is_torn = length < RUN_FILE_LINE_MAX as u64;
+        let at = end.unwrap_or(if is_torn { length } else { 0 });
+        let has_line = end.is_some() || is_torn;
+        Ok(Self { file, owner, length, at, before: 0, expected: None, has_line })
+    }
+
+    /// Whether it begins as its recorder made it.
+    #[must_use]
+    pub const fn has_line(&self) -> bool {
+        self.has_line
     }
 
     /// The user that the file belongs to.
@@ -210,64 +307,14 @@ impl<F: ReadFile> RunEntries<F> {
         Ok(Some(RunEntry { number: header.number, kind: header.kind, payload }))
     }
 
-    /// The start that a guard's entry at the end of the file names, which nothing proves yet:
-    /// where a part before it is no entry, it is found from the end.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn claimed_by_guard(&self) -> io::Result<Option<RunStart>> {
-        Ok(self.guards()?.pop().map(|(_, header)| header.start))
-    }
-
-    /// The last entry of a guard among the last 64 KiB, signed by the key of this start, whatever
-    /// precedes it.
-    ///
-    /// # Errors
-    /// What the disk says.
-    pub fn word_of_guard(
-        &self,
-        start: &RunStart,
-        public: &[u8; 32],
-    ) -> io::Result<Option<RunEntry>> {
-        for (at, claimed) in self.guards()?.into_iter().rev() {
-            let mut bytes = [0; RUN_ENTRY_HEADER_LENGTH + GUARD_FACTS_LENGTH];
-            let read = self.file.read_at(at, &mut bytes)?;
-            let is_whole = read == bytes.len() && claimed.length as usize == GUARD_FACTS_LENGTH;
-            let Some((header, payload)) = bytes.split_first_chunk().filter(|_| is_whole) else {
-                continue;
-            };
-            let signed = EntryHeader::decode(header, start, public, None);
-            if let Ok(header) = signed
-                && header.check_payload(payload).is_ok()
-            {
-                let (kind, number) = (header.kind, header.number);
-                return Ok(Some(RunEntry { number, kind, payload: payload.to_vec() }));
-            }
-        }
-        Ok(None)
-    }
-
-    /// What looks like entries of a guard near the end of the file, and where each lies.
-    fn guards(&self) -> io::Result<Vec<(u64, EntryHeader)>> {
-        let from = self.length.saturating_sub(GUARD_LOOKED_FOR as u64);
-        let mut bytes = vec![0; GUARD_LOOKED_FOR];
-        let count = self.file.read_at(from, &mut bytes)?;
-        bytes.truncate(count);
-        let headers = bytes.windows(RUN_ENTRY_HEADER_LENGTH).enumerate();
-        let headers = headers.filter(|(_, bytes)| bytes.starts_with(&ENTRY_MAGIC));
-        let guards = headers.filter_map(|(at, bytes)| {
-            let header = EntryHeader::read(bytes.first_chunk()?).ok()?;
-            let is_guard = header.kind == EntryKind::GuardFacts;
-            is_guard.then(|| (from.saturating_add(at as u64), header))
-        });
-        Ok(guards.collect())
-    }
-
     /// Reads the next header.
     fn look(
         &self,
         read: impl FnOnce(&[u8; RUN_ENTRY_HEADER_LENGTH]) -> Result<EntryHeader, EntryFault>,
     ) -> Result<Look, RunFileFault> {
+        if !self.has_line {
+            return Err(self.fault(EntryFault::Magic));
+        }
         let mut bytes = [0; RUN_ENTRY_HEADER_LENGTH];
         let count = self.file.read_at(self.at, &mut bytes)?;
         let found = bytes.get(..count).unwrap_or_default();
