@@ -8,6 +8,9 @@ use holdpoint_domain::core::text::{bounded, visible};
 const COMPARED_BYTES: usize = 96;
 /// Names that are less alike than this are not suggested.
 const LIKENESS_MIN: f64 = 0.6;
+/// What ids begin with.
+const ID_PREFIXES: [&str; 9] =
+    ["LOOP-", "REQ-", "DEC-", "DP-", "AUDIT-", "CHAIN-", "REC-", "FAULT-", "OBS-"];
 /// How much alike names are that differ in nothing but small and capital letters.
 const LIKENESS_OF_CASE: f64 = 0.99;
 /// The beginning of a name is like it from so many bytes on: a shorter one is that of many, such as
@@ -68,7 +71,11 @@ pub(crate) fn closest<'n>(
     best.filter(|(likeness, _)| *likeness >= LIKENESS_MIN).map(|(_, name)| name)
 }
 
+/// Nothing is like what is an id of another kind.
 fn likeness(name: &str, wanted: &str) -> f64 {
+    if is_of_another_kind(name, wanted) {
+        return 0.0;
+    }
     let likeness = strsim::normalized_damerau_levenshtein(bounded(name, COMPARED_BYTES), wanted);
     if name.eq_ignore_ascii_case(wanted) {
         return likeness.max(LIKENESS_OF_CASE);
@@ -76,5 +83,32 @@ fn likeness(name: &str, wanted: &str) -> f64 {
     match wanted.len() >= BEGINNING_BYTES_MIN && name.starts_with(wanted) {
         true => likeness.max(LIKENESS_MIN),
         false => likeness,
+    }
+}
+
+/// Whether what is wanted begins as ids of one kind do, in whatever case, and the name does not.
+fn is_of_another_kind(name: &str, wanted: &str) -> bool {
+    let begins = |text: &str, prefix: &str| {
+        text.get(..prefix.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(prefix))
+    };
+    ID_PREFIXES.iter().any(|prefix| begins(wanted, prefix) && !begins(name, prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_like_ids_of_its_own_kind_alone() {
+        let digits = "0123456789abcdef0123456789abcdef";
+        let ids: Vec<String> = ID_PREFIXES.iter().map(|it| format!("{it}{digits}")).collect();
+        for (wanted, own) in ids.iter().zip(&ids) {
+            let slip = format!("{}0", &wanted[..wanted.len() - 1]);
+            let others = ids.iter().filter(|id| *id != own).map(String::as_str);
+            assert_eq!(closest(others, &slip), None, "{slip}");
+            assert_eq!(closest(ids.iter().map(String::as_str), &slip), Some(&**own));
+            assert_eq!(closest([&**own], &slip.to_lowercase()), Some(&**own));
+        }
+        assert_eq!(closest(["gt-1"], "gt-2"), Some("gt-1"));
     }
 }

@@ -17,7 +17,7 @@ use crate::config::open_bounds;
 use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
-use crate::ids::{self, IdOf, in_small_letters};
+use crate::ids::{self, IdOf, own_in_small_letters};
 use crate::inbox;
 use crate::live::LiveState;
 use crate::locate::how_to_make;
@@ -283,7 +283,8 @@ fn shown_empty(wanted: &str) -> &str {
 
 /// The request that a name may have meant which no request has.
 fn like<'n>(requests: impl Iterator<Item = &'n str>, wanted: &str) -> Option<String> {
-    closest(requests, wanted).map(String::from).or_else(|| in_small_letters(wanted))
+    let in_small = || own_in_small_letters(wanted, IdOf::Request);
+    closest(requests, wanted).map(String::from).or_else(in_small)
 }
 
 fn unknown<'n>(wanted: &str, requests: impl Iterator<Item = &'n str>) -> Failure {

@@ -105,8 +105,13 @@ pub(crate) fn begins(id: &str, wanted: &str) -> bool {
     id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
 }
 
+/// [`in_small_letters`], where that is no id of another kind.
+pub(crate) fn own_in_small_letters(text: &str, own: IdOf) -> Option<String> {
+    in_small_letters(text).filter(|id| IdOf::of(id).is_none_or(|of| of == own))
+}
+
 /// The id, or the beginning of one, that a text would be but for its capitals: ids have none.
-pub(crate) fn in_small_letters(text: &str) -> Option<String> {
+fn in_small_letters(text: &str) -> Option<String> {
     let begins = |of: &IdOf| {
         let beginning = text.get(..of.prefix().len());
         beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(of.prefix()))

@@ -1,7 +1,7 @@
 //! Which decision is meant: by its id, by the beginning of its id, or by its issue.
 
 use crate::exit::{Exit, Failure};
-use crate::ids::{self, DIGITS_MIN, IdOf, are_digits, begins, in_small_letters};
+use crate::ids::{self, DIGITS_MIN, IdOf, are_digits, begins, own_in_small_letters};
 use crate::text::{cut, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
@@ -139,5 +139,6 @@ fn closest(world: &World, wanted: &str) -> Option<String> {
         let issue = point.terms.issue_id.as_deref();
         issue.into_iter().chain([point.decision_id.as_str()])
     });
-    crate::closest::closest(names, wanted).map(String::from).or_else(|| in_small_letters(wanted))
+    let in_small = || own_in_small_letters(wanted, IdOf::Decision);
+    crate::closest::closest(names, wanted).map(String::from).or_else(in_small)
 }

@@ -267,6 +267,37 @@ fn what_belongs_to_a_run_is_shown_by_its_own_id() {
     }
 }
 
+/// The ids have the same digits but for one.
+#[test]
+fn what_is_not_found_is_told_with_no_id_of_another_kind() {
+    let place = Place::with_log();
+    let decision = asked(&place, &format!("{:e<32}", "5c"), None);
+    let request = held(&place);
+    for (kind, verbs) in [
+        ("DP-", &[&["decision", "show"][..], &["replay", "--entity"], &["show"]][..]),
+        ("REQ-", &[&["hold", "show"], &["replay", "--entity"], &["show"]]),
+        ("LOOP-", &[&["replay", "--loop"], &["log", "show", "--entity"], &["output"]]),
+    ] {
+        for there in [&decision, &request] {
+            let (of, digits) = there.split_once('-').unwrap();
+            let slip = format!("{}0", &digits[..digits.len() - 1]);
+            for wrong in [format!("{kind}{slip}"), format!("{kind}{slip}").to_lowercase()] {
+                for verb in verbs {
+                    let output = place.holdpoint(&[*verb, &[&*wrong]].concat());
+                    let said = text(&output.stderr);
+                    assert!([2, 3].contains(&status(&output)), "{verb:?} {wrong}: {said}");
+                    let is_own = kind.starts_with(of);
+                    assert!(is_own || !said.contains(&**there), "{verb:?} {wrong}: {said}");
+                }
+            }
+        }
+    }
+    for (verb, wrong) in [("decision", request.to_uppercase()), ("hold", decision.to_lowercase())] {
+        let said = text(&place.holdpoint(&[verb, "show", &wrong]).stderr);
+        assert!(!said.contains("did you mean"), "{verb} {wrong}: {said}");
+    }
+}
+
 #[test]
 fn an_answer_to_an_id_in_the_wrong_case_or_cut_names_the_one_that_is_like_it() {
     let place = Place::with_log();
