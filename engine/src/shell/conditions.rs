@@ -261,7 +261,10 @@ pub(super) fn receipt_of<'a>(
     };
     let receipt = match found {
         Ok(None) => return Ok(None),
-        found => world.check_scope(command).and(found)?,
+        found => {
+            let found = found.map_err(|refusal| refusal.named_as_row(command));
+            world.check_scope(command).and(found)?
+        }
     };
     receipt.map_or(Ok(()), |receipt| check_repeated(world, command, receipt))?;
     Ok(receipt)

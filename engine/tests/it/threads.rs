@@ -189,13 +189,15 @@ fn another_turn_under_the_same_key_conflicts_and_that_is_a_row() {
     accepted(&engine, &turn(1, chat("order", "It ships on Monday.")));
     let before = thread(&engine);
     let other = turn(1, chat("order", "It does not ship."));
-    assert_eq!(refused(give(&engine, &other)), "IDEMPOTENCY_CONFLICT");
+    let Submitted::Refused(refusal) = give(&engine, &other) else { unreachable!("it conflicts") };
     let Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) =
         place.events().pop()
     else {
         unreachable!("it is a row")
     };
     assert_eq!(row.reason_code, ReasonCode::FailIdempotencyConflict);
+    assert_eq!(refusal.code(), row.reason_code.name(), "one name in answer and row");
+    assert_eq!(refusal.to_string(), row.message.as_str());
     assert_eq!((row.class, row.directive), (RefusalClass::Idempotency, None));
     assert_eq!(row.idempotency_key.as_str(), "turn 1");
     assert_eq!(thread(&engine), before);
@@ -354,7 +356,10 @@ fn who_lacks_the_capability_sees_nothing_and_that_is_on_record() {
 #[test]
 fn rows_are_read_in_order_with_what_was_refused_and_of_one_tenant_only() {
     let (place, clock, engine) = interrupted_place();
-    assert_eq!(refused(give(&engine, &turn(2, chat("order", "Late.")))), "IDEMPOTENCY_CONFLICT");
+    assert_eq!(
+        refused(give(&engine, &turn(2, chat("order", "Late.")))),
+        "X_FAIL_IDEMPOTENCY_CONFLICT"
+    );
     clock.pass(SECOND_NS);
     accepted(&engine, &respond_row(3));
     set_up_tenant(&engine, "tenant_b");

@@ -137,6 +137,21 @@ impl Refusal {
         None
     }
 
+    /// The same refusal, under the name that the row of a refused turn or row has for it.
+    #[must_use]
+    pub fn named_as_row(self, command: &Command) -> Self {
+        let Self::IdempotencyConflict { key, first_sequence } = self else { return self };
+        if command.turn_scope().is_none() {
+            return Self::IdempotencyConflict { key, first_sequence };
+        }
+        Self::InterruptionThread(ThreadRefusal::Barred {
+            reason_code: ReasonCode::FailIdempotencyConflict,
+            field: "idempotency_key",
+            expected: String::from("a new key for other content"),
+            found: alloc::format!("{key}, the key of record {first_sequence}"),
+        })
+    }
+
     /// What happens to speech that is under way where this command is refused: whoever interrupted
     /// it is not talked over, whatever the row says that tells of the refusal. Who is out of scope,
     /// or not sure enough to have interrupted, stops nobody's speech.
