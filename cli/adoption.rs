@@ -183,8 +183,12 @@ pub(crate) fn adopt(global: &Global, log: &Path, id: LogId) -> Result<Option<boo
         }
         Err(_) => {}
     }
-    let directory =
-        Directory::open(&Global { log: log.to_path_buf(), config: None, json: global.json })?;
+    let directory = Directory::open(&Global {
+        log: log.to_path_buf(),
+        config: None,
+        json: global.json,
+        lists: false,
+    })?;
     let found = read_end(&directory)?;
     let reason = "holdpoint: adopted, what this log holds counts as what people here said";
     let copies = candidate.copies();

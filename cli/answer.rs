@@ -134,7 +134,7 @@ fn answer_in_inbox(global: &Global, mut args: Args) -> Result<Exit, Failure> {
             }
             args.id.clone_from(id);
             let config = global.config.clone();
-            answer(&Global { log: log.clone(), config, json: global.json }, args)
+            answer(&Global { log: log.clone(), config, json: global.json, lists: false }, args)
         }
         several => Err(several_begin(several, &args.id)),
     }

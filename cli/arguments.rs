@@ -94,7 +94,7 @@ impl Given {
                 (found.log, refusal)
             }
         };
-        (Global { log, config, json }, refusal)
+        (Global { log, config, json, lists: false }, refusal)
     }
 }
 
@@ -107,6 +107,8 @@ pub(crate) struct Global {
     pub(crate) config: Option<PathBuf>,
     /// Write JSON to stdout, and everything else to stderr.
     pub(crate) json: bool,
+    /// Whether the verb promises an array: a failure then leaves stdout empty.
+    pub(crate) lists: bool,
 }
 
 /// What to do.
@@ -185,6 +187,16 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
+    /// Whether its JSON is an array of what there is, which whoever counts takes at its length.
+    pub(crate) const fn lists(&self) -> bool {
+        matches!(
+            self,
+            Self::Decision(Deferred(decision::DecisionVerb::List(_)))
+                | Self::Hold(Deferred(hold::HoldVerb::List(_)))
+                | Self::Thread(Deferred(thread::ThreadVerb::List(_)))
+        )
+    }
+
     /// Whether the log that was found is of no concern to it.
     pub(crate) const fn needs_no_log(&self) -> bool {
         matches!(

@@ -46,7 +46,7 @@ pub(crate) fn having(global: &Global, wanted: &str) -> (Vec<(PathBuf, String)>, 
     let logs: BTreeSet<PathBuf> = logs.filter_map(|log| log.canonicalize().ok()).collect();
     let (mut found, mut unknown) = (Vec::new(), Vec::new());
     for log in logs {
-        let of_log = Global { log: log.clone(), config: None, json: false };
+        let of_log = Global { log: log.clone(), config: None, json: false, lists: false };
         match of_whole_log(&of_log, &beginnings) {
             Ok(ids) => found.extend(ids.into_iter().map(|id| (log.clone(), id))),
             Err(failure) => unknown.push(failure.on(&log)),
@@ -87,7 +87,7 @@ fn beginnings(wanted: &str) -> Option<BTreeSet<String>> {
 
 /// The ids of a log that begin so. What cannot be read of it is told by whoever needs it.
 fn ids_in(log: &Path, beginnings: &BTreeSet<String>) -> Option<BTreeSet<String>> {
-    let global = Global { log: log.to_path_buf(), config: None, json: false };
+    let global = Global { log: log.to_path_buf(), config: None, json: false, lists: false };
     let directory = Directory::open(&global).ok()?;
     let (found, _) =
         directory.read(|log, options| ids_beginning_with(log, beginnings, options)).ok()?;

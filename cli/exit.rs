@@ -2,7 +2,7 @@
 
 use crate::advice;
 use crate::arguments::Global;
-use crate::output::Output;
+use crate::output::{Output, ascii};
 use crate::screen::{Page, columns_of, with_few_marks};
 use crate::streams;
 use holdpoint_engine::shell::EXIT_HOLDPOINT_FAILED;
@@ -175,8 +175,24 @@ impl Failure {
         self.exit
     }
 
-    /// Says so on stderr, and with `--json` as the one value on stdout.
+    /// Says so on stderr alone, as a sentence and behind it as JSON on one line.
+    fn tell_line(&self) -> Exit {
+        let exit = self.tell();
+        self.mention_line();
+        exit
+    }
+
+    /// Says so on stderr as JSON on one line.
+    pub(crate) fn mention_line(&self) {
+        streams::tell(&ascii(&self.value().to_string()));
+    }
+
+    /// Says so on stderr, and with `--json` as the one value on stdout; where that promises an
+    /// array, as one line behind the sentence.
     fn report(self, global: &Global) -> Exit {
+        if global.json && global.lists {
+            return self.tell_line();
+        }
         if global.json {
             let mut out = Output::stdout();
             out.json(&self.value());

@@ -196,7 +196,7 @@ fn add(global: &Global, named: &Path) -> Result<Exit, Failure> {
         Failure::new(exit, code, format!("cannot read {}: {error}", shown(named)))
     };
     let path = named.canonicalize().map_err(unreadable)?;
-    Directory::open(&Global { log: path.clone(), config: None, json: global.json })?;
+    Directory::open(&Global { log: path.clone(), config: None, json: global.json, lists: false })?;
     let identity = LogIdentity::of(&path).map_err(unreadable)?.ok_or_else(|| {
         let below = path.join(HERE);
         let advice = match LogIdentity::of(&below) {

@@ -115,6 +115,7 @@ pub fn main() -> ExitCode {
     }
     let named = given.log.clone();
     let (global, refusal) = given.located();
+    let global = Global { lists: verb.lists(), ..global };
     advice::is_about(&global.log);
     if let Err(failure) = expect_usable(&global, &verb, refusal) {
         return refuse(&global, &verb, failure).into();

@@ -39,6 +39,11 @@ pub(crate) fn tell(error: &clap::Error) -> Exit {
         let failure = Failure::new(Exit::USAGE, "usage", empty.unwrap_or_else(|| sentence(error)));
         let is_of_decisions = verb == Some(OsStr::new("decision"));
         let failure = if is_of_decisions { crate::decision::told_whole(failure) } else { failure };
+        // What promises an array has none: whoever counts would take this for one.
+        if is_list(&words) {
+            failure.mention_line();
+            return Exit::USAGE;
+        }
         let mut out = Output::stdout();
         out.json(&failure.value());
         // The exit code already says that something failed.
@@ -77,15 +82,31 @@ fn empty_variable(error: &clap::Error) -> Option<String> {
 
 /// The first word that is neither an option nor the value of one that may stand before the verb.
 fn verb(words: &[OsString]) -> Option<&OsStr> {
+    verbs(words).next()
+}
+
+/// Whether the verb is one of the lists whose JSON is an array.
+fn is_list(words: &[OsString]) -> bool {
+    let mut verbs = verbs(words);
+    let is_of_questions = verbs.next().is_some_and(|verb| {
+        ["decision", "hold", "thread"].into_iter().any(|listed| verb == listed)
+    });
+    is_of_questions && verbs.next().is_some_and(|verb| verb == "list")
+}
+
+/// The words that are neither options nor values of those that may stand before the verb.
+fn verbs(words: &[OsString]) -> impl Iterator<Item = &OsStr> {
     let mut words = words.iter().map(OsString::as_os_str);
-    while let Some(word) = words.next() {
-        if word == "--log" || word == "--config" {
-            words.next();
-        } else if !word.as_encoded_bytes().starts_with(b"-") {
-            return Some(word);
+    std::iter::from_fn(move || {
+        while let Some(word) = words.next() {
+            if word == "--log" || word == "--config" {
+                words.next();
+            } else if !word.as_encoded_bytes().starts_with(b"-") {
+                return Some(word);
+            }
         }
-    }
-    None
+        None
+    })
 }
 
 /// What is wrong. Of a value that was given it repeats the beginning, on one line.
@@ -130,5 +151,14 @@ mod tests {
         assert_eq!(verb("--json --log hook decision").as_deref(), Some("decision"));
         assert_eq!(verb("--config=a hook --json").as_deref(), Some("hook"));
         assert_eq!(verb("--json"), None);
+        for (line, expected) in [
+            ("--json decision --log x list --stat", true),
+            ("hold list --json", true),
+            ("decision create list --json", false),
+            ("list --json", false),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(is_list(&words), expected, "{line}");
+        }
     }
 }

@@ -295,7 +295,8 @@ mod tests {
     /// A log in which one decision is asked for.
     fn asked() -> (TempDir, Global) {
         let directory = tempfile::tempdir().unwrap();
-        let global = Global { log: directory.path().join("log"), config: None, json: false };
+        let global =
+            Global { log: directory.path().join("log"), config: None, json: false, lists: false };
         let entropy = ID.strip_prefix("DP-");
         submit(&global, "create", json!({ "entropy": entropy, "prompt": "Deploy?" }));
         (directory, global)

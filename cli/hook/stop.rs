@@ -72,7 +72,7 @@ fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
 
 /// The log, read and not written to.
 pub(super) fn look(log: &Path) -> Result<Look, Failure> {
-    let global = Global { log: log.to_path_buf(), config: None, json: false };
+    let global = Global { log: log.to_path_buf(), config: None, json: false, lists: false };
     let directory = Directory::open(&global)?;
     let look = Look::at(&directory, Until::End)?;
     look.expect_log(&directory)?;

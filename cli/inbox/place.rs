@@ -173,7 +173,7 @@ fn directory_named(path: &Path) -> PathBuf {
 impl Place {
     /// The options of a verb about this log.
     pub(super) fn global(&self, json: bool) -> Global {
-        Global { log: self.path.clone(), config: None, json }
+        Global { log: self.path.clone(), config: None, json, lists: false }
     }
 
     /// The failure that there is no log, with what is done about one that nobody names just now.

@@ -40,7 +40,7 @@ impl ServerContext {
     pub(super) fn new(global: &Global, mut args: Args) -> Self {
         args.turn = args.turn.at_most(TURN_MAX);
         let (log, config) = (global.log.clone(), global.config.clone());
-        Self { global: Global { log, config, json: false }, args }
+        Self { global: Global { log, config, json: false, lists: false }, args }
     }
 
     /// Whether the agent may answer decisions.

@@ -3,7 +3,7 @@
 
 use crate::decision_support::{asked, decision, done, refused, shown, without_standing};
 use crate::machine::take_claims;
-use crate::program::{Place, contents, json, status, text};
+use crate::program::{Place, contents, error_of, json, status, text};
 use crate::real_support::fill;
 use crate::thread_support::interrupted;
 use holdpoint_log_files::survey::segment_path;
@@ -223,7 +223,7 @@ fn a_command_line_that_is_not_understood_makes_no_log() {
     ] {
         let output = decision(&place, words);
         assert_eq!(status(&output), 2, "{words:?}: {}", text(&output.stderr));
-        assert!(json(&output)["error"]["code"].is_string(), "{words:?}");
+        assert!(error_of(&output)["code"].is_string(), "{words:?}");
     }
     for (words, exit) in [
         (&["--evidence", "missing.txt"][..], 1),
@@ -271,7 +271,7 @@ fn a_log_that_does_not_verify_is_said_so_and_takes_no_answer() {
     let (exit, _) = refused(&place, &["respond", &id, "--option", "a"]);
     assert_eq!(exit, 6);
     let listed = decision(&place, &["list"]);
-    assert_eq!((status(&listed), &json(&listed)["error"]["code"]), (6, &json!("damaged")));
+    assert_eq!((status(&listed), &error_of(&listed)["code"]), (6, &json!("damaged")));
     let segments =
         |all: &std::collections::BTreeMap<std::path::PathBuf, Vec<u8>>| all.get(&segment).cloned();
     assert_eq!(segments(&contents(&place.log)), segments(&before));
@@ -290,7 +290,7 @@ fn a_command_line_that_is_not_understood_is_one_error_in_json() {
         &["run", "--json", "--no-such-option", "--", "true"],
     ] {
         let output = place.holdpoint(words);
-        let error = json(&output)["error"].clone();
+        let error = error_of(&output);
         assert_eq!((status(&output), &error["code"]), (2, &json!("usage")), "{words:?}");
         assert!(!error["message"].as_str().unwrap().is_empty() && !output.stderr.is_empty());
     }

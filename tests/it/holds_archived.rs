@@ -38,7 +38,8 @@ fn archive(place: &Place) {
 }
 
 fn open_request(place: &Place) -> Option<String> {
-    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let listed = place.holdpoint(&["hold", "list", "--json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
     let first = listed.as_array()?.first().cloned();
     first.map(|request| request["request_id"].as_str().unwrap().to_string())
 }

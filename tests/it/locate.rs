@@ -1,6 +1,6 @@
 //! Which log is meant where none is named, what making one makes, and where there is none.
 
-use crate::program::{command_in, contents, json, skip, status, text};
+use crate::program::{command_in, contents, error_of, json, skip, status, text};
 use serde_json::json;
 use std::fs::{Permissions, create_dir, create_dir_all, read, read_dir, set_permissions, write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -90,7 +90,7 @@ fn a_link_and_a_file_of_the_name_are_refused_and_not_looked_past() {
     for (directory, code) in [(&linked, "symbolic_link"), (&file, "not_a_directory")] {
         for directory in [directory.as_path(), directory.parent().unwrap()] {
             let output = run(directory, &["hold", "list", "--json"]);
-            assert_eq!((status(&output), &json(&output)["error"]["code"]), (1, &json!(code)));
+            assert_eq!((status(&output), &error_of(&output)["code"]), (1, &json!(code)));
             let output = run(directory, &["run", "--hold", "never", "--", "touch", "started"]);
             assert_eq!(status(&output), 125, "{code}: {}", text(&output.stderr));
             assert!(!directory.join("started").exists());
@@ -141,7 +141,7 @@ fn a_log_above_that_another_user_made_is_refused_until_it_is_named() {
         return skip("another owner's log above: this user cannot give files away");
     };
     let list = run(&deep, &["decision", "list", "--json"]);
-    let code = &json(&list)["error"]["code"];
+    let code = &error_of(&list)["code"];
     assert_eq!((status(&list), code), (1, &json!("log_of_another_user")));
     let output = run(&deep, &["run", "--hold", "never", "--", "touch", "started"]);
     assert_eq!(status(&output), 125);
@@ -315,7 +315,7 @@ fn a_variable_that_is_set_and_empty_is_named() {
         assert_eq!(text(&output.stderr), format!("holdpoint: {expected}\n"));
         assert_eq!((status(&output), &*output.stdout), (2, &b""[..]));
         let told = with(&["decision", "list", "--json"]);
-        assert_eq!(json(&told)["error"]["message"], expected.as_str());
+        assert_eq!(error_of(&told)["message"], expected.as_str());
     }
 }
 

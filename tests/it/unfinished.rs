@@ -169,7 +169,8 @@ fn wait_for_a_person(place: &Place) -> Child {
 
 /// None also where there is no log yet.
 fn open_requests(place: &Place) -> Vec<Value> {
-    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let listed = place.holdpoint(&["hold", "list", "--json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
     listed.as_array().cloned().unwrap_or_default()
 }
 

@@ -1,6 +1,6 @@
 //! Decisions through the real program, as a person or a script meets them.
 
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, error_of, json, status, text};
 use serde_json::Value;
 use std::process::Output;
 
@@ -47,8 +47,7 @@ pub(crate) fn without_standing(shown: &Value) -> Value {
 /// `decision WORDS --json`, which has to fail: its exit code, and the error.
 pub(crate) fn refused(place: &Place, words: &[&str]) -> (i32, Value) {
     let output = decision(place, words);
-    let error = json(&output)["error"].clone();
-    assert!(error.is_object(), "{words:?}: {}", text(&output.stdout));
+    let error = error_of(&output);
     for key in ["code", "message", "decision_id", "current"] {
         assert!(error.get(key).is_some(), "{key}: {error}");
     }

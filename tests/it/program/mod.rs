@@ -213,6 +213,19 @@ pub(crate) fn json(output: &Output) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stdout)))
 }
 
+/// What a program is told of a failure: on standard output, or where that promises an array, on the
+/// last line of standard error.
+pub(crate) fn error_of(output: &Output) -> Value {
+    let told = match output.stdout.is_empty() {
+        true => text(&output.stderr).lines().last().unwrap_or_default().to_string(),
+        false => text(&output.stdout),
+    };
+    let value: Value =
+        serde_json::from_str(&told).unwrap_or_else(|error| panic!("{error}: {told}"));
+    assert!(value["error"]["code"].is_string(), "{value}");
+    value["error"].clone()
+}
+
 /// Every file below a directory, with its bytes.
 pub(crate) fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = files(directory).into_iter();
