@@ -472,3 +472,41 @@ fn an_answer_that_names_no_cause_is_caused_by_its_question() {
     let last = recorded(&place).pop().unwrap();
     assert_eq!((&last["kind"], &last["causation"]), (&json!("decision_point.resolved"), asked));
 }
+
+/// Whoever asks, and in whatever state: the log judges its own facts, and a caller those of the
+/// world outside.
+#[test]
+fn a_stop_condition_on_record_is_what_the_log_knows_itself() {
+    let place = Place::new();
+    let own = [
+        ("EVIDENCE_CHAIN_BROKEN", "chain_valid"),
+        ("TIMESTAMP_INVALID", "timestamp_valid"),
+        ("ENVELOPE_HASH_MISMATCH", "envelope_hash_matches"),
+        ("PRIOR_EXECUTION_PENDING", "prior_execution_complete"),
+    ];
+    let stop = |loop_id: &str, condition: &str, facts: Value| {
+        json!({ "submit": { "command": "execution_loop.stop", "loop_id": loop_id,
+            "condition": condition, "facts": facts, "details": "" } })
+    };
+    for steps in 1..=5 {
+        let entropy = steps.to_string().repeat(32);
+        let loop_id = format!("LOOP-{entropy}");
+        let mut lines: Vec<Value> = story(&entropy).into_iter().take(steps).collect();
+        for (condition, fact) in own {
+            lines.push(stop(&loop_id, condition, json!({})));
+            lines.push(stop(&loop_id, condition, json!({ fact: false })));
+        }
+        lines.push(stop(&loop_id, "AMBIGUOUS_INTENT", json!({})));
+        let found = answers(&apply(&place, &lines));
+        let (refused, stopped) = (&found[steps..steps + 8], &found[steps + 8]);
+        for (number, answer) in refused.iter().enumerate() {
+            let code = ["STOP_NOT_TRIGGERED", "FACT_NOT_TAKEN"][number % 2];
+            assert_eq!(answer["refusal"]["code"], code, "{answer:#}");
+        }
+        assert!(stopped["receipt"].is_object(), "{stopped:#}");
+        let ended = place.newest_loop();
+        assert_eq!(ended["stop_condition"], "AMBIGUOUS_INTENT");
+        assert_eq!(ended["stop_details"], "intent_clear is not stated");
+    }
+    place.verified();
+}

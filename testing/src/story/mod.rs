@@ -12,8 +12,9 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::evidence_capture::{
-    CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, GuardedEnd, OutputPiece, OutputStream,
-    RecordOutput, ResourceSnapshot, ResourceUsage, StopCondition, StopFacts,
+    CaptureEvidence, EvidenceCaptureCommand, EvidenceCaptureEvent, EvidenceItem, GuardedEnd,
+    OutputPiece, OutputStream, RecordOutput, ResourceSnapshot, ResourceUsage, StopCondition,
+    StopFacts,
 };
 use holdpoint_domain::execution_loop::{
     AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
@@ -462,6 +463,11 @@ pub fn envelope(event: Event) -> Envelope {
         }
         Event::HumanDecision(HumanDecisionEvent::LateAnswerRecorded(body)) => Some(&body.human_id),
         Event::Registration(RegistrationEvent::CapabilityChanged(_)) => Some(&operator),
+        Event::EvidenceCapture(EvidenceCaptureEvent::StopConditionDetected(body))
+            if body.condition == StopCondition::HumanAbort =>
+        {
+            Some(&operator)
+        }
         _ => None,
     };
     let person = |id: &str| ActorId { kind: Actor::Human, id: id.to_owned() };

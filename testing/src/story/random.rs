@@ -190,12 +190,16 @@ fn facts(random: &mut Gen) -> DispatchFacts {
     }
 }
 
+/// What a caller may state of the world outside; now and then a fact of the log's own.
 fn stop_facts(random: &mut Gen) -> StopFacts {
-    let fact = Option::arbitrary(random);
+    let own = if one_in(random, 6) { Option::arbitrary(random) } else { None };
     StopFacts {
-        authorization_present: fact,
-        chain_valid: fact,
+        authorization_present: Option::arbitrary(random),
+        executor_registered: Option::arbitrary(random),
+        resources_available: Option::arbitrary(random),
+        intent_clear: Option::arbitrary(random),
         human_abort_signaled: Option::arbitrary(random),
+        chain_valid: own,
         ..StopFacts::default()
     }
 }

@@ -143,6 +143,8 @@ closed_enum! {
         /// A snapshot of an attempt's processes is of the attempt that runs, behind the one before
         /// it, and its raw bytes spell it out.
         ResourceSnapshot = "RESOURCE_SNAPSHOT",
+        /// A stop condition is none that the log itself contradicts.
+        StopCondition = "STOP_CONDITION",
     }
 }
 
@@ -185,6 +187,9 @@ pub struct Rules {
     pub plans_own_words: bool,
     /// Whether a question stays with its speaker while somebody else speaks.
     pub questions_stay: bool,
+    /// Whether a stop condition on record is none that the log itself contradicts, and names its
+    /// fact. Where it is another one, no record of before was checked.
+    pub knows_stops: bool,
 }
 
 impl Rules {
@@ -194,6 +199,7 @@ impl Rules {
         has_sixth_words: true,
         plans_own_words: true,
         questions_stay: true,
+        knows_stops: true,
         ..*Self::FIFTH
     };
 
@@ -219,6 +225,7 @@ impl Rules {
         has_sixth_words: false,
         plans_own_words: false,
         questions_stay: false,
+        knows_stops: false,
     };
 
     /// Those of a number; `None`: this program does not have them.
@@ -241,6 +248,8 @@ pub(crate) struct Record<'a> {
     pub(crate) actor: &'a ActorId,
     pub(crate) proof: Option<Proof>,
     pub(crate) correlation: &'a str,
+    /// The newest record before it that says that the clock was set back; 0: none does.
+    pub(crate) set_back: u64,
     /// The hashes of the evidence that it captures, once somebody needed them: of the raw bytes,
     /// the seed's, and the injective one.
     pub(crate) hashes: &'a OnceCell<[Digest; 3]>,

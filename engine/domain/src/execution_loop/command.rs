@@ -211,8 +211,10 @@ bodies! {
         entropy: Entropy,
         /// Which of the ten.
         condition: StopCondition,
-        /// What is known. Only the fact of this condition is looked at; not known stops, and known
-        /// to be well is refused.
+        /// What is known of the world outside. Only the fact of this condition is looked at; not
+        /// stated stops, and stated to be well is refused. Of `envelope_hash_matches`,
+        /// `chain_valid`, `timestamp_valid` and `prior_execution_complete` none may be stated:
+        /// Holdpoint judges them itself.
         facts: StopFacts,
         /// The details, in words.
         details: String,

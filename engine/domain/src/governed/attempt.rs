@@ -1,17 +1,26 @@
 //! One attempt: from INIT or EVALUATED to DISPATCHED, on to AWAITING_RESPONSE, and to EVALUATED by
 //! a response (Phase-30 normalizes, Phase-29 evaluates) or a fault (Phase-21 decides what follows).
+//! The ten stop conditions (Phase-31): what callers state of the world outside, what the loop
+//! itself knows, and the judgement of those on record.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use crate::core::actor::Actor;
+use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::ids::id;
+use crate::core::limits::MAX_SENTENCE_BYTES;
 use crate::core::payload::RawData;
-use crate::core::text::shown;
+use crate::core::text::{bounded, shown, shown_name};
+use crate::core::time::{Timestamp, check_follows};
+use crate::evidence_capture::event::StopConditionDetected;
 use crate::evidence_capture::integration::LoopStep;
-use crate::evidence_capture::rules::{STOP_TRIGGERS, triggered_conditions};
+use crate::evidence_capture::rules::{
+    STOP_TRIGGERS, StopTrigger, check_stop, triggered_conditions,
+};
 use crate::evidence_capture::types::{EvidenceContent, GuardedEnd, StopCondition, StopFacts};
-use crate::execution_loop::command::{AwaitResponse, DispatchLoop, ReportResponse};
+use crate::execution_loop::command::{AwaitResponse, DispatchLoop, ReportResponse, StopLoop};
 use crate::execution_loop::event::{LoopDispatched, ResponseAwaited, ResponseEvaluated};
 use crate::execution_loop::rules::{evaluate_executor_response, normalize_loop_response};
 use crate::execution_loop::types::{
@@ -109,7 +118,7 @@ fn begin_attempt(
     set_back: u64,
 ) -> Result<(), LoopRefusal> {
     let from = entity.state();
-    if let Some((condition, details)) = found_stop(entity, command, set_back) {
+    if let Some((condition, details)) = stop_of_dispatch(entity, command, batch.at(), set_back) {
         return batch.stop(from, condition, &details);
     }
     let attempt = entity.attempt_count().saturating_add(1);
@@ -126,68 +135,6 @@ fn begin_attempt(
         permitted_by_decision: permission.decision.map(Into::into),
     });
     batch.capture(LoopStep::Dispatched, evidence, content)
-}
-
-/// All ten conditions are checked. The first that holds halts; the details name all. HUMAN_ABORT is
-/// a person's act: where nobody says whether there was one, the context is not whole.
-fn found_stop(
-    entity: &ExecutionLoop,
-    command: &DispatchLoop,
-    set_back: u64,
-) -> Option<(StopCondition, String)> {
-    let facts = stop_facts(entity, command, set_back);
-    let found: Vec<StopCondition> =
-        triggered_conditions(entity.observer.as_ref(), &facts).collect();
-    let details: Vec<String> = found.iter().map(|c| explain(*c, &facts)).collect();
-    let first = *found.first()?;
-    let is_no_act = first == StopCondition::HumanAbort && facts.human_abort_signaled.is_none();
-    let condition = if is_no_act { StopCondition::ContextUninitialized } else { first };
-    Some((condition, details.join("; ")))
-}
-
-/// What the caller states, and what the log knows and nobody is asked for. `on_loop` has checked
-/// the chain before. Of a loop over whose life the wall clock was set back, the times are not those
-/// at which things happened: `set_back` is the newest record that says so.
-fn stop_facts(entity: &ExecutionLoop, command: &DispatchLoop, set_back: u64) -> StopFacts {
-    let stated = &command.facts;
-    StopFacts {
-        authorization_present: stated.authorization_present,
-        executor_registered: stated.executor_registered,
-        envelope_hash_matches: Some(
-            command.envelope_hash == entity.context.instruction_envelope_hash(),
-        ),
-        chain_valid: entity.chain.as_ref().map(|chain| !chain.is_broken),
-        resources_available: stated.resources_available,
-        timestamp_valid: Some(set_back < entity.started_sequence),
-        prior_execution_complete: Some(matches!(entity.state(), Init | Evaluated)),
-        intent_clear: stated.intent_clear,
-        human_abort_signaled: stated.human_abort_signaled,
-    }
-}
-
-fn explain(condition: StopCondition, facts: &StopFacts) -> String {
-    let row = STOP_TRIGGERS.iter().find(|row| row.condition == condition);
-    let fact = row.map_or("", |row| row.fact);
-    let found = match stated(condition, facts) {
-        Some(value) => format!("is {value}"),
-        None => String::from("is not stated"),
-    };
-    format!("{condition}: {fact} {found}")
-}
-
-const fn stated(condition: StopCondition, facts: &StopFacts) -> Option<bool> {
-    match condition {
-        StopCondition::MissingAuthorization => facts.authorization_present,
-        StopCondition::ExecutorNotRegistered => facts.executor_registered,
-        StopCondition::EnvelopeHashMismatch => facts.envelope_hash_matches,
-        StopCondition::ContextUninitialized => Some(false),
-        StopCondition::EvidenceChainBroken => facts.chain_valid,
-        StopCondition::ResourceLimitExceeded => facts.resources_available,
-        StopCondition::TimestampInvalid => facts.timestamp_valid,
-        StopCondition::PriorExecutionPending => facts.prior_execution_complete,
-        StopCondition::AmbiguousIntent => facts.intent_clear,
-        StopCondition::HumanAbort => facts.human_abort_signaled,
-    }
 }
 
 /// An executor answered.
@@ -388,4 +335,250 @@ fn terminated(fault_type: ExecutionFaultType, outcome: &SandboxDecisionResult) -
         fault_type: Some(fault_type),
         details: format!("{}: {}", outcome.reason_code, outcome.reason_description),
     }
+}
+
+// ---- The ten stop conditions -------------------------------------------------------------------
+
+/// Room for the name of a fact and its value behind the details.
+const FACT_BYTES: usize = 64;
+
+/// One of the ten stop conditions, by what the caller states of the world outside. What is not
+/// stated stops; what is known to be well does not. A caller states no fact of the log's own.
+pub(crate) fn stop(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    command: &StopLoop,
+    set_back: u64,
+) -> Result<(), LoopRefusal> {
+    let condition = command.condition;
+    if let Some(fact) = states_own_fact(&command.facts) {
+        return Err(LoopRefusal::FactNotTaken { fact });
+    }
+    // No attempt begins: nothing is offered in the place of the instruction, and nothing waits for
+    // an attempt before it.
+    let facts = StopFacts {
+        chain_valid: is_chain_valid(entity),
+        timestamp_valid: Some(is_timestamp_valid(entity, batch.at(), set_back)),
+        envelope_hash_matches: Some(true),
+        prior_execution_complete: Some(true),
+        ..command.facts
+    };
+    if !check_stop(entity.observer.as_ref(), condition, &facts) {
+        return Err(LoopRefusal::StopNotTriggered { condition: condition.name() });
+    }
+    let details = with_fact(condition, stated(condition, &facts), &command.details);
+    batch.stop(entity.state(), condition, &details)
+}
+
+/// The details, and behind them the fact, where it was false or not stated.
+pub(crate) fn with_fact(condition: StopCondition, value: Option<bool>, details: &str) -> String {
+    let details = shown(details);
+    let room = MAX_SENTENCE_BYTES.saturating_sub(FACT_BYTES);
+    match (value, details.is_empty()) {
+        (Some(true), _) => details,
+        (value, true) => fact_text(condition, value),
+        (value, false) => {
+            format!("{}; {}", bounded(&details, room), fact_text(condition, value))
+        }
+    }
+}
+
+fn fact_text(condition: StopCondition, value: Option<bool>) -> String {
+    let fact = row_of(condition).map_or("", |row| row.fact);
+    match value {
+        Some(value) => format!("{fact} is {value}"),
+        None => format!("{fact} is not stated"),
+    }
+}
+
+fn row_of(condition: StopCondition) -> Option<&'static StopTrigger> {
+    STOP_TRIGGERS.iter().find(|row| row.condition == condition)
+}
+
+const fn stated(condition: StopCondition, facts: &StopFacts) -> Option<bool> {
+    match condition {
+        StopCondition::MissingAuthorization => facts.authorization_present,
+        StopCondition::ExecutorNotRegistered => facts.executor_registered,
+        StopCondition::EnvelopeHashMismatch => facts.envelope_hash_matches,
+        StopCondition::ContextUninitialized => Some(false),
+        StopCondition::EvidenceChainBroken => facts.chain_valid,
+        StopCondition::ResourceLimitExceeded => facts.resources_available,
+        StopCondition::TimestampInvalid => facts.timestamp_valid,
+        StopCondition::PriorExecutionPending => facts.prior_execution_complete,
+        StopCondition::AmbiguousIntent => facts.intent_clear,
+        StopCondition::HumanAbort => facts.human_abort_signaled,
+    }
+}
+
+/// The four facts that a caller may not state: the log knows them.
+const fn states_own_fact(facts: &StopFacts) -> Option<&'static str> {
+    match facts {
+        StopFacts { envelope_hash_matches: Some(_), .. } => Some("envelope_hash_matches"),
+        StopFacts { chain_valid: Some(_), .. } => Some("chain_valid"),
+        StopFacts { timestamp_valid: Some(_), .. } => Some("timestamp_valid"),
+        StopFacts { prior_execution_complete: Some(_), .. } => Some("prior_execution_complete"),
+        _ => None,
+    }
+}
+
+/// What stops a dispatch. All ten conditions are checked. The first that holds halts; the details
+/// name all. HUMAN_ABORT is a person's act: where nobody says whether there was one, the context is
+/// not whole.
+fn stop_of_dispatch(
+    entity: &ExecutionLoop,
+    command: &DispatchLoop,
+    at: Timestamp,
+    set_back: u64,
+) -> Option<(StopCondition, String)> {
+    let facts = dispatch_facts(entity, command, at, set_back);
+    let found: Vec<StopCondition> =
+        triggered_conditions(entity.observer.as_ref(), &facts).collect();
+    let explain = |condition: &StopCondition| {
+        let fact = fact_text(*condition, stated(*condition, &facts));
+        match condition {
+            StopCondition::EnvelopeHashMismatch => {
+                format!("{condition}: {fact}{OFFERED}{}", shown_name(&command.envelope_hash))
+            }
+            _ => format!("{condition}: {fact}"),
+        }
+    };
+    let details: Vec<String> = found.iter().map(explain).collect();
+    let first = *found.first()?;
+    let is_no_act = first == StopCondition::HumanAbort && facts.human_abort_signaled.is_none();
+    let condition = if is_no_act { StopCondition::ContextUninitialized } else { first };
+    Some((condition, details.join("; ")))
+}
+
+/// What stands between the fact and the instruction that was offered instead.
+const OFFERED: &str = ", offered is ";
+
+/// What the caller states, and what the log knows and nobody is asked for. `on_loop` has checked
+/// the chain before.
+fn dispatch_facts(
+    entity: &ExecutionLoop,
+    command: &DispatchLoop,
+    at: Timestamp,
+    set_back: u64,
+) -> StopFacts {
+    let stated = &command.facts;
+    StopFacts {
+        authorization_present: stated.authorization_present,
+        executor_registered: stated.executor_registered,
+        envelope_hash_matches: Some(
+            command.envelope_hash == entity.context.instruction_envelope_hash(),
+        ),
+        chain_valid: is_chain_valid(entity),
+        resources_available: stated.resources_available,
+        timestamp_valid: Some(is_timestamp_valid(entity, at, set_back)),
+        prior_execution_complete: Some(is_prior_complete(entity)),
+        intent_clear: stated.intent_clear,
+        human_abort_signaled: stated.human_abort_signaled,
+    }
+}
+
+fn is_chain_valid(entity: &ExecutionLoop) -> Option<bool> {
+    entity.chain.as_ref().map(|chain| !chain.is_broken)
+}
+
+/// Whether the times of the loop are those at which things happened. Of a loop over whose life the
+/// wall clock was set back, they are not: `set_back` is the newest record that says so.
+fn is_timestamp_valid(entity: &ExecutionLoop, at: Timestamp, set_back: u64) -> bool {
+    let last_at = entity.chain.as_ref().and_then(|chain| chain.last_at);
+    set_back < entity.started_sequence && check_follows(last_at, at).is_ok()
+}
+
+fn is_prior_complete(entity: &ExecutionLoop) -> bool {
+    matches!(entity.state(), Init | Evaluated)
+}
+
+/// Why nothing can be added to the loop's evidence as it is: no observer, a broken chain, or a
+/// time before the newest evidence.
+pub(crate) fn continuity_fault(
+    entity: &ExecutionLoop,
+    at: Timestamp,
+) -> Option<(StopCondition, String)> {
+    let (condition, details) = match (&entity.observer, &entity.chain) {
+        (Some(_), Some(chain)) if chain.is_broken => {
+            let details = "the evidence chain does not verify; see the log's findings";
+            (StopCondition::EvidenceChainBroken, String::from(details))
+        }
+        (Some(_), Some(chain)) => {
+            let fault = check_follows(chain.last_at, at).err()?;
+            (StopCondition::TimestampInvalid, fault.to_string())
+        }
+        (None, _) | (_, None) => {
+            (StopCondition::ContextUninitialized, String::from("the loop has no observer"))
+        }
+    };
+    Some((condition, with_fact(condition, Some(false), &details)))
+}
+
+/// No condition on record is one that the log itself contradicts.
+pub(crate) fn judge_stop_detected(
+    entity: &ExecutionLoop,
+    record: Record<'_>,
+    body: &StopConditionDetected,
+    checks: &mut RuleChecks,
+) {
+    let lives = entity.state() != ExecutionLoopState::Halted;
+    checks.demand(lives, Rule::HaltedIsFinal, "nothing after HALTED", body.condition);
+    if !lives || !checks.rules.knows_stops {
+        return;
+    }
+    if let Some(expected) = contradicted(entity, record, body) {
+        let found = format!("{}: {}", body.condition, body.details);
+        checks.forbid(Rule::StopCondition, expected, found);
+    }
+}
+
+/// What would have to be on record, where it is not.
+fn contradicted(
+    entity: &ExecutionLoop,
+    record: Record<'_>,
+    body: &StopConditionDetected,
+) -> Option<&'static str> {
+    let (says, details) = (|value| fact_text(body.condition, value), body.details.as_str());
+    let is_named = |value| details.contains(&says(value));
+    let (holds, expected) = match body.condition {
+        StopCondition::EvidenceChainBroken => {
+            (is_chain_valid(entity) == Some(false), "a chain that does not verify")
+        }
+        StopCondition::TimestampInvalid => {
+            let is_valid = is_timestamp_valid(entity, record.at, record.set_back);
+            (!is_valid, "a time before the newest evidence, or a clock that was set back")
+        }
+        StopCondition::PriorExecutionPending => {
+            (!is_prior_complete(entity), "an attempt that has not ended")
+        }
+        StopCondition::EnvelopeHashMismatch => {
+            (is_another_instruction(entity, details), "another instruction")
+        }
+        StopCondition::ContextUninitialized => {
+            let is_whole = entity.observer.as_ref().is_some_and(|it| it.is_initialized());
+            let unstated = fact_text(StopCondition::HumanAbort, None);
+            (!is_whole || details.contains(&unstated), "a context that is not whole")
+        }
+        StopCondition::HumanAbort => (record.actor.kind == Actor::Human, "a person"),
+        StopCondition::MissingAuthorization
+        | StopCondition::ExecutorNotRegistered
+        | StopCondition::ResourceLimitExceeded
+        | StopCondition::AmbiguousIntent => {
+            (is_named(Some(false)) || is_named(None), "details that name the fact")
+        }
+    };
+    (!holds).then_some(expected)
+}
+
+/// Whether the observer expects another instruction than the loop's, the bytes on record are of
+/// another one, or the details name one that was offered.
+fn is_another_instruction(entity: &ExecutionLoop, details: &str) -> bool {
+    let own = entity.context.instruction_envelope_hash();
+    let expected = entity.observer.as_ref().map(|observer| observer.envelope_hash.as_str());
+    let first = entity.chain.as_ref().and_then(|chain| chain.records.first());
+    let recorded = first.filter(|record| record.content == EvidenceContent::Instruction);
+    let named = details.split_once(OFFERED).map(|(_, behind)| behind);
+    let offered = named.map(|it| it.split_once("; ").map_or(it, |(offered, _)| offered));
+    expected.is_some_and(|expected| expected != own)
+        || recorded.is_some_and(|record| *record.raw_sha256.to_text() != *own)
+        || offered.is_some_and(|offered| offered != own)
 }

@@ -12,23 +12,23 @@ use crate::core::hash::{Digest, HashBuilder, sha256};
 use crate::core::ids::Entropy;
 use crate::core::payload::{Raw, Text};
 use crate::core::text::shown;
-use crate::core::time::{Timestamp, check_follows};
+use crate::core::time::Timestamp;
 use crate::evidence_capture::chain::{ChainHead, RecordView, SessionHash};
 use crate::evidence_capture::event::{ChainSealed, EvidenceCaptured, StopConditionDetected};
 use crate::evidence_capture::integration::{LoopStep, capture_place};
 use crate::evidence_capture::pieces::{OutputPieces, RecordedStream};
-use crate::evidence_capture::rules::{capture_evidence, check_stop};
+use crate::evidence_capture::rules::capture_evidence;
 use crate::evidence_capture::state::Chain;
 use crate::evidence_capture::types::{
     EvidenceContent, EvidenceRecord, GuardedEnd, ObservationContext, Offered, OfferedEvidence,
     OutputStream, StopCondition,
 };
-use crate::execution_loop::command::{InterruptLoop, StopLoop};
+use crate::execution_loop::command::InterruptLoop;
 use crate::execution_loop::event::LoopHalted;
 use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
 use crate::governed::GovernedEvent;
 use crate::governed::aggregate::ExecutionLoop;
-use crate::governed::attempt::{report_guarded, wrong_state};
+use crate::governed::attempt::{continuity_fault, report_guarded, wrong_state};
 use crate::governed::pieces;
 use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::held_back;
@@ -331,18 +331,6 @@ pub(crate) fn complete(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<
     })
 }
 
-/// One of the ten stop conditions. What is not known stops; what is known to be well does not.
-pub(crate) fn stop(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    command: &StopLoop,
-) -> Result<(), LoopRefusal> {
-    if !check_stop(entity.observer.as_ref(), command.condition, &command.facts) {
-        return Err(LoopRefusal::StopNotTriggered { condition: command.condition.name() });
-    }
-    batch.stop(entity.state(), command.condition, &command.details)
-}
-
 /// A signal asked for the end, and no person is known to have sent it.
 pub(crate) fn interrupt(
     entity: &ExecutionLoop,
@@ -377,21 +365,6 @@ pub(crate) fn lose_recorder(
     };
     let details = format!("the process that recorded the loop is gone; {what}");
     batch.end_without_condition(from, HaltReason::RecorderLost, &details)
-}
-
-/// Why nothing can be added to the loop's evidence as it is: no observer, a broken chain, or a
-/// time before the newest evidence.
-fn continuity_fault(entity: &ExecutionLoop, at: Timestamp) -> Option<(StopCondition, String)> {
-    let (Some(_), Some(chain)) = (&entity.observer, &entity.chain) else {
-        let details = String::from("the loop has no observer");
-        return Some((StopCondition::ContextUninitialized, details));
-    };
-    if chain.is_broken {
-        let details = String::from("the evidence chain does not verify; see the log's findings");
-        return Some((StopCondition::EvidenceChainBroken, details));
-    }
-    let fault = check_follows(chain.last_at, at).err()?;
-    Some((StopCondition::TimestampInvalid, fault.to_string()))
 }
 
 impl Batch<'_> {

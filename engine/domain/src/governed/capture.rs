@@ -423,15 +423,6 @@ pub(crate) fn stop_detected(entity: &mut ExecutionLoop, body: &StopConditionDete
     }
 }
 
-pub(crate) fn judge_stop_detected(
-    entity: &ExecutionLoop,
-    body: &StopConditionDetected,
-    checks: &mut RuleChecks,
-) {
-    let (rule, lives) = (Rule::HaltedIsFinal, entity.state() != ExecutionLoopState::Halted);
-    checks.demand(lives, rule, "nothing after HALTED", body.condition);
-}
-
 pub(crate) fn sealed(entity: &mut ExecutionLoop) {
     if let Some(chain) = &mut entity.chain {
         chain.head.is_sealed = true;

@@ -21,6 +21,7 @@ use crate::execution_loop::types::{
     HandshakeDecision, HandshakeResult,
 };
 use crate::governed::GovernedEvent;
+use crate::governed::attempt::with_fact;
 use crate::governed::batch::{Batch, Ending};
 use crate::governed::refusal::LoopRefusal;
 
@@ -42,6 +43,7 @@ pub(crate) fn initialize(
         batch.capture(LoopStep::Initialized, envelope, EvidenceContent::Instruction)?;
     }
     if let Some((condition, details)) = mismatch.or_else(|| envelope_mismatch(command)) {
+        let details = with_fact(condition, Some(false), &details);
         batch.stop(ExecutionLoopState::Init, condition, &details)?;
     } else if handshake.decision == HandshakeDecision::Reject {
         batch.halt(handshake_failed(handshake))?;

@@ -84,6 +84,12 @@ refusals! {
         /// The condition's name.
         condition: &'static str,
     } = "STOP_NOT_TRIGGERED",
+    /// A stop states a fact that the log itself knows.
+    #[error("{fact} is judged by holdpoint alone; state only the world outside, leave it out")]
+    FactNotTaken {
+        /// The fact.
+        fact: &'static str,
+    } = "FACT_NOT_TAKEN",
     /// Nothing, or too much, is offered in one capture.
     #[error("{found} evidence items are offered; offer 1 to {MAX_ITEMS_PER_CAPTURE} at once")]
     ItemCount {

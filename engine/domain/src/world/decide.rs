@@ -172,7 +172,9 @@ fn by_system(world: &World, command: &Command, now: Moment) -> Result<Vec<Event>
             on_loop(world, &c.loop_id, c.entropy, at, batch::complete)
         }
         Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| batch::stop(l, b, c))
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
+                attempt::stop(l, b, c, world.hot.set_back)
+            })
         }
         Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| batch::interrupt(l, b, c))

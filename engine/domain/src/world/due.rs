@@ -215,7 +215,8 @@ fn point_due((due_at, point): (Timestamp, &DecisionPoint)) -> Due {
 }
 
 impl World {
-    /// The record, with its moment on the scale of the times of the limit that it is about.
+    /// The record, with its moment on the scale of the times of the limit that it is about, and
+    /// the newest record before it that says that the clock was set back.
     pub(super) fn on_its_scale<'a>(&self, record: Record<'a>, event: &Event) -> Record<'a> {
         let steady = if let Event::DecisionPoint(event) = event {
             event.clocks().and_then(|(_, steady)| steady)
@@ -233,7 +234,7 @@ impl World {
             Some(limit) => self.times_of(&limit, now),
             None => self.times_of(event.limit().unwrap_or_default(), now),
         };
-        Record { times, ..record }
+        Record { times, set_back: self.hot.set_back, ..record }
     }
 }
 

@@ -23,7 +23,7 @@ use crate::evidence_capture::pieces::RecordedOutputs;
 use crate::execution_loop::event::{ExecutionLoopEvent, LoopInitialized};
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::ExecutionLoop;
-use crate::governed::{apply_question, capture, pieces};
+use crate::governed::{apply_question, attempt, capture, pieces};
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::interruption_thread::apply::Context;
 use crate::interruption_thread::event::InterruptionThreadEvent;
@@ -152,7 +152,8 @@ fn record<'a>(
     let known_hashes = evidence.map(|EvidenceHashes(hashes)| hashes);
     let now = Moment::new(at, clock.unwrap_or(at));
     let (times, clock, proof) = (now.into(), now.clock, *proof);
-    Record { sequence, at, times, clock, actor, proof, correlation, hashes, known_hashes }
+    let set_back = 0;
+    Record { sequence, at, times, clock, actor, proof, correlation, set_back, hashes, known_hashes }
 }
 
 /// What became of the loop that an event is about.
@@ -470,7 +471,7 @@ on_live_loops! {
             capture::judge_captured(entity, record, body, checks);
         };
         StopConditionDetected(body) capture::stop_detected(entity, body),
-            capture::judge_stop_detected(entity, body, checks);
+            attempt::judge_stop_detected(entity, record, body, checks);
         ChainSealed(_body) capture::sealed(entity),
             capture::judge_sealed(entity, _body, checks);
         OutputRecorded(body) pieces::recorded(entity, outputs, body),

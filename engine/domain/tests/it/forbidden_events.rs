@@ -502,6 +502,7 @@ fn every_rule_has_a_test() {
         include_str!("output_pieces.rs"),
         include_str!("clocks.rs"),
         include_str!("continued.rs"),
+        include_str!("stop_conditions.rs"),
     );
     for rule in Rule::ALL {
         assert!(source.contains(&format!("Rule::{rule:?})")), "{rule} has no test");

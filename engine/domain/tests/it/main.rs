@@ -66,6 +66,7 @@ mod rules_numbers;
 mod rules_sandbox_fault;
 mod sessions;
 mod sources;
+mod stop_conditions;
 mod tables_execution_loop;
 mod terms;
 mod texts;

@@ -4,7 +4,7 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::limits::{MAX_CHAIN_RECORDS, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS};
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceCaptured, EvidenceItem, OutputStream, ResourceUsage,
-    StopCondition, StopFacts,
+    STOP_TRIGGERS, StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
     DispatchFacts, ExecutionLoopCommand, ExecutionLoopState, ExecutorResponseType, HaltReason,
@@ -32,13 +32,26 @@ fn evidence(events: &[Event]) -> Vec<&EvidenceCaptured> {
     found
 }
 
+/// Whether its fact is one of the world outside, which a caller states or leaves out.
+const fn is_stated_by_callers(condition: StopCondition) -> bool {
+    use StopCondition as C;
+    matches!(
+        condition,
+        C::MissingAuthorization
+            | C::ExecutorNotRegistered
+            | C::ResourceLimitExceeded
+            | C::AmbiguousIntent
+            | C::HumanAbort
+    )
+}
+
 #[test]
 fn table_every_stop_condition_in_every_state_captures_halts_and_seals() {
     for state in LIVE {
         for condition in StopCondition::ALL {
             let mut story = Story::in_state(state);
             let outcome = story.when(story.stop(*condition, StopFacts::default()));
-            if *condition == StopCondition::ContextUninitialized {
+            if !is_stated_by_callers(*condition) {
                 assert_eq!(outcome.unwrap_err().code(), "STOP_NOT_TRIGGERED", "{state}");
                 continue;
             }
@@ -49,11 +62,13 @@ fn table_every_stop_condition_in_every_state_captures_halts_and_seals() {
             let body = evidence(&events).remove(0);
             assert_eq!(body.observation_point.name(), "HALT_ENTRY");
             assert_eq!(body.evidence_type.name(), "STOP_CONDITION");
-            let details = format!("{condition}: because");
-            assert_eq!(body.raw_data.as_bytes(), details.as_bytes());
+            let fact = STOP_TRIGGERS.iter().find(|row| row.condition == *condition).unwrap().fact;
+            let details = format!("because; {fact} is not stated");
+            let raw = format!("{condition}: {details}");
+            assert_eq!(body.raw_data.as_bytes(), raw.as_bytes());
             let json = story.json();
             assert_eq!(json["stop_condition"], condition.name());
-            assert_eq!(json["stop_details"], "because");
+            assert_eq!(json["stop_details"], details);
             assert_eq!(json["halt_reason"], "STOP_CONDITION");
             assert_eq!(json["halted_from"], state.name());
             assert_eq!(json["settled"], true);
@@ -65,7 +80,14 @@ fn table_every_stop_condition_in_every_state_captures_halts_and_seals() {
 fn a_condition_that_is_known_not_to_hold_does_not_stop() {
     for condition in StopCondition::ALL {
         let mut story = Story::in_state(AwaitingResponse);
-        let refusal = story.when(story.stop(*condition, StopFacts::ALL_CLEAR)).unwrap_err();
+        let clear = StopFacts {
+            envelope_hash_matches: None,
+            chain_valid: None,
+            timestamp_valid: None,
+            prior_execution_complete: None,
+            ..StopFacts::ALL_CLEAR
+        };
+        let refusal = story.when(story.stop(*condition, clear)).unwrap_err();
         assert_eq!(refusal.code(), "STOP_NOT_TRIGGERED");
         assert!(refusal.to_string().contains(condition.name()), "{refusal}");
     }

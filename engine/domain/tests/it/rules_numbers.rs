@@ -241,6 +241,7 @@ fn golden_numbers_before_are_as_they_were() {
         has_sixth_words: false,
         plans_own_words: false,
         questions_stay: false,
+        knows_stops: false,
     };
     let second = Rules { number: 2, anyone_aborts: true, has_newest_words: true, ..first };
     assert_eq!(Rules::numbered(1), Some(&first));
