@@ -214,6 +214,7 @@ impl Threads {
         thread.version = sequence;
         thread.state.end();
         (thread.plan, thread.planned_remainder) = (None, None);
+        thread.due_remainders = List::default();
         self.end((tenant_id.clone(), correlation_id.clone()), sequence);
         let closed = &mut self.past.closed;
         closed.insert(sequence, thread);
