@@ -101,7 +101,7 @@ fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
         candidate(&found.short.path, report.log)?.list(Adoption::Adopted)?;
     }
     inbox::register(&found.short.path);
-    let made = read_end(&directory)?;
+    let made = read_end(&Directory::open_argument(&args.directory, "DIR")?)?;
     // What came since it was shown stays there as well.
     let found = Continuation { left: left_behind(&report.kept_at), ..found };
     show(global, &found, &report, &made)?;
@@ -151,10 +151,15 @@ fn tell_of_left(log: &Path, sources: &[String]) -> Result<(), Failure> {
                 "the log before `log continue`, which was interrupted, is now at {}",
                 path(&old)
             )),
-            LeftDirectory::Unfinished(unfinished) => complain(&format!(
-                "{} was left by a `log continue` that is at work or was interrupted, and is no \
-                 whole log: remove it when nothing is at work",
+            LeftDirectory::Removed(unfinished) => complain(&format!(
+                "{} was left by a `log continue` that was interrupted before its log took the \
+                 place: it was removed",
                 path(&unfinished)
+            )),
+            LeftDirectory::Unknown(unknown) => complain(&format!(
+                "{} was left by a `log continue` that was interrupted, and may be a log that was \
+                 at this place before: look at it with `holdpoint verify --log`, and move it away",
+                path(&unknown)
             )),
             _ => {}
         }

@@ -7,10 +7,12 @@ use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::text::{bytes, path};
 use crate::verify::{SHORT_OF_HEAD_ADVICE, exit_of, said_of};
+use holdpoint_engine::shell::left_beside;
 use holdpoint_log_files::{ReadFile, ReadStorage};
 use holdpoint_log_format::{Lock, OwnerState, names};
 use holdpoint_replay::machine::is_locked;
 use holdpoint_replay::{Report, Verdict, leading};
+use std::path::PathBuf;
 
 /// The log.
 const LOG: &str = "log";
@@ -18,6 +20,10 @@ const LOG: &str = "log";
 const LOCK: &str = "lock";
 /// Whether it answers here.
 const ADOPTION: &str = "adoption";
+/// What stands beside it and is no log that anybody uses.
+const LEFT: &str = "left over";
+/// So many of these are named.
+const LEFT_MAX: usize = 20;
 /// The disk that it is on.
 const SPACE: &str = "space";
 /// The least that the disk should have left, in bytes (16 MiB).
@@ -51,6 +57,7 @@ pub(super) fn check(global: &Global) -> (Vec<Check>, Exit) {
     checks.extend(space(directory.storage.free_bytes().ok()));
     checks.extend(super::runs::check(&directory));
     checks.extend(super::access::check(&directory));
+    checks.extend(left(&directory));
     checks.push(adoption(global, &directory));
     (checks, exit)
 }
@@ -84,6 +91,27 @@ fn nothing_here(directory: &Directory, report: &Report) -> Check {
         return Check::fail(LOG, message, "name a log's directory with --log DIR or HOLDPOINT_LOG");
     }
     Check::fail(LOG, message, "hooks make no log and deny every call while there is none")
+}
+
+/// What a `log continue` that was killed left beside the log.
+fn left(directory: &Directory) -> Vec<Check> {
+    let log = path(&directory.path);
+    let left = match left_beside(&directory.path) {
+        Ok(left) => left,
+        Err(error) => {
+            let advice = "check that this user may list the directory around the log";
+            return vec![Check::warn(LEFT, error.to_string(), advice)];
+        }
+    };
+    let one = |left: &PathBuf| {
+        let message = format!("{} was left by a `log continue` that was killed", path(left));
+        let advice = format!(
+            "`holdpoint log continue {log}` removes it, or gives it its name where it is the log \
+             that was here before"
+        );
+        Check::warn(LEFT, message, &advice)
+    };
+    left.iter().take(LEFT_MAX).map(one).collect()
 }
 
 /// Where the log answers nobody here, hooks deny every call.

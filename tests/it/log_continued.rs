@@ -48,7 +48,7 @@ fn cut_back(place: &Place, aside: &Path) {
 }
 
 /// Whoever sits at a terminal types the word.
-fn continued(place: &Place) -> Value {
+pub(crate) fn continued(place: &Place) -> Value {
     let log = place.log.to_str().unwrap().to_string();
     let output = by_person(&place.command(&["log", "continue", &log, "--json"]));
     assert_eq!(status(&output), 0, "{}{}", text(&output.stderr), text(&output.stdout));
@@ -61,21 +61,21 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     contents(directory).into_iter().map(|(path, bytes)| (below(path), bytes)).collect()
 }
 
-fn old_log(place: &Place) -> PathBuf {
+pub(crate) fn old_log(place: &Place) -> PathBuf {
     let mut name = place.log.file_name().unwrap().to_os_string();
     name.push(".before-continue");
     place.log.with_file_name(name)
 }
 
 /// A log that is short of HEAD: the approval in it was spent in a record that is missing.
-struct Sample {
-    place: Place,
+pub(crate) struct Sample {
+    pub(crate) place: Place,
     approval: String,
     unbound: String,
     open: String,
 }
 
-fn short() -> Sample {
+pub(crate) fn short() -> Sample {
     let place = Place::with_log();
     place.run(&["true"]);
     let held = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
@@ -318,7 +318,7 @@ fn a_crash_at_any_point_leaves_the_old_log_or_the_new_one_whole_at_the_place() {
 }
 
 #[test]
-fn an_old_log_that_a_crash_left_without_its_name_gets_it_and_nothing_is_removed() {
+fn an_old_log_that_a_crash_left_without_its_name_gets_it_beside_what_is_removed() {
     let Sample { place, .. } = short();
     let before = files(&place.log);
     continued(&place);
@@ -331,10 +331,66 @@ fn an_old_log_that_a_crash_left_without_its_name_gets_it_and_nothing_is_removed(
     let again = by_person(&place.command(&["log", "continue", place.log.to_str().unwrap()]));
     let said = text(&again.stderr);
     assert_eq!(status(&again), 5, "{said}");
-    assert!(said.contains("log.before-continue-2") && said.contains("remove it when"), "{said}");
+    assert!(said.contains("log.before-continue-2") && said.contains("it was removed"), "{said}");
     assert!(files(&place.log.with_file_name("log.before-continue-2")) == before);
-    assert!(hidden("00000000000000bb").exists() && !hidden("00000000000000aa").exists());
+    assert!(building(&place).is_none());
     place.verified();
+}
+
+#[test]
+fn what_a_killed_one_left_is_named_by_doctor_and_removed_by_the_next_and_by_nobody_while_it_lives()
+{
+    let Sample { place, .. } = short();
+    let log = place.log.to_str().unwrap();
+    let doctor = || {
+        let told = text(&place.holdpoint(&["doctor"]).stdout).to_string();
+        told.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let late = stopped_behind_its_copy(&place);
+    assert!(!doctor().contains("was left by"), "{}", doctor());
+    let second = by_person(&place.command(&["log", "continue", log]));
+    assert_eq!(status(&second), 4, "{}", text(&second.stderr));
+    assert!(building(&place).unwrap().join("HEAD").exists(), "it is used");
+    late.signal(Signal::KILL);
+    late.end_plain();
+    let left = building(&place).unwrap();
+    assert!(doctor().contains("was left by a `log continue` that was killed"), "{}", doctor());
+    assert!(doctor().contains(&*left.to_string_lossy()), "{}", doctor());
+    let next = by_person(&place.command(&["log", "continue", log]));
+    assert_eq!(status(&next), 0, "{}", text(&next.stderr));
+    let said = format!("{}{}", text(&next.stderr), text(&next.stdout));
+    assert!(said.contains("it was removed"), "{said}");
+    assert!(building(&place).is_none(), "{:?}", building(&place));
+    assert!(!doctor().contains("was left by"), "{}", doctor());
+    place.verified();
+}
+
+#[test]
+fn a_new_log_that_took_no_place_is_removed_and_what_may_be_an_old_log_is_kept() {
+    let hidden = |place: &Place| place.log.with_file_name(".log.00000000000000aa.continuing");
+    let again = |place: &Place| {
+        by_person(&place.command(&["log", "continue", place.log.to_str().unwrap()]))
+    };
+    // As a crash right before the exchange leaves it: the whole new log has its last name.
+    let Sample { place, .. } = short();
+    continued(&place);
+    fs::rename(&place.log, hidden(&place)).unwrap();
+    fs::rename(old_log(&place), &place.log).unwrap();
+    let done = again(&place);
+    let said = text(&done.stderr).to_string();
+    assert_eq!(status(&done), 0, "{said}");
+    assert!(said.contains("it was removed") && building(&place).is_none(), "{said}");
+    // The log whose records name it was moved away.
+    let Sample { place, .. } = short();
+    continued(&place);
+    fs::rename(old_log(&place), hidden(&place)).unwrap();
+    let before = files(&hidden(&place));
+    fs::rename(&place.log, place.log.with_file_name("moved")).unwrap();
+    let other = short().place;
+    fs::rename(&other.log, &place.log).unwrap();
+    let said = text(&again(&place).stderr).to_string();
+    assert!(said.contains("may be a log that was at this place"), "{said}");
+    assert!(files(&hidden(&place)) == before, "it was touched");
 }
 
 #[test]

@@ -18,7 +18,7 @@ mod held;
 mod place;
 
 pub use error::ContinueError;
-pub use place::{LeftDirectory, left_by_interrupted};
+pub use place::{LeftDirectory, left_beside, left_by_interrupted};
 
 use super::append::{append_stories, envelope};
 use super::engine::{Core, Engine, system_actor};

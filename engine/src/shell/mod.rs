@@ -88,7 +88,9 @@ pub use canonical_input::{
 };
 pub use clock::{Clock, Reading, SystemClock};
 pub use conditions::{Conditions, IdempotencyKey};
-pub use continued::{ContinueError, ContinueReport, LeftDirectory, ShortLog, left_by_interrupted};
+pub use continued::{
+    ContinueError, ContinueReport, LeftDirectory, ShortLog, left_beside, left_by_interrupted,
+};
 pub use decision_points::{
     CreateDecisionPointError, DecisionPointRecord, FindDecisionPointError, NotOptions,
     UpdateDecisionPointError, UpdatedDecisionPoint, WaitError, WaitOutcome, Waited,

@@ -5,7 +5,9 @@ use super::super::salvage::writer_of;
 use super::held::Identity;
 use super::{ContinueError, ShortLog};
 use crate::log::{Level, Log, NewRecord, Options, Ownership, Storage, create_behind};
+use holdpoint_domain::Event;
 use holdpoint_domain::core::hash::Digest;
+use holdpoint_domain::log::LogEvent;
 use holdpoint_log_files::{DirectoryStorage, Extent, Problem, Survey, SurveyOptions, survey};
 use holdpoint_log_format::recovery::{Row, Verdict};
 use holdpoint_log_format::{ChainPosition, Head, LogId, Record};
@@ -108,6 +110,23 @@ impl End {
             self.unfinished = 0;
         }
     }
+}
+
+/// Whether a log was made from the one with this identity, and holds nothing behind the record that
+/// says so: it was whole, and did not take that one's place.
+pub(super) fn is_made_from(path: &Path, source: &str) -> bool {
+    let mut newest = None;
+    let read = surveyed(path, &mut |record| {
+        let (kind, version) = (record.header.kind, record.header.version);
+        newest = Some((kind, version, record.payload.to_vec()));
+    });
+    let newest = newest.filter(|_| read.is_ok()).and_then(|(kind, version, payload)| {
+        holdpoint_domain::world::envelope::decode(kind, version, &payload).ok()
+    });
+    newest.is_some_and(|envelope| match envelope.event {
+        Event::Log(LogEvent::LogContinued(body)) => *body.source_log == *source,
+        _ => false,
+    })
 }
 
 fn surveyed(path: &Path, visit: &mut dyn FnMut(&Record<'_>)) -> Result<Survey, ContinueError> {

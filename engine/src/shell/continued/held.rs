@@ -21,6 +21,11 @@ impl Identity {
         Self(stat.st_dev, stat.st_ino)
     }
 
+    /// The directory that is open here.
+    pub(super) fn of_open(directory: &File) -> io::Result<Self> {
+        Ok(Self::of(&fstat(directory)?))
+    }
+
     /// The directory at a path, which is no link.
     pub(super) fn at(path: &Path) -> io::Result<Self> {
         Ok(Self::of(&rustix::fs::lstat(path)?))
@@ -62,8 +67,8 @@ impl HeldLog {
 
     /// Refuses to go on where the name of the log stands for another directory by now.
     pub(super) fn check(&self) -> Result<(), ContinueError> {
-        let opened = fstat(&self.directory).map(|stat| Identity::of(&stat));
-        let opened = opened.map_err(|it| ContinueError::io("look at", &self.path)(it.into()))?;
+        let opened = Identity::of_open(&self.directory);
+        let opened = opened.map_err(ContinueError::io("look at", &self.path))?;
         let is_it = self.is_at(&self.name).map_err(ContinueError::io("look at", &self.path))?;
         let replaced = || ContinueError::Replaced { path: self.path.clone() };
         (is_it && opened == self.identity).then_some(()).ok_or_else(replaced)
@@ -112,6 +117,12 @@ impl HeldLog {
 pub(super) fn is_held(directory: &Path) -> bool {
     let opened = open_directory(directory);
     opened.and_then(|directory| WriteFile::try_lock(&directory)).is_ok_and(|is_free| !is_free)
+}
+
+/// A directory, locked; `None`: somebody is at work on it, or it cannot be opened.
+pub(super) fn try_hold(directory: &Path) -> Option<File> {
+    let opened = open_directory(directory).ok()?;
+    WriteFile::try_lock(&opened).is_ok_and(|is_free| is_free).then_some(opened)
 }
 
 fn open_directory(path: &Path) -> io::Result<File> {

@@ -1,22 +1,36 @@
 //! Where the new log is made: beside the old one, whose place it takes in one step. The old one
-//! then gets a name that says what it is. What an interrupted attempt left is never removed.
+//! then gets a name that says what it is.
+//!
+//! # Invariants
+//!
+//! - Nothing has the name of a log that is being made but such a log, which gets another name right
+//!   before the step: what an interrupted attempt left under the first one is removed by the next.
+//! - What has the second name may be the old log. It is removed where it is the whole new one.
+//! - Whoever makes a log has its directory locked. What is locked is left alone.
 
 use super::ContinueError;
-use super::held::{HeldLog, is_held};
+use super::copy::is_made_from;
+use super::held::{HeldLog, Identity, is_held, try_hold};
 use crate::log::Storage;
-use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::head::read_witness;
+use holdpoint_log_files::{DirectoryStorage, ReadStorage};
 use holdpoint_log_format::{Head, names};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+/// What the name of a log ends with that changes places with the old one.
+const EXCHANGED: &str = ".continuing";
+
 /// What the name of a log that is being made ends with.
-const BUILDING: &str = ".continuing";
+const BUILDING: &str = ".new.continuing";
+
+/// So many names are tried for it.
+const TRIES: u32 = 16;
 
 /// What the name of the old log ends with.
 const BEFORE: &str = ".before-continue";
@@ -29,6 +43,8 @@ const NAMES_MAX: u32 = 10_000;
 pub(super) struct Place {
     building: PathBuf,
     parent: PathBuf,
+    /// The directory, locked.
+    _held: File,
 }
 
 impl Place {
@@ -39,17 +55,19 @@ impl Place {
         if found.uid() != rustix::process::geteuid().as_raw() {
             return Err(ContinueError::NotOwner { path: log.to_path_buf() });
         }
-        let mut drawn = [0; 8];
-        let no_name = |error: getrandom::Error| io::Error::other(error.to_string());
-        let number = getrandom::fill(&mut drawn).map(|()| u64::from_le_bytes(drawn));
-        let number = number.map_err(no_name);
-        let number = number.map_err(ContinueError::io("name a directory in", &parent))?;
-        let mut name = prefix_of(log);
-        name.push(format!("{number:016x}{BUILDING}"));
-        let building = parent.join(name);
-        let made = DirBuilder::new().mode(0o700).create(&building);
-        made.map_err(ContinueError::io("make", &building))?;
-        Ok(Self { building, parent })
+        for _ in 0..TRIES {
+            let building = named(log, &parent, BUILDING)?;
+            let made = DirBuilder::new().mode(0o700).create(&building);
+            made.map_err(ContinueError::io("make", &building))?;
+            // Whoever looks for what was left may have come before the lock.
+            if let Some(held) = try_hold(&building)
+                && Identity::at(&building).ok() == Identity::of_open(&held).ok()
+            {
+                return Ok(Self { building, parent, _held: held });
+            }
+        }
+        let busy = io::Error::from(io::ErrorKind::ResourceBusy);
+        Err(ContinueError::io("make a directory in", &parent)(busy))
     }
 
     pub(super) fn building(&self) -> &Path {
@@ -78,6 +96,10 @@ impl Place {
         let locked = DirectoryStorage::new(&self.building).try_lock();
         let _lock = locked.map_err(ContinueError::io("lock", &self.building))?;
         old.check()?;
+        let second = named(log, &self.parent, EXCHANGED)?;
+        let renamed = renameat_with(CWD, &self.building, CWD, &second, RenameFlags::NOREPLACE);
+        renamed.map_err(|error| ContinueError::io("rename", &self.building)(error.into()))?;
+        self.building = second;
         // From here on the old log may be there: nothing removes it.
         let building = std::mem::take(&mut self.building);
         if let Err(error) = old.change_places(&building) {
@@ -107,14 +129,33 @@ impl Drop for Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LeftDirectory {
-    /// A new log that was not finished: it can be removed.
-    Unfinished(PathBuf),
+    /// A new log that did not take the place: it was removed.
+    Removed(PathBuf),
+    /// It cannot be told what it is, or not be removed.
+    Unknown(PathBuf),
     /// The old log, under the name that it has now.
     Old(PathBuf),
 }
 
+/// What interrupted attempts left beside the log at `log`, and nobody is at work on.
+///
+/// # Errors
+/// The directory around the log cannot be read.
+pub fn left_beside(log: &Path) -> Result<Vec<PathBuf>, ContinueError> {
+    let log = log.canonicalize().map_err(ContinueError::io("look at", log))?;
+    let parent = log.parent().unwrap_or(Path::new("/"));
+    let listed = parent.read_dir().map_err(ContinueError::io("list", parent))?.flatten();
+    let left = listed.filter(|entry| {
+        let name = entry.file_name();
+        is_named(&name, &log, EXCHANGED) || is_named(&name, &log, BUILDING)
+    });
+    let mut left: Vec<_> = left.map(|it| it.path()).filter(|path| !is_held(path)).collect();
+    left.sort_unstable();
+    Ok(left)
+}
+
 /// What interrupted attempts left beside the log at `log`, which was continued from `sources`: an
-/// old log among it gets its name.
+/// old log among it gets its name, and a new one is removed.
 ///
 /// # Errors
 /// The directory around the log cannot be read, or an old log not be named.
@@ -122,27 +163,34 @@ pub fn left_by_interrupted(
     log: &Path,
     sources: &[String],
 ) -> Result<Vec<LeftDirectory>, ContinueError> {
+    let paths = left_beside(log)?;
     let log = log.canonicalize().map_err(ContinueError::io("look at", log))?;
-    let parent = log.parent().unwrap_or(Path::new("/"));
-    let listed = parent.read_dir().map_err(ContinueError::io("list", parent))?;
     let mut left = Vec::new();
-    for entry in listed.flatten() {
-        if !is_building(&entry.file_name(), &log) {
-            continue;
-        }
-        let path = entry.path();
-        if is_held(&path) {
-            // Whoever is at work on it gives it its name.
-            continue;
-        }
+    for path in paths {
+        // Whoever is at work on it gives it its name.
+        let Some(_held) = try_hold(&path) else { continue };
         if id_of(&path).is_some_and(|id| sources.contains(&id)) {
             left.push(LeftDirectory::Old(name_old(&path, &log)?));
-            sync(parent)?;
+            sync(log.parent().unwrap_or(Path::new("/")))?;
+        } else if is_new_log(&path, &log) && fs::remove_dir_all(&path).is_ok() {
+            left.push(LeftDirectory::Removed(path));
         } else {
-            left.push(LeftDirectory::Unfinished(path));
+            left.push(LeftDirectory::Unknown(path));
         }
     }
     Ok(left)
+}
+
+/// Whether a directory that an interrupted attempt left holds a new log, or nothing of any.
+fn is_new_log(path: &Path, log: &Path) -> bool {
+    let storage = DirectoryStorage::new(path);
+    let has_segment = || {
+        let listed = storage.list(names::SEGMENTS);
+        listed.is_ok_and(|it| it.iter().any(|it| names::parse_segment(&it.name).is_some()))
+    };
+    is_named(path.file_name().unwrap_or_default(), log, BUILDING)
+        || matches!(storage.open(names::HEAD), Ok(None)) && !has_segment()
+        || id_of(log).is_some_and(|source| is_made_from(path, &source))
 }
 
 /// The identity of the log in a directory, as its HEAD says.
@@ -182,10 +230,22 @@ fn prefix_of(log: &Path) -> OsString {
     prefix
 }
 
-fn is_building(name: &std::ffi::OsStr, log: &Path) -> bool {
+/// A name beside a log that nobody has.
+fn named(log: &Path, parent: &Path, ending: &str) -> Result<PathBuf, ContinueError> {
+    let mut drawn = [0; 8];
+    let no_name = |error: getrandom::Error| io::Error::other(error.to_string());
+    let number = getrandom::fill(&mut drawn).map(|()| u64::from_le_bytes(drawn));
+    let number = number.map_err(no_name);
+    let number = number.map_err(ContinueError::io("name a directory in", parent))?;
+    let mut name = prefix_of(log);
+    name.push(format!("{number:016x}{ending}"));
+    Ok(parent.join(name))
+}
+
+fn is_named(name: &OsStr, log: &Path, ending: &str) -> bool {
     let prefix = prefix_of(log);
     let rest = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
-    let number = rest.and_then(|rest| rest.strip_suffix(BUILDING.as_bytes()));
+    let number = rest.and_then(|rest| rest.strip_suffix(ending.as_bytes()));
     number.is_some_and(|number| number.len() == 16 && number.iter().all(u8::is_ascii_hexdigit))
 }
 
