@@ -86,9 +86,31 @@ impl Directory {
     /// The directory at a path, and how a person names it.
     fn at(path: PathBuf, option: &'static str) -> Result<Self, Failure> {
         check(&path, option)?;
-        let storage = DirectoryStorage::new(&path);
+        let storage = DirectoryStorage::holding(&path);
         let log = ArchivedLog::alone(storage.clone());
         Ok(Self { storage, log, path, reads_archives: true, option })
+    }
+
+    /// That what is followed is still read: where another directory has its place by now, that one
+    /// is read from here on, if it holds the same log.
+    pub(crate) fn expect_same(&self) -> Result<(), Failure> {
+        if self.storage.is_in_place() {
+            return Ok(());
+        }
+        let id = || log_id(&self.storage).ok().flatten();
+        let before = id();
+        self.storage.hold();
+        match (before, id()) {
+            (Some(before), Some(now)) if before != now => {
+                let shown = path(&self.path);
+                let message = format!(
+                    "{shown}: log {now} took the place of log {before} while that was followed; \
+                     run it again"
+                );
+                Err(Failure::new(Exit::FAILED, "changed", message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Runs a reading of the log, with what it must know of the machine.

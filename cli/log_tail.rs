@@ -96,6 +96,7 @@ fn follow(
     let mut tail = LogTail::behind(newest);
     let (mut out, mut exit) = (Output::stdout(), Exit::DONE);
     loop {
+        directory.expect_same()?;
         let durable = durable_to(global, directory)?;
         let caught_up = tail.catch_up(&directory.log, filter, &mut |line| {
             awaited.take(line.sequence);

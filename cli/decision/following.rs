@@ -77,6 +77,7 @@ impl Following {
 
     /// Takes in what is new and durable, each record once and in order; does not wait.
     pub(crate) fn catch_up(&mut self, see: &mut See<'_>) -> Result<(), Failure> {
+        self.directory.expect_same()?;
         if self.take_new(see).is_ok() {
             return Ok(());
         }

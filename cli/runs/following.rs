@@ -32,6 +32,7 @@ pub(super) fn follow(
     let (mut tail, mut out) = (LogTail::behind(newest), Output::stdout());
     let changes = Filter { kind: Some("execution_loop".to_string()), ..Filter::default() };
     loop {
+        directory.expect_same()?;
         let mut changed = Changed::default();
         let caught_up = tail.catch_up(&directory.log, &changes, &mut |line| changed.take(line));
         let missed = caught_up.map_err(|error| failed(directory, &error))?;

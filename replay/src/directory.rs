@@ -31,7 +31,7 @@ pub fn read_directory<T>(
 /// # Errors
 /// As [`crate::verify()`].
 pub fn verify_directory(directory: impl AsRef<Path>) -> Result<Report, ReadError> {
-    let storage = DirectoryStorage::new(directory.as_ref());
+    let storage = DirectoryStorage::holding(directory.as_ref());
     read_directory(&storage, |options| verify(&storage, options, &mut |_| {}))
 }
 
@@ -44,6 +44,6 @@ pub fn rebuild_directory(
     until: Until,
     witness: &mut dyn FnMut(&Committed),
 ) -> Result<Rebuilt, ReadError> {
-    let storage = DirectoryStorage::new(directory.as_ref());
+    let storage = DirectoryStorage::holding(directory.as_ref());
     read_directory(&storage, |options| rebuild(&storage, until, options, &mut |_| {}, witness))
 }

@@ -49,7 +49,7 @@ pub fn recorder_of(storage: &DirectoryStorage, loop_id: &str) -> Recorder {
     if names::parse_run(loop_id).is_none() {
         return Recorder::None;
     }
-    let is_recorded = is_recording_locked(storage.root(), loop_id).ok().flatten();
+    let is_recorded = is_recording_locked(storage, loop_id).ok().flatten();
     if is_recorded == Some(true) {
         return Recorder::Lives;
     }
@@ -73,8 +73,7 @@ pub fn recorder_of(storage: &DirectoryStorage, loop_id: &str) -> Recorder {
 /// follow: they take up nothing behind it.
 #[must_use]
 pub fn is_not_a_directory(storage: &DirectoryStorage) -> bool {
-    let place = std::fs::symlink_metadata(storage.root().join(names::RUNS));
-    place.is_ok_and(|place| !place.is_dir())
+    storage.is_other_than_directory(names::RUNS)
 }
 
 /// 32 hexadecimal digits with hyphens between them.

@@ -14,7 +14,7 @@ use holdpoint_domain::world::waiting::{WaitingCommand, entry_of_key};
 use holdpoint_domain::{Command, Envelope, Event};
 use holdpoint_log_files::{
     DirectoryStorage, Follower, LogReader, ReadStorage, RunEntries, RunEntry, RunFileFault,
-    read_outcome,
+    outcome_of,
 };
 use holdpoint_log_format::{
     EntryKind, GuardFacts, GuardKilledFor, LogId, Record, RecordHeader, RunStart, names,
@@ -40,6 +40,9 @@ pub struct WaitingRun {
     /// Whether the directory of all such files is in no place that a writer follows.
     #[serde(skip)]
     pub is_out_of_reach: bool,
+    /// Whether a part of the file is its recorder's: the rest alone counts for nothing.
+    #[serde(skip)]
+    pub is_recorders_in_part: bool,
     /// The record of the start that its entries belong to.
     #[serde(skip)]
     start: u64,
@@ -79,6 +82,21 @@ pub struct WaitingOutput {
 }
 
 impl WaitingRun {
+    /// What of the file is not its recorder's, and why.
+    #[must_use]
+    pub fn foreign(&self) -> Option<String> {
+        let (run, fault) = (&self.run, visible(self.fault.as_ref()?));
+        Some(match self.is_recorders_in_part {
+            true => format!(
+                "runs/{run} is in part a file that is not the recorder's, and that part counts for \
+                 nothing: {fault}"
+            ),
+            false => format!(
+                "runs/{run} is a file that is not the recorder's, and counts for nothing: {fault}"
+            ),
+        })
+    }
+
     /// How the process ended, as far as what waits says so.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
@@ -156,6 +174,7 @@ fn in_file(storage: &DirectoryStorage, loop_id: &str) -> Option<WaitingRun> {
     let mut waiting = WaitingRun { run: loop_id.to_string(), ..WaitingRun::default() };
     if let Err(fault) = read(storage, loop_id, &mut waiting) {
         waiting.fault = Some(fault);
+        waiting.is_recorders_in_part = !waiting.entries.is_empty();
     }
     Some(waiting)
 }
@@ -223,12 +242,12 @@ impl OnLog {
 fn outcome_waiting(storage: &DirectoryStorage, name: &str) -> Option<WaitingRun> {
     let decision_id = names::parse_outcome(name)?;
     let mut waiting = WaitingRun { run: name.to_string(), ..WaitingRun::default() };
-    let path = storage.root().join(names::run(name));
     if is_not_a_directory(storage) {
         let fault = Some(OUT_OF_REACH.to_string());
         return Some(WaitingRun { fault, is_out_of_reach: true, ..waiting });
     }
-    match read_outcome(&path) {
+    let opened = storage.open(&names::run(name)).map_err(RunFileFault::from).transpose()?;
+    match opened.and_then(|file| outcome_of(&file)) {
         Ok((_, None)) => return None,
         Ok((owner, Some(payload))) => {
             let command = serde_json::from_slice::<WaitingCommand>(&payload).ok();
@@ -271,8 +290,9 @@ fn read(storage: &DirectoryStorage, loop_id: &str, waiting: &mut WaitingRun) -> 
         waiting.is_out_of_reach = true;
         return Err(OUT_OF_REACH.to_string());
     }
-    let opened = RunEntries::open(&storage.root().join(names::run(loop_id))).map_err(said)?;
-    let Some(mut entries) = opened else { return Ok(()) };
+    let opened = storage.open(&names::run(loop_id)).map_err(|error| said(error.into()))?;
+    let Some(file) = opened else { return Ok(()) };
+    let mut entries = RunEntries::of(file).map_err(said)?;
     let read = read_entries(storage, loop_id, &mut entries, waiting);
     if read.is_err()
         && waiting.entries.iter().all(|entry| entry.what != GUARD_FACTS)
@@ -323,9 +343,9 @@ fn check_owner(
     entries: &RunEntries,
     start: &Start,
 ) -> Result<(), String> {
-    let of_log = std::fs::metadata(storage.root()).map(|log| uid(&log)).ok();
     let (expected, found) = (start.user, entries.owner());
-    match found == expected || (expected == 0 && of_log == Some(found)) {
+    let is_logs = || storage.owner().is_ok_and(|owner| owner == found);
+    match found == expected || (expected == 0 && is_logs()) {
         true => Ok(()),
         false => Err(RunFileFault::Owner { expected, found }.to_string()),
     }
@@ -358,10 +378,6 @@ fn starts_of(storage: &DirectoryStorage, loop_id: &str, first: u64) -> Option<Ve
         starts.extend(start_in(log, loop_id, record));
     });
     read.ok().map(|_| starts)
-}
-
-fn uid(file: &std::fs::Metadata) -> u32 {
-    std::os::unix::fs::MetadataExt::uid(file)
 }
 
 fn find_start(storage: &DirectoryStorage, loop_id: &str, claimed: &RunStart) -> Option<Start> {

@@ -86,7 +86,7 @@ fn copy_beside(
     destination: &Path,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(Temporary, Copied), CopyDirectoryError> {
-    let log = DirectoryStorage::new(source);
+    let log = DirectoryStorage::holding(source);
     let locked = || is_locked(&log);
     let mut looks = 1..=READINGS_MAX;
     loop {
@@ -95,7 +95,12 @@ fn copy_beside(
         // Before the records: what is taken up meanwhile is among them, and known by its key.
         copy_waiting(source, &temporary.path)?;
         match copy_settled(&log, &target, &locked, &mut looks, progress) {
-            Ok(copied) => return Ok((temporary, copied)),
+            Ok(copied) if log.is_in_place() => return Ok((temporary, copied)),
+            // The files of runs are those of another log.
+            Ok(_) if looks.is_empty() => {
+                return Err(CopyError::Moved { file: names::HEAD.to_string() }.into());
+            }
+            Ok(_) => log.hold(),
             Err(CopyError::Moved { .. }) if !looks.is_empty() => {}
             Err(error) => return Err(error.into()),
         }

@@ -42,6 +42,10 @@ impl Storage for DirectoryStorage {
         self.root()
     }
 
+    fn hold(&self) {
+        self.hold();
+    }
+
     fn elsewhere(&self, path: &Path) -> Option<Self> {
         Some(Self::new(path))
     }
@@ -200,7 +204,7 @@ impl Storage for DirectoryStorage {
 
     fn is_recorded(&self, loop_id: &str) -> io::Result<Option<bool>> {
         let _owner = AsOwner::of(self.root())?;
-        is_recording_locked(self.root(), loop_id)
+        is_recording_locked(self, loop_id)
     }
 
     fn is_foreign_run(&self, loop_id: &str) -> io::Result<bool> {

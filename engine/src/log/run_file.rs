@@ -64,6 +64,8 @@ pub struct RunFile {
     /// What says that the run's recorder lives, whatever becomes of the file: its recorder has it.
     recording: Option<Arc<OwnedFd>>,
     path: PathBuf,
+    /// The user number of whoever it belonged to when it was opened here.
+    owner: u32,
     /// Where it ends as far as it was written here.
     end: AtomicU64,
 }
@@ -139,16 +141,28 @@ impl RunFile {
         }
         let appended =
             append_at_end(&self.file, &self.directory, key, start, (kind, number), payload)
-                .and_then(|()| self.check_named())
+                .and_then(|()| self.check_reach())
                 .and_then(|()| length(&*self.file));
         let end = appended.inspect_err(|_| drop(cut_back(&*self.file, end)))?;
         self.end.store(end, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Whether the file's name still stands for it, and nothing else does.
-    fn check_named(&self) -> io::Result<()> {
-        check_names(&*self.file, &self.path)
+    /// That the next writer takes up what waits in it: its name stands for it and nothing else
+    /// does, in the log's own directory of such files, and it belongs to whoever made it.
+    ///
+    /// # Errors
+    /// Why not, or what the disk says.
+    pub fn check_reach(&self) -> io::Result<()> {
+        let place = self.path.parent().map(lstat).transpose()?;
+        let own = fstat(&*self.directory)?;
+        if place.map(|it| (it.st_dev, it.st_ino)) != Some((own.st_dev, own.st_ino)) {
+            return Err(io::Error::other("something else is in the place of `runs/`"));
+        }
+        check_names(&*self.file, &self.path)?;
+        let found = fstat(&*self.file)?.st_uid;
+        let other = || io::Error::other(format!("it belongs to user number {found} by now"));
+        (found == self.owner).then_some(()).ok_or_else(other)
     }
 
     /// Takes away all entries: the log has them, durably.
@@ -180,7 +194,7 @@ impl RunFile {
     pub fn remove(self) {
         let log = self.path.parent().and_then(Path::parent);
         let owner = log.map(AsOwner::of).transpose();
-        if owner.is_ok() && self.check_named().is_ok() {
+        if owner.is_ok() && check_names(&*self.file, &self.path).is_ok() {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -307,16 +321,16 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
     check_place(storage)?;
     let path = storage.path(&names::run(loop_id));
     let directory = open_directory(storage)?;
-    let recording = hold_recording_lock(storage.root(), loop_id)?;
+    let recording = hold_recording_lock(storage, loop_id)?;
     let mut file = File::from(rustix::fs::open(&path, NEW_FILE, NEW_MODE)?);
     // Durable before the start is: a run on the log without its file is nobody's to end.
     let made = finish(&mut file).and_then(|()| storage.sync_directory(names::RUNS));
     made.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
     // A disk that has nothing left says so when the room on the log is made.
     let _ = reserve(&file, 0, 0);
-    let end = AtomicU64::new(length(&file)?);
+    let (end, owner) = (AtomicU64::new(length(&file)?), fstat(&file)?.st_uid);
     let recording = Some(Arc::new(recording));
-    Ok(RunFile { file: Arc::new(file.into()), directory, recording, path, end })
+    Ok(RunFile { file: Arc::new(file.into()), directory, recording, path, owner, end })
 }
 
 /// What became of an outcome that was to wait.
@@ -497,12 +511,12 @@ pub(super) fn take(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Opti
     if fstat(&file)?.st_nlink != 1 {
         return Err(io::Error::other("it has other names, or none any more"));
     }
-    if is_recording_locked(storage.root(), loop_id)? == Some(true) || !try_lock(&file)? {
+    if is_recording_locked(storage, loop_id)? == Some(true) || !try_lock(&file)? {
         return Ok(None);
     }
     let directory = open_directory(storage)?;
-    let end = AtomicU64::new(length(&file)?);
-    Ok(Some(RunFile { file: Arc::new(file.into()), directory, recording: None, path, end }))
+    let (end, owner) = (AtomicU64::new(length(&file)?), fstat(&file)?.st_uid);
+    Ok(Some(RunFile { file: Arc::new(file.into()), directory, recording: None, path, owner, end }))
 }
 
 /// Whether what stands in the place of a run's file is not its recorder's, who made a file of one

@@ -34,6 +34,9 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// The directory's path, for messages.
     fn root(&self) -> &Path;
 
+    /// Reads the directory that is at the path now from here on, whatever takes its place.
+    fn hold(&self) {}
+
     /// Another directory of the file system that this one is in; `None`: this disk has no others.
     fn elsewhere(&self, path: &Path) -> Option<Self>
     where

@@ -54,6 +54,10 @@ impl<S: Storage> Storage for Measured<S> {
         self.disk.root()
     }
 
+    fn hold(&self) {
+        self.disk.hold();
+    }
+
     fn elsewhere(&self, path: &Path) -> Option<Self> {
         let disk = Arc::new(self.disk.elsewhere(path)?);
         Some(Self { disk, metrics: self.metrics.clone() })

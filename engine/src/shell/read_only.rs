@@ -10,7 +10,7 @@ use holdpoint_log_files::{
     DirectoryStorage, Extent, Finding, FollowError, Follower, SurveyError, SurveyOptions, survey,
 };
 use holdpoint_log_format::recovery::{Row, Verdict};
-use holdpoint_log_format::{ChainPosition, names};
+use holdpoint_log_format::{ChainPosition, LogId, names};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -63,7 +63,7 @@ pub enum ReadOnlyError {
     /// The state cannot be made from the records.
     #[error(transparent)]
     State(#[from] SubmitError),
-    /// Records were moved to an archive again and again.
+    /// Records were moved to an archive again and again, or another log took the place.
     #[error("{path} was changed again and again while it was read: try again")]
     Changed {
         /// The log.
@@ -111,6 +111,7 @@ struct State {
 
 /// The end of a log.
 struct End {
+    log: Option<LogId>,
     newest: ChainPosition,
     anchor: u64,
     reached: Reached,
@@ -168,6 +169,9 @@ impl<S: Storage> ReadOnlyEngine<S> {
         let (disk, before) = (&self.disk, &self.state);
         let after = steadily(disk, || {
             let end = End::of(disk)?;
+            if end.log.is_some_and(|log| log != before.hot.place.header.log) {
+                return Err(ReadOnlyError::Changed { path: disk.root().to_path_buf() });
+            }
             let mut hot = LiveState::from(before.hot.world.clone(), before.hot.place.clone());
             match hot.follow(&|place, visit| place.follow_to(disk, &end.newest, visit)) {
                 Err(SubmitError::Follow(FollowError::Gone { .. })) => State::of(disk),
@@ -184,7 +188,7 @@ impl<S: Storage> ReadOnlyEngine<S> {
 
 impl State {
     fn of<S: Storage>(disk: &S) -> Result<Self, ReadOnlyError> {
-        let End { newest, anchor, reached } = End::of(disk)?;
+        let End { newest, anchor, reached, .. } = End::of(disk)?;
         let stated = newest_state(disk, reached.witnessed, &newest).map_err(SubmitError::from)?;
         // Whoever looks at the state is asked nothing behind that: all of it is read here.
         let stated = stated.and_then(|(hot, by)| Some((hot.world.read_whole()?, hot.place, by)));
@@ -213,8 +217,8 @@ impl End {
             return Err(ReadOnlyError::NothingHere { path: path() });
         }
         let anchor = found.head.valid().map_or(0, |head| head.anchor_sequence);
-        let reached = found.reached();
-        found.sound_end().map(|newest| Self { newest, anchor, reached }).ok_or_else(|| {
+        let (log, reached) = (found.log, found.reached());
+        found.sound_end().map(|newest| Self { log, newest, anchor, reached }).ok_or_else(|| {
             ReadOnlyError::Damaged { path: path(), row: found.row, findings: found.findings }
         })
     }
@@ -241,6 +245,7 @@ fn steadily<S: Storage, T>(
 ) -> Result<T, ReadOnlyError> {
     let mut damage = None;
     for begun in 1..=READINGS_MAX {
+        disk.hold();
         match look() {
             Err(error) if error.is_gone() => {}
             Err(ReadOnlyError::Damaged { findings, .. })

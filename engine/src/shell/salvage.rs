@@ -136,7 +136,7 @@ fn salvage_to(
     clock: &dyn Clock,
     progress: &mut dyn FnMut(SalvageProgress),
 ) -> Result<SalvageReport, SalvageError> {
-    let storage = DirectoryStorage::new(source);
+    let storage = DirectoryStorage::holding(source);
     let nothing = || SalvageError::NothingHere { path: source.to_path_buf() };
     let found = Source::look(&storage)?.ok_or_else(nothing)?;
     if found.segments.is_empty() {

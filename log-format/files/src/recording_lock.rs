@@ -5,11 +5,10 @@
 //! ended. Whoever deletes, links or replaces the run's own file, or the directory of such files,
 //! does not release it.
 
+use crate::storage::DirectoryStorage;
 use holdpoint_log_format::RunStart;
-use rustix::fs::{Mode, OFlags, open};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
 
 /// Places that a file system knows have 63 bits; the last byte has one behind it.
 const PLACES: u64 = (1 << 62) - 1;
@@ -27,8 +26,8 @@ fn byte_of(loop_id: &str) -> Option<i64> {
 /// # Errors
 /// What the disk says. Where the file system has no such locks, that is no error: then
 /// [`is_recording_locked`] does not tell.
-pub fn hold_recording_lock(log: &Path, loop_id: &str) -> io::Result<OwnedFd> {
-    let directory = directory_of(log)?;
+pub fn hold_recording_lock(log: &DirectoryStorage, loop_id: &str) -> io::Result<OwnedFd> {
+    let directory = log.open_directory()?;
     if let Some(byte) = byte_of(loop_id) {
         system::hold(&directory, byte)?;
     }
@@ -39,16 +38,11 @@ pub fn hold_recording_lock(log: &Path, loop_id: &str) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// What the disk says.
-pub fn is_recording_locked(log: &Path, loop_id: &str) -> io::Result<Option<bool>> {
+pub fn is_recording_locked(log: &DirectoryStorage, loop_id: &str) -> io::Result<Option<bool>> {
     match byte_of(loop_id) {
-        Some(byte) => system::is_held(&directory_of(log)?, byte),
+        Some(byte) => system::is_held(&log.open_directory()?, byte),
         None => Ok(None),
     }
-}
-
-fn directory_of(log: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(open(log, flags, Mode::empty())?)
 }
 
 #[cfg(target_os = "linux")]
@@ -111,15 +105,16 @@ mod tests {
     fn the_lock_is_of_one_run_and_ends_with_the_last_descriptor_of_the_open_directory() {
         let log = tempfile::tempdir().unwrap();
         let [run, other] = ["a", "b"].map(|digit| format!("LOOP-{}", digit.repeat(32)));
-        let is_locked = |run: &str| is_recording_locked(log.path(), run).unwrap();
+        let storage = DirectoryStorage::new(log.path());
+        let is_locked = |run: &str| is_recording_locked(&storage, run).unwrap();
         assert_eq!(is_locked(&run), Some(false));
-        let recorder = hold_recording_lock(log.path(), &run).unwrap();
+        let recorder = hold_recording_lock(&storage, &run).unwrap();
         let guard = recorder.try_clone().unwrap();
         assert_eq!((is_locked(&run), is_locked(&other)), (Some(true), Some(false)));
         drop(recorder);
         assert_eq!(is_locked(&run), Some(true));
         drop(guard);
         assert_eq!(is_locked(&run), Some(false));
-        assert_eq!(is_recording_locked(log.path(), "OUTCOME-1").unwrap(), None);
+        assert_eq!(is_recording_locked(&storage, "OUTCOME-1").unwrap(), None);
     }
 }

@@ -3,13 +3,16 @@
 use crate::joined::ArchivePlaces;
 use crate::mapped::{Mapped, Maps};
 use holdpoint_log_format::names;
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, lstat, openat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, fstat, openat, statat,
+};
+use rustix::io::Errno;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Reading calls on one log's directory. Paths are relative to it, with `/` between the parts.
 pub trait ReadStorage {
@@ -124,18 +127,83 @@ pub enum EntryKind {
     Other,
 }
 
+/// How a directory is opened.
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
 /// A log's directory on a real file system.
 #[derive(Clone, Debug)]
 pub struct DirectoryStorage {
     root: PathBuf,
     maps: Arc<Maps>,
+    /// The directory that is read, whatever has its name by now: of this one and all its clones.
+    held: Arc<RwLock<Option<Arc<OwnedFd>>>>,
 }
 
 impl DirectoryStorage {
     /// The directory at `root`, which need not exist.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), maps: Arc::default() }
+        Self { root: root.into(), maps: Arc::default(), held: Arc::default() }
+    }
+
+    /// The directory that is at `root` now, for whoever reads: all that is read is of this one,
+    /// though another log takes its place meanwhile. Where there is none, whichever comes there.
+    #[must_use]
+    pub fn holding(root: impl Into<PathBuf>) -> Self {
+        let storage = Self::new(root);
+        storage.hold();
+        storage
+    }
+
+    /// Reads the directory that is at the root now, from here on, in all clones.
+    pub fn hold(&self) {
+        let opened = openat(CWD, &self.root, DIRECTORY, Mode::empty()).ok().map(Arc::new);
+        *self.held.write().unwrap_or_else(PoisonError::into_inner) = opened;
+    }
+
+    /// Whether the directory that is read is still the one at the root.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        let Some(held) = self.held_directory() else { return true };
+        let id = |stat: Stat| (stat.st_dev, stat.st_ino);
+        let named = statat(CWD, &self.root, AtFlags::empty()).map(id);
+        fstat(&*held).map(id).is_ok_and(|held| named == Ok(held))
+    }
+
+    /// Whether a name inside is there and stands for no directory. A link is not followed.
+    #[must_use]
+    pub fn is_other_than_directory(&self, name: &str) -> bool {
+        self.check_directory(name).is_err()
+    }
+
+    /// The number of the user that owns the directory.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn owner(&self) -> io::Result<u32> {
+        Ok(fstat(self.open_directory()?)?.st_uid)
+    }
+
+    fn stat(&self, relative: &str) -> rustix::io::Result<Stat> {
+        self.at(relative, |at, path| statat(at, path, AtFlags::SYMLINK_NOFOLLOW))
+    }
+
+    /// The directory itself, opened once more.
+    pub(crate) fn open_directory(&self) -> io::Result<OwnedFd> {
+        Ok(self.at("", |at, path| openat(at, path, DIRECTORY, Mode::empty()))?)
+    }
+
+    fn held_directory(&self) -> Option<Arc<OwnedFd>> {
+        self.held.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Runs a call on a name inside.
+    fn at<T>(&self, relative: &str, call: impl FnOnce(BorrowedFd<'_>, &Path) -> T) -> T {
+        match (self.held_directory(), relative) {
+            (Some(held), "") => call(held.as_fd(), Path::new(".")),
+            (Some(held), name) => call(held.as_fd(), Path::new(name)),
+            (None, name) => call(CWD, &self.path(name)),
+        }
     }
 
     /// The directory's path.
@@ -172,7 +240,7 @@ impl DirectoryStorage {
         if name.is_empty() {
             return Ok(());
         }
-        match lstat(self.path(name)) {
+        match self.stat(name) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Directory => {
                 Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a directory"))
             }
@@ -187,20 +255,20 @@ impl ReadStorage for DirectoryStorage {
 
     fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
         self.check_directory(directory)?;
-        let entries = match std::fs::read_dir(self.path(directory)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        let opened = self.at(directory, |at, path| openat(at, path, DIRECTORY, Mode::empty()));
+        let opened = match opened {
+            Err(Errno::NOENT) => return Ok(Vec::new()),
             other => other?,
         };
+        let place = rustix::io::dup(&opened)?;
+        let entries = Dir::new(opened)?.map(|entry| entry_of(&place, &entry?));
         // A name that went away while the list was read is not in it.
-        let is_there = |entry: &io::Result<Entry>| {
-            entry.as_ref().err().is_none_or(|error| error.kind() != io::ErrorKind::NotFound)
-        };
-        entries.map(|entry| entry_of(&entry?)).filter(is_there).collect()
+        entries.filter_map(Result::transpose).collect()
     }
 
     fn open(&self, path: &str) -> io::Result<Option<File>> {
         self.check_place(path)?;
-        match open_regular(&self.path(path), OFlags::RDONLY) {
+        match self.at(path, |at, path| open_regular_at(at, path, OFlags::RDONLY)) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -210,7 +278,7 @@ impl ReadStorage for DirectoryStorage {
     fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<File>>> {
         self.check_place(path)?;
         // Whoever follows a log looks at the same file again and again: one call instead of five.
-        let found = lstat(self.path(path)).ok().filter(is_regular);
+        let found = self.stat(path).ok().filter(is_regular);
         if let Some(known) = found.and_then(|found| self.maps.known(&found)) {
             return Ok(Some(known));
         }
@@ -241,15 +309,20 @@ pub fn is_locked(storage: &DirectoryStorage) -> io::Result<bool> {
 /// # Errors
 /// What the disk says; anything that is not a regular file.
 pub fn open_regular(path: &Path, access: OFlags) -> io::Result<File> {
+    open_regular_at(CWD, path, access)
+}
+
+fn open_regular_at(at: BorrowedFd<'_>, path: &Path, access: OFlags) -> io::Result<File> {
     let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let opened: OwnedFd = openat(CWD, path, flags, Mode::empty()).map_err(|error| {
-        let is_link = lstat(path).is_ok_and(|stat| !is_regular(&stat));
+    let opened: OwnedFd = openat(at, path, flags, Mode::empty()).map_err(|error| {
+        let found = statat(at, path, AtFlags::SYMLINK_NOFOLLOW);
+        let is_link = found.is_ok_and(|stat| !is_regular(&stat));
         if is_link { not_regular() } else { io::Error::from(error) }
     })?;
     if is_regular(&fstat(&opened)?) { Ok(File::from(opened)) } else { Err(not_regular()) }
 }
 
-fn is_regular(stat: &rustix::fs::Stat) -> bool {
+fn is_regular(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
@@ -257,15 +330,25 @@ fn not_regular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
-fn entry_of(entry: &std::fs::DirEntry) -> io::Result<Entry> {
-    let kind = match entry.file_type()? {
-        kind if kind.is_file() => EntryKind::File,
-        kind if kind.is_dir() => EntryKind::Directory,
+/// An entry of a directory; `None` where it is gone by now, and of the two that every one has.
+fn entry_of(directory: &OwnedFd, entry: &DirEntry) -> io::Result<Option<Entry>> {
+    let name = entry.file_name();
+    if matches!(name.to_bytes(), b"." | b"..") {
+        return Ok(None);
+    }
+    let kind = match entry.file_type() {
+        FileType::Unknown => match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(None),
+            found => FileType::from_raw_mode(found?.st_mode),
+        },
+        kind => kind,
+    };
+    let kind = match kind {
+        FileType::RegularFile => EntryKind::File,
+        FileType::Directory => EntryKind::Directory,
         _ => EntryKind::Other,
     };
-    let name = entry.file_name().into_string();
-    let name = name.unwrap_or_else(|other| other.to_string_lossy().into_owned());
-    Ok(Entry { name, kind })
+    Ok(Some(Entry { name: name.to_string_lossy().into_owned(), kind }))
 }
 
 impl ReadFile for File {
