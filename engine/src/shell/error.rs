@@ -102,6 +102,15 @@ pub enum SubmitError {
         /// What the disk said.
         source: io::Error,
     },
+    /// What waits in the run's own file is not taken up.
+    #[error(
+        "it is not on the log, and no writer takes up the run's own file as it is: {source}; put \
+         that right before anybody writes to the log, or the run is recorded as lost"
+    )]
+    OutOfReach {
+        /// What became of the file.
+        source: io::Error,
+    },
     /// Neither the log nor the run's own file takes what follows the end of a run.
     #[error(
         "the log is locked or its disk is full, and the run's own file takes no more: {source}; \

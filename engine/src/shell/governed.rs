@@ -221,7 +221,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         signals: &mut dyn SignalSource,
     ) -> Result<HeldRun, RunError> {
         let carried_out = self.carry_out(prompter, sink, signals);
-        let acknowledged = self.seat.acknowledge();
+        let acknowledged = self.seat.acknowledge().and_then(|()| self.seat.check_reach());
         let kept = self.kept();
         self.is_recorded &= acknowledged.is_ok() && self.engine.core().log.poison().is_none();
         if self.is_recorded {

@@ -56,6 +56,7 @@ impl<S: Storage> Runner<'_, S> {
     pub(super) fn kept(&self) -> Kept {
         match (self.is_recorded, self.seat.is_waiting()) {
             (false, _) => Kept::Nowhere,
+            (true, true) if self.seat.check_reach().is_err() => Kept::Nowhere,
             (true, false) => Kept::Appended,
             (true, true) => Kept::Waits,
         }
@@ -145,7 +146,10 @@ impl<S: Storage> Runner<'_, S> {
         self.may_be_asked = held.is_some();
         for command in held.into_iter().chain([Command::ExecutionLoop(complete)]) {
             let kept = self.seat.record_behind(&self.origin, proof, &command);
-            kept.map_err(|source| SubmitError::EndNotKept { source })?;
+            if let Err(source) = kept {
+                self.seat.check_reach()?;
+                return Err(SubmitError::EndNotKept { source }.into());
+            }
         }
         if self.may_be_asked {
             self.engine.keep_retry_key_unasked(&self.loop_id);

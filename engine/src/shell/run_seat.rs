@@ -335,6 +335,14 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         door.is_waiting && door.is_full
     }
 
+    /// That the next writer takes up what waits in the run's own file, as far as can be seen now.
+    pub(super) fn check_reach(&self) -> Result<(), SubmitError> {
+        match self.file.as_ref().filter(|_| self.is_waiting()) {
+            Some(file) => file.check_reach().map_err(|source| SubmitError::OutOfReach { source }),
+            None => Ok(()),
+        }
+    }
+
     fn on_log(
         &self,
         door: &mut Door,
