@@ -3,7 +3,6 @@
 use crate::directory::Directory;
 use crate::exit::complain;
 use crate::screen::named;
-use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_replay::machine::{Recorder, recorder_of};
@@ -86,13 +85,12 @@ pub(crate) fn not_told(id: &str) -> String {
 /// What waits in the file of a run, in words.
 pub(crate) fn told(waiting: &WaitingRun) -> String {
     let file = format!("runs/{}", waiting.run);
-    let fault = waiting.fault.as_ref().map(|fault| match waiting.is_out_of_reach {
-        true => format!("what waits in {file} is not taken up: {fault}; {DOCTOR_TELLS}"),
-        false => format!(
-            "{file} is a file that is not the recorder's, and counts for nothing: {}",
-            visible(fault)
-        ),
-    });
+    let fault = match (&waiting.fault, waiting.is_out_of_reach) {
+        (Some(fault), true) => {
+            Some(format!("what waits in {file} is not taken up: {fault}; {DOCTOR_TELLS}"))
+        }
+        _ => waiting.foreign(),
+    };
     let newest = waiting.entries.last().map(|newest| {
         let count = match waiting.entries.len() {
             1 => "1 entry waits".to_string(),

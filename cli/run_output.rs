@@ -22,6 +22,7 @@ use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
+use holdpoint_replay::machine::recorder_of;
 use holdpoint_replay::waiting::{WaitingRun, waiting_for};
 use holdpoint_replay::{
     BegunTwice, CapturedOutput, Missing, Reach, Run, RunFound, Searched, run_of,
@@ -74,6 +75,7 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let loop_id = run_id::find(&directory, &args.run)?;
+    let recorder = recorder_of(&directory.storage, &loop_id);
     let (found, searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
     if !searched.is_sound() {
         return conclude(global, &directory, &searched);
@@ -83,16 +85,16 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let outputs = match chosen(&run, args) {
         Ok(outputs) => outputs,
         Err(nothing) if waiting.is_empty() => {
-            tell_doubt(open_end(&directory, &run, &[], in_file.as_ref()).as_deref());
+            tell_doubt(open_end(&run, recorder, &[], in_file.as_ref()).as_deref(), None);
             return Err(nothing);
         }
         Err(_) => {
-            let doubt = open_end(&directory, &run, &[], in_file.as_ref());
+            let doubt = open_end(&run, recorder, &[], in_file.as_ref());
             put_unproven(global, &run, &waiting, args, doubt.is_some())?;
-            return Ok(tell_doubt(doubt.as_deref()));
+            return Ok(tell_doubt(doubt.as_deref(), in_file.as_ref()));
         }
     };
-    let doubt = open_end(&directory, &run, &outputs, in_file.as_ref());
+    let doubt = open_end(&run, recorder, &outputs, in_file.as_ref());
     let is_open = doubt.is_some();
     outputs.iter().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;
     let merged = Merged::of(&outputs, args.tail.unwrap_or(usize::MAX));
@@ -116,7 +118,7 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
         put_unproven(global, &run, &waiting, args, is_open)?;
         untied.tell(searched.reach());
     }
-    let exit = tell_doubt(doubt.as_deref());
+    let exit = tell_doubt(doubt.as_deref(), in_file.as_ref());
     Ok(if merged.has_hole() { Exit::NOT_FOUND } else { exit })
 }
 

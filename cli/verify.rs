@@ -387,12 +387,9 @@ fn show_waiting(out: &mut Output, waiting: &[WaitingRun]) {
             counted(outcomes as u64, "approved call")
         ));
     }
-    let failing = waiting.iter().filter_map(|run| Some((&run.run, run.fault.as_ref()?)));
-    for (run, fault) in failing.clone().take(RUN_FILES_SHOWN_MAX) {
-        let fault = visible(fault);
-        out.line(format_args!(
-            "not counted     runs/{run} is a file that is not the recorder's: {fault}"
-        ));
+    let failing = waiting.iter().filter_map(WaitingRun::foreign);
+    for foreign in failing.clone().take(RUN_FILES_SHOWN_MAX) {
+        out.line(format_args!("not counted     {foreign}"));
     }
     if let Some(more @ 1..) = failing.count().checked_sub(RUN_FILES_SHOWN_MAX) {
         out.line(format_args!("not counted     {more} more such files"));

@@ -6,10 +6,12 @@ use crate::directory::Directory;
 use crate::exit::Failure;
 use crate::text::path;
 use holdpoint_domain::core::text::visible;
+use holdpoint_domain::execution_loop::ExecutionLoopState;
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_replay::machine::{Recorder, is_not_a_directory, recorder_of};
-use holdpoint_replay::waiting::all_waiting;
+use holdpoint_replay::waiting::{WaitingRun, all_waiting};
+use holdpoint_replay::{RunFound, run_of};
 
 /// What was looked at.
 const RUNS: &str = "runs";
@@ -40,19 +42,17 @@ fn of_files(directory: &Directory) -> Vec<Check> {
         )];
     }
     let waiting = all_waiting(storage).into_iter();
-    let failing: Vec<_> = waiting.filter_map(|it| Some((it.run, it.fault?))).collect();
+    let failing: Vec<_> = waiting.filter_map(|it| Some((it.foreign()?, it))).collect();
     let mut checks: Vec<_> = failing
         .iter()
         .take(TOLD_MAX)
-        .map(|(run, fault)| {
-            Check::warn(
-                RUNS,
-                format!(
-                    "runs/{run} is a file that is not the recorder's, and counts for nothing: {}",
-                    visible(fault)
-                ),
-                &format!("look at it, and remove it once it is not needed: {log}/runs/{run}"),
-            )
+        .map(|(foreign, WaitingRun { run, entries, .. })| {
+            let first = match entries.is_empty() {
+                true => "look at it",
+                false => "say `holdpoint hold expire`, which takes up what waits, then look at it",
+            };
+            let advice = format!("{first}, and remove it once it is not needed: {log}/runs/{run}");
+            Check::warn(RUNS, foreign, &advice)
         })
         .collect();
     if let Some(more @ 1..) = failing.len().checked_sub(TOLD_MAX) {
@@ -112,6 +112,14 @@ fn one(directory: &Directory, entity: &ExecutionLoop) -> Check {
         (Recorder::None, Some(request)) => {
             Check::ok(RUNS, format!("{name}: left open until a person answers {request}"))
         }
+        (Recorder::None, None) if has_lost_its_file(directory, entity.loop_id()) => Check::warn(
+            RUNS,
+            format!(
+                "{name}: no process records it any more, and its file runs/{name} was removed: it \
+                 is lost, which is not on record yet"
+            ),
+            "`holdpoint hold expire` records it",
+        ),
         (Recorder::None, None) => {
             let state = entity.state();
             Check::ok(
@@ -123,4 +131,12 @@ fn one(directory: &Directory, entity: &ExecutionLoop) -> Check {
             )
         }
     }
+}
+
+/// Whether a command is under way as far as the log says, and its start names the key of a process
+/// that made a file for it: read behind the look at that file, so that it has not ended since.
+fn has_lost_its_file(directory: &Directory, loop_id: &str) -> bool {
+    let read = directory.read(|log, options| run_of(log, loop_id, options));
+    let Ok((RunFound::Run(run), _)) = read else { return false };
+    run.has_recorder_key && run.entity.state() == ExecutionLoopState::AwaitingResponse
 }

@@ -7,6 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::run_id;
 use crate::text::counted;
 use holdpoint_domain::evidence_capture::OutputStream;
+use holdpoint_replay::machine::recorder_of;
 use holdpoint_replay::{CapturedOutput, Run};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -33,6 +34,7 @@ impl Cast {
     /// Reads it, once all of it has verified.
     pub(crate) fn read(directory: &Directory, wanted: &str) -> Result<Self, Failure> {
         let loop_id = run_id::find(directory, wanted)?;
+        let recorder = recorder_of(&directory.storage, &loop_id);
         let Read { run, searched } = read(directory, &loop_id)?;
         let printed = run.outputs.iter().filter(|output| STREAMS.contains(&output.stream));
         let newest = |output: &&CapturedOutput| (output.length() > 0, output.attempt);
@@ -40,7 +42,7 @@ impl Cast {
         let attempt = attempt.ok_or_else(|| nothing_kept(&run, &STREAMS, None))?;
         let played = outputs(&run, attempt);
         played.iter().try_for_each(|it| expect_verified(&run, it, searched.reach()))?;
-        let doubt = open_end(directory, &run, &played, None);
+        let doubt = open_end(&run, recorder, &played, None);
         Ok(Self { run, attempt, doubt })
     }
 
@@ -70,7 +72,7 @@ impl Cast {
         let ends = LineEnds { are_as_told: size.is_some(), is_behind_return: false };
         let mut player = Player { put, ends, events: 0, newest: 0 };
         player.play(&merged.chunks, began_ns)?;
-        let exit = tell_doubt(self.doubt.as_deref());
+        let exit = tell_doubt(self.doubt.as_deref(), None);
         Ok((player.events, if merged.has_hole() { Exit::NOT_FOUND } else { exit }))
     }
 }

@@ -12,6 +12,7 @@ use crate::output::Output;
 use crate::recorders;
 use crate::run_id::{self, expect_sound};
 use holdpoint_engine::shell::Watch;
+use holdpoint_replay::machine::recorder_of;
 use holdpoint_replay::{CapturedOutput, run_of};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let mut was_lost = false;
     loop {
         let directory = Directory::open_with_archives(global, &args.archives)?;
+        let recorder = recorder_of(&directory.storage, &loop_id);
         let (found, searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
         expect_sound(&searched)?;
         let run = expect_run(&directory, &loop_id, found)?;
@@ -49,8 +51,8 @@ pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
             let Waiting { streams: waiting, in_file } = Waiting::of(&directory, &run, args);
             let has_hole = shown.finish()?;
             put_unproven(global, &run, &waiting, args, false)?;
-            let exit =
-                tell_doubt(open_end(&directory, &run, &outputs, in_file.as_ref()).as_deref());
+            let doubt = open_end(&run, recorder, &outputs, in_file.as_ref());
+            let exit = tell_doubt(doubt.as_deref(), in_file.as_ref());
             return Ok(if has_hole { Exit::NOT_FOUND } else { exit });
         }
         was_lost = is_lost;

@@ -1,18 +1,18 @@
 //! What is not known of the end of a run's output, and why.
 
-use crate::directory::Directory;
 use crate::exit::{Exit, complain};
 use crate::recorders;
 use crate::screen::named;
 use crate::text::counted;
-use holdpoint_replay::machine::{Recorder, recorder_of};
+use holdpoint_replay::machine::Recorder;
 use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::{CapturedOutput, Run, RunOutcome};
 
-/// Why more may have been printed last than is there; `None`: all of it is, or it still runs.
+/// Why more may have been printed last than is there; `None`: all of it is, or it still runs. What
+/// is known of its recorder is from before the log was read: one that was gone wrote nothing since.
 pub(super) fn open_end(
-    directory: &Directory,
     run: &Run,
+    recorder: Recorder,
     outputs: &[&CapturedOutput],
     waiting: Option<&WaitingRun>,
 ) -> Option<String> {
@@ -29,17 +29,26 @@ pub(super) fn open_end(
             counted(missing, "byte")
         ));
     }
-    let tells_all = waiting.is_some_and(|waiting| waiting.fault.is_none() && waiting.ends_output());
-    let is_gone = match &entity.halt {
-        Some(_) => RunOutcome::of(entity) == RunOutcome::Lost || !outputs.is_empty(),
-        None => recorder_of(&directory.storage, entity.loop_id()) == Recorder::Gone,
+    let tells_all = waiting.is_some_and(WaitingRun::ends_output);
+    let outcome = RunOutcome::of(entity);
+    let is_gone = match (&entity.halt, recorder) {
+        (Some(_), _) => outcome == RunOutcome::Lost || !outputs.is_empty(),
+        (None, Recorder::Lives) => false,
+        (None, Recorder::Gone) => true,
+        // Whoever removes its file, or puts something in its place, does not make it whole.
+        (None, Recorder::None | Recorder::NotToBeTold) => outcome == RunOutcome::Running,
     };
     let fault = waiting.filter(|waiting| waiting.fault.is_some()).map(recorders::told);
     let fault = fault.map_or(String::new(), |fault| format!("; {fault}"));
-    match (is_gone && !tells_all, fault.is_empty()) {
-        (true, _) if entity.halt.is_some() && RunOutcome::of(entity) != RunOutcome::Lost => {
+    match (is_gone, fault.is_empty()) {
+        _ if tells_all => None,
+        (true, _) if entity.halt.is_some() && outcome != RunOutcome::Lost => {
             Some(format!("how much {id} printed is not on record: its last part may be missing"))
         }
+        (true, _) if recorder == Recorder::None && entity.halt.is_none() => Some(format!(
+            "no process records {id} any more: what the command printed last, for a second or \
+             more, may be missing{fault}"
+        )),
         (true, _) => Some(format!(
             "the recorder of {id} was lost: what the command printed last, for a second or \
              more, may be missing{fault}"
@@ -49,9 +58,12 @@ pub(super) fn open_end(
     }
 }
 
-/// Says what may be missing. Exit 3 where something may.
-pub(super) fn tell_doubt(doubt: Option<&str>) -> Exit {
-    let Some(doubt) = doubt else { return Exit::DONE };
+/// Says what may be missing, or what is not the recorder's. Exit 3 where something may be missing.
+pub(super) fn tell_doubt(doubt: Option<&str>, waiting: Option<&WaitingRun>) -> Exit {
+    let Some(doubt) = doubt else {
+        waiting.and_then(WaitingRun::foreign).iter().for_each(|foreign| complain(foreign));
+        return Exit::DONE;
+    };
     complain(doubt);
     Exit::NOT_FOUND
 }

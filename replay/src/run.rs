@@ -101,6 +101,8 @@ pub struct Run {
     pub is_end_taken_up: bool,
     /// What a full disk was to do to the command of each attempt, where its recorder said so.
     pub on_full: BTreeMap<u8, OnFull>,
+    /// Whether a process with a file of its own records it, or did: its start names a key.
+    pub has_recorder_key: bool,
 }
 
 /// Somebody who said yes to a run.
@@ -324,6 +326,7 @@ pub(crate) struct Gathered {
     terminals: BTreeMap<u8, TerminalSize>,
     taken_up: Option<(u8, u64)>,
     is_end_taken_up: bool,
+    has_recorder_key: bool,
     on_full: BTreeMap<u8, OnFull>,
 }
 
@@ -346,6 +349,7 @@ impl Default for Gathered {
             terminals: BTreeMap::new(),
             taken_up: None,
             is_end_taken_up: false,
+            has_recorder_key: false,
             on_full: BTreeMap::new(),
         }
     }
@@ -384,6 +388,7 @@ impl Gathered {
                 self.is_end_taken_up = false;
             }
             Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) => {
+                self.has_recorder_key |= body.recorder_key.is_some();
                 self.on_full.extend(body.on_full.map(|on_full| (body.attempt, on_full)));
             }
             Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
@@ -454,6 +459,7 @@ impl Gathered {
             taken_up,
             is_end_taken_up,
             on_full,
+            has_recorder_key: self.has_recorder_key,
         }))
     }
 }

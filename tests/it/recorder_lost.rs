@@ -459,6 +459,32 @@ fn the_word_of_a_guard_is_found_however_much_somebody_else_wrote_around_it() {
     }
 }
 
+#[test]
+fn the_output_of_a_lost_run_is_open_ended_though_its_file_was_removed_and_doctor_says_it_is_lost() {
+    let mut begun = Begun::start(&[], "echo early;", "exit 0");
+    let printed = || text(&begun.place.holdpoint(&["output", &begun.run]).stdout) == "early\n";
+    until("nothing is on record", printed);
+    begun.signal(Signal::STOP);
+    kill_process(begun.guard, Signal::KILL).unwrap();
+    begun.lose();
+    fs::remove_file(run_path(&begun.place, &begun.run)).unwrap();
+    begun.expect_open_end("early\n");
+    let doctor = json(&begun.place.holdpoint(&["doctor", "--json"]));
+    let is_about = |it: &&Value| it["message"].as_str().unwrap().contains(&begun.run);
+    let check = doctor["checks"].as_array().unwrap().iter().find(is_about).unwrap();
+    assert_eq!(check["state"], "warn", "{check:#}");
+    assert!(check["message"].as_str().unwrap().contains("was removed"), "{check:#}");
+    assert!(check["advice"].as_str().unwrap().contains("hold expire"), "{check:#}");
+    let expired = begun.place.holdpoint(&["hold", "expire"]);
+    assert_eq!(status(&expired), 0, "{}", text(&expired.stderr));
+    assert_eq!(begun.shown()["outcome"], "lost");
+    begun.expect_open_end("early\n");
+    let doctor = text(&begun.place.holdpoint(&["doctor", "--json"]).stdout);
+    assert!(!doctor.contains(&begun.run), "{doctor}");
+    begun.go_on();
+    until("the command did not end", || test_kill_process(begun.command).is_err());
+}
+
 /// What somebody else wrote into the run's file while the recorder lived does not cost the guard
 /// its word: the garbage is told as what it is, and the entry behind it counts.
 #[test]

@@ -30,6 +30,10 @@ struct Begun {
 impl Begun {
     /// Starts a run of a script, which first waits for a file.
     fn start(place: &Place, number: usize, options: &[&str], script: &str) -> Self {
+        Self::start_with(place, number, &[&["--hold", "never"], options].concat(), script)
+    }
+
+    fn start_with(place: &Place, number: usize, options: &[&str], script: &str) -> Self {
         let go = place.directory.path().join(format!("go-{number}"));
         let began = place.directory.path().join(format!("began-{number}"));
         let waits = format!(
@@ -37,7 +41,7 @@ impl Begun {
             began.display(),
             go.display()
         );
-        let words = [&["run", "--hold", "never"], options, &["--", "sh", "-c", &waits]].concat();
+        let words = [&["run"], options, &["--", "sh", "-c", &waits]].concat();
         let mut command = place.command(&words);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = child.spawn().unwrap();
@@ -382,13 +386,66 @@ fn what_waits_behind_a_link_is_not_said_to_be_taken_up_and_doctor_names_the_way_
     waiting.expect_on_record();
 }
 
+/// What follows the end of a run in its file takes nothing from what its recorder signed.
 #[test]
-fn nothing_is_said_to_be_safe_behind_what_somebody_else_wrote_into_the_file() {
+fn how_a_run_ended_is_known_from_what_is_signed_whatever_somebody_wrote_behind_it() {
+    let waiting = Waiting::begin();
+    let place = &waiting.place;
+    File::options()
+        .append(true)
+        .open(&waiting.file)
+        .unwrap()
+        .write_all(&b"this is no entry of any recorder\n".repeat(40))
+        .unwrap();
+    for words in [&["output", &waiting.run][..], &["output", "-f", &waiting.run]] {
+        let output = place.holdpoint(words);
+        let told = text(&output.stderr);
+        assert_eq!((status(&output), &*text(&output.stdout)), (0, "printed\n"), "{told}");
+        assert!(!told.contains("was lost") && !told.contains("missing"), "{told}");
+        assert!(told.contains("in part a file that is not the recorder's"), "{told}");
+    }
+    let output = place.holdpoint(&["output", &waiting.run, "--json"]);
+    assert_eq!((status(&output), &json(&output)["missing"]), (0, &Value::Null));
+    let shown = unwrapped(place, &["show", &waiting.run]);
+    assert!(shown.contains("exit status 3"), "{shown}");
+    assert!(!shown.contains("is a file that is not"), "{shown}");
+    let doctor = unwrapped(place, &["doctor"]);
+    assert!(doctor.contains("takes up what waits"), "{doctor}");
+    let shown = waiting.settled();
+    let exit = &shown["execution_loop"]["attempts"][0]["response"]["exit"]["status"];
+    assert_eq!((&shown["outcome"], exit), (&"failed".into(), &3.into()), "{shown:#}");
+    let output = place.holdpoint(&["output", &waiting.run]);
+    assert_eq!((status(&output), &*text(&output.stdout)), (0, "printed\n"));
+    assert!(waiting.file.exists(), "it is kept");
+}
+
+#[test]
+fn nothing_is_said_to_be_safe_in_a_file_that_no_writer_takes_up() {
+    let write = |_: &Place, file: &PathBuf| {
+        File::options().append(true).open(file).unwrap().write_all(&[b'x'; 400]).unwrap();
+    };
+    let link = |place: &Place, _: &PathBuf| {
+        let (runs, elsewhere) = (place.log.join("runs"), place.log.join("elsewhere"));
+        fs::rename(&runs, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &runs).unwrap();
+    };
+    let chown = |_: &Place, file: &PathBuf| {
+        std::os::unix::fs::chown(file, Some(65_534), None).unwrap();
+    };
+    ends_on_the_log(write);
+    ends_on_the_log(link);
+    match rustix::process::geteuid().is_root() {
+        true => ends_on_the_log(chown),
+        false => skip("another user, for which it takes root"),
+    }
+}
+
+fn ends_on_the_log(change: impl Fn(&Place, &PathBuf)) {
     let place = Place::with_log();
     let begun = Begun::start(&place, 0, &["--json"], "echo done; exit 7");
     let lock = HeldLock::of(&place);
     let [file] = &run_files(&place)[..] else { panic!("one run is under way") };
-    File::options().append(true).open(file).unwrap().write_all(&[b'x'; 400]).unwrap();
+    change(&place, file);
     fs::write(&begun.go, "").unwrap();
     // It waits for the log's lock instead, for there is no other way to keep the end.
     let until = Instant::now() + Duration::from_secs(1);
@@ -435,4 +492,35 @@ fn the_end_behind_a_hold_waits_for_the_lock_and_leaves_the_question_to_the_next_
     let shown = shown_after_a_writer(&place, run);
     assert_eq!(shown["outcome"], "waiting", "{shown:#}");
     place.verified();
+}
+
+/// What waits is put out of reach while `run` waits for the lock to ask its question.
+#[test]
+fn an_end_that_is_put_out_of_reach_before_the_run_is_over_is_not_said_to_wait_for_a_writer() {
+    let place = Place::with_log();
+    let options = ["--json", "--hold", "on-failure", "--no-wait", "--lock-wait", "3s"];
+    let begun = Begun::start_with(&place, 0, &options, "echo done; exit 7");
+    let lock = HeldLock::of(&place);
+    fs::write(&begun.go, "").unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !text(&place.holdpoint(&["verify", "--json"]).stdout).contains("report_response") {
+        assert!(Instant::now() < until, "nothing waits");
+    }
+    let (runs, elsewhere) = (place.log.join("runs"), place.log.join("elsewhere"));
+    fs::rename(&runs, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &runs).unwrap();
+    let output = begun.child.wait_with_output().unwrap();
+    let told = json(&output);
+    assert_eq!((status(&output), &told["error"]["code"]), (7, &"not_recorded".into()), "{told:#}");
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(message.contains("no writer takes up"), "{message}");
+    // Put right, it is taken up.
+    drop(lock);
+    fs::remove_file(&runs).unwrap();
+    fs::rename(&elsewhere, &runs).unwrap();
+    let [file] = &run_files(&place)[..] else { panic!("the end waits") };
+    let run = file.file_name().unwrap().to_str().unwrap();
+    let shown = shown_after_a_writer(&place, run);
+    let exit = &shown["execution_loop"]["attempts"][0]["response"]["exit"]["status"];
+    assert_eq!(exit, 7, "{shown:#}");
 }
