@@ -32,3 +32,5 @@ pub mod shell;
 pub mod story;
 /// Interruption threads.
 pub mod threads;
+/// The rules as data.
+pub mod vectors;

@@ -183,6 +183,7 @@ mod unfinished;
 mod unproven;
 mod unread;
 mod user_namespaces;
+mod vectors;
 mod verify_caches;
 mod verify_options;
 mod verify_py;

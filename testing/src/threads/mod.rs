@@ -68,7 +68,7 @@ pub struct Stage {
     /// The kinds of all records.
     pub kinds: BTreeSet<u16>,
     /// The newest record's time.
-    newest: u64,
+    pub newest: u64,
 }
 
 impl Stage {

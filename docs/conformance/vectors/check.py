@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Check a holdpoint against the rules of its owner's documents: check.py PROGRAM [ID]
+
+Each .jsonl file beside this one is run on a log of its own. A line with "define" names a part of
+lines, or lines; one with "setup" is given to `holdpoint apply` first; every other line is a vector:
+its id, its rule, the lines "given" before, the line "when", and what is to be found. A line is a list
+of parts, each laid over those before it. $ID and $NEXT stand for digits of the vector's own, $NOW for
+now in nanoseconds, $USER for who runs this. What a person has to type is typed at a terminal. With
+the beginning of an id, vectors that begin so are run alone, and all that is given and answered is
+shown. Exit 0: all as expected; 1: not; 2: not run.
+"""
+import functools, hashlib, json, os, pathlib, pty, pwd, re, subprocess, sys, tempfile, time
+
+DECISION = ["decision_id", "request_id", "human_id", "decision", "reason", "escalation_target",
+            "timestamp", "evidence_chain_hash"]
+ANSWER = [("decision", "decision"), ("reason", "reason"), ("target", "escalation_target")]
+
+
+def laid(under, over):
+    """One value laid over another, objects member by member."""
+    if isinstance(under, dict) and isinstance(over, dict):
+        return under | {name: laid(under.get(name), value) for name, value in over.items()}
+    return over
+
+
+def difference(expected, found, where):
+    """Where something expected is not there; None where all of it is."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        pairs = [(value, found.get(name), name) for name, value in expected.items()]
+    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        pairs = [(*pair, place) for place, pair in enumerate(zip(expected, found))]
+    else:
+        return None if expected == found else f"{where}: expected {expected!r}, found {found!r}"
+    return next(filter(None, (difference(a, b, f"{where}.{name}") for a, b, name in pairs)), None)
+
+
+def digest(fields):
+    """SHA-256 over fields with NUL between them (PHASE-31, EVIDENCE HASH COMPUTATION)."""
+    return hashlib.sha256("\0".join(fields).encode()).hexdigest()
+
+
+def chain_fault(expected, events):
+    """What is wrong in recorded evidence, hashed again of what is expected; or None."""
+    prior = ""
+    for (point, kind, raw), event in zip(expected, events):
+        own = digest([event["record_id"], point, kind, event["timestamp"], raw, prior])
+        if (own, prior) != (event["self_hash"], event["prior_hash"]):
+            return f"evidence {event['index']}: expected {own} after {prior!r}, found {event}"
+        prior = own
+    return None if len(expected) == len(events) else f"{len(events)} pieces, not {len(expected)}"
+
+
+def typed(command):
+    """Runs a command at a terminal of its own, where the word that it asks for is typed."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(command[0], command)
+    shown = b""
+    try:
+        while read := os.read(terminal, 4096):
+            shown += read
+            if asked := re.search(rb"type (\S+)\s+to\s+answer", shown):
+                os.write(terminal, asked[1] + b"\n")
+                shown = b""
+    except OSError:
+        pass  # The terminal is gone: the command has ended.
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def check(program, file, only):
+    """Runs a file of vectors: what is not as expected, and how many there were."""
+    holdpoint, user = [program, "--log", file.stem], pwd.getpwuid(os.geteuid()).pw_name
+    defined, vectors, answered, faults = {}, [], [], []
+
+    def line_of(parts, names):
+        parts = [defined[part] if isinstance(part, str) else part for part in parts]
+        line = dict(functools.reduce(laid, parts, {}))
+        is_due, text = line.pop("when_due", False), placed(json.dumps(line), names)
+        return text.replace('"$NOW"', str(time.time_ns())) + "\n", is_due
+
+    def placed(text, names):
+        return functools.reduce(lambda text, name: text.replace(name, names[name]), names, text)
+
+    def ask(parts, names):
+        line, is_due = line_of(parts, names)
+        if '"human_decision.answer"' in line:  # A person's: no line of `apply` is taken for it.
+            told = json.loads(line)["submit"]
+            words = [f"--{word}={told[name]}" for word, name in ANSWER if told.get(name)]
+            status = typed([*holdpoint, "hold", "answer", told["request_id"], *words])
+            return {"exit": status, "receipt": {"last_sequence": sys.maxsize}}
+        time.sleep(0.02 if is_due else 0)  # What is due then had 1 ms.
+        apply.stdin.write(line)
+        apply.stdin.flush()
+        answer = apply.stdout.readline()
+        if only:
+            print(line, answer, sep="", end="")
+        return {"receipt": {}} if is_due else json.loads(answer)
+
+    def show(*words):
+        command = [*holdpoint, *words, "--json"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    for line in map(json.loads, file.open()):
+        if "define" in line:
+            defined[line["define"]] = line["line"]
+        elif "setup" in line:
+            pathlib.Path("setup").write_text(line_of(line["setup"], {"$USER": user})[0])
+            if typed([*holdpoint, "apply", "setup"]) != 0:
+                sys.exit(f"not accepted: {pathlib.Path('setup').read_text()}")
+        else:
+            vectors.append(line)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*holdpoint, "apply"], **pipes) as apply:
+        for number, vector in enumerate(vectors, 1):
+            names = {"$ID": f"a{number:031x}", "$NEXT": f"b{number:031x}", "$USER": user}
+            answer = {"receipt": {}, "digest": digest(vector.get("preimage", []))}
+            if f"{file.stem}/{vector['id']}".startswith(only):
+                steps = [vector["when"]] if "when" in vector else []
+                given = vector.get("given", [])
+                for parts in (defined[given] if isinstance(given, str) else given) + steps:
+                    answer = ask(parts, names) if "receipt" in answer else answer
+                answered.append((vector, names, answer))
+    shown = map(json.loads, show("log", "show").splitlines())
+    events = {line["sequence"]: line["event"] for line in shown if "event" in line}
+    rows = {row["id"]: row for row in json.loads(show("decision", "list", "--state", "all"))}
+    for vector, names, answer in answered:
+        expected = json.loads(placed(json.dumps(vector["expect"]), names))
+        first, last = (answer.get("receipt", {}).get(f"{end}_sequence", 0) for end in ("first", "last"))
+        own = f"LOOP-{names['$ID']}"
+        answer["records"] = {it["kind"]: it for at, it in events.items() if first <= at <= last
+                             and it.get("loop_id", own) == own}
+        answer["row"] = rows.get(expected.get("row", {}).get("id"))
+        evidence, fault = expected.pop("evidence", None), None
+        if evidence:
+            chain = [it for it in events.values() if it.get("loop_id") == own]
+            fault = chain_fault(evidence, [it for it in chain if it["kind"].endswith("captured")])
+        fault = fault or difference(expected, answer, "answer")
+        if fault:
+            faults.append(f"{file.stem}/{vector['id']} ({vector['rule']}): {fault}")
+    for event in (it for it in events.values() if "audit" in it):
+        fields = [event["record"][name] or "" for name in DECISION]
+        if digest([*fields, event["audit"]["prior_hash"]]) != event["audit"]["self_hash"]:
+            faults.append(f"{file.stem}: a decision of another hash: {event}")
+    show("verify")
+    return faults, len(answered)
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        print(__doc__)
+        sys.exit(2)
+    program, only, count, faults = os.path.abspath(sys.argv[1]), "".join(sys.argv[2:]), 0, []
+    for name in [name for name in os.environ if name.startswith("HOLDPOINT_")]:
+        del os.environ[name]
+    files = sorted(pathlib.Path(__file__).resolve().parent.glob("*.jsonl"))
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"HOME": folder, "XDG_CONFIG_HOME": folder, "XDG_STATE_HOME": folder}
+        os.chdir(folder)
+        for file in files:
+            if only.startswith(file.stem) or file.stem.startswith(only):
+                found, run = check(program, file, only)
+                faults, count = faults + found, count + run
+    print(*faults, f"{count} vectors, {len(faults)} not as expected", sep="\n")
+    sys.exit(1 if faults or not count else 0)
+
+
+main()
