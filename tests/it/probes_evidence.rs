@@ -1,7 +1,8 @@
 //! What the conformance documents say of evidence and faults, tried through `apply`.
 
 use crate::apply_support::{HASH, answers, apply, awaited, dispatch, initialize, story};
-use crate::program::{Place, text};
+use crate::program::{Place, skip, status, text};
+use crate::unfinished::on_small_disk;
 use serde_json::{Value, json};
 
 fn events(place: &Place) -> Vec<Value> {
@@ -51,4 +52,22 @@ fn a_decision_on_a_fault_has_its_four_fields_and_none_that_grants_anything() {
     let own = ["attempt", "fault_id", "kind", "loop_id"];
     let seeds = ["reason_code", "reason_description", "retry_policy", "sandbox_decision"];
     assert_eq!(names, [own, seeds].concat());
+}
+
+/// No loop and no stop condition: what cannot be ended on record does not begin there.
+#[test]
+fn without_room_to_record_its_end_no_run_begins_and_none_is_on_record() {
+    let Some((place, disk)) = on_small_disk("2m") else {
+        return skip("a full disk under a run: no small file system can be mounted here");
+    };
+    assert_eq!(status(&place.run(&["true"])), 0);
+    let before = events(&place).len();
+    let free = rustix::fs::statvfs(&disk.path).unwrap();
+    let filler = disk.path.join("filler");
+    let length = (free.f_bavail * free.f_frsize).saturating_sub(40 * 1_024);
+    std::fs::write(&filler, vec![1; usize::try_from(length).unwrap()]).unwrap();
+    let output = place.shell("echo began");
+    assert_eq!((status(&output), text(&output.stdout)), (125, String::new()));
+    std::fs::remove_file(&filler).unwrap();
+    assert_eq!((events(&place).len(), place.loops().len()), (before, 1));
 }

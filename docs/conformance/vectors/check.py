@@ -3,17 +3,17 @@
 
 Each .jsonl file beside this one is run on a log of its own. A line with "define" names a part of
 lines, or lines; one with "setup" is given to `holdpoint apply` first; every other line is a vector:
-its id, its rule, the lines "given" before, the line "when", and what is to be found. A line is a list
-of parts, each laid over those before it. $ID and $NEXT stand for digits of the vector's own, $NOW for
-now in nanoseconds, $USER for who runs this. What a person has to type is typed at a terminal. With
-the beginning of an id, vectors that begin so are run alone, and all that is given and answered is
-shown. Exit 0: all as expected; 1: not; 2: not run.
+its id, its rule, the lines "given" before, the line "when", and what is to be found. A line is a
+list of parts, each laid over those before it. $ID and $NEXT stand for digits of the vector's own,
+$NOW for now in nanoseconds, $USER for who runs this. What a person has to type is typed at a
+terminal. With the beginning of an id, vectors that begin so are run alone, and all that is given and
+answered is shown. Exit 0: all as expected; 1: not; 2: not run. Python 3.9 or newer.
 """
 import functools, hashlib, json, os, pathlib, pty, pwd, re, subprocess, sys, tempfile, time
 
-DECISION = ["decision_id", "request_id", "human_id", "decision", "reason", "escalation_target",
-            "timestamp", "evidence_chain_hash"]
-ANSWER = [("decision", "decision"), ("reason", "reason"), ("target", "escalation_target")]
+ANSWER = {"decision": "decision", "reason": "reason", "target": "escalation_target"}
+DECISION = ["decision_id", "request_id", "human_id", *ANSWER.values(), "timestamp",
+            "evidence_chain_hash"]
 
 
 def laid(under, over):
@@ -37,17 +37,6 @@ def difference(expected, found, where):
 def digest(fields):
     """SHA-256 over fields with NUL between them (PHASE-31, EVIDENCE HASH COMPUTATION)."""
     return hashlib.sha256("\0".join(fields).encode()).hexdigest()
-
-
-def chain_fault(expected, events):
-    """What is wrong in recorded evidence, hashed again of what is expected; or None."""
-    prior = ""
-    for (point, kind, raw), event in zip(expected, events):
-        own = digest([event["record_id"], point, kind, event["timestamp"], raw, prior])
-        if (own, prior) != (event["self_hash"], event["prior_hash"]):
-            return f"evidence {event['index']}: expected {own} after {prior!r}, found {event}"
-        prior = own
-    return None if len(expected) == len(events) else f"{len(events)} pieces, not {len(expected)}"
 
 
 def typed(command):
@@ -85,7 +74,7 @@ def check(program, file, only):
         line, is_due = line_of(parts, names)
         if '"human_decision.answer"' in line:  # A person's: no line of `apply` is taken for it.
             told = json.loads(line)["submit"]
-            words = [f"--{word}={told[name]}" for word, name in ANSWER if told.get(name)]
+            words = [f"--{word}={told[name]}" for word, name in ANSWER.items() if told.get(name)]
             status = typed([*holdpoint, "hold", "answer", told["request_id"], *words])
             return {"exit": status, "receipt": {"last_sequence": sys.maxsize}}
         time.sleep(0.02 if is_due else 0)  # What is due then had 1 ms.
@@ -113,29 +102,32 @@ def check(program, file, only):
     with subprocess.Popen([*holdpoint, "apply"], **pipes) as apply:
         for number, vector in enumerate(vectors, 1):
             names = {"$ID": f"a{number:031x}", "$NEXT": f"b{number:031x}", "$USER": user}
-            answer = {"receipt": {}, "digest": digest(vector.get("preimage", []))}
-            if f"{file.stem}/{vector['id']}".startswith(only):
-                steps = [vector["when"]] if "when" in vector else []
-                given = vector.get("given", [])
-                for parts in (defined[given] if isinstance(given, str) else given) + steps:
-                    answer = ask(parts, names) if "receipt" in answer else answer
-                answered.append((vector, names, answer))
+            if not f"{file.stem}/{vector['id']}".startswith(only):
+                continue
+            given, answer = vector.get("given", []), {"digest": digest(vector.get("preimage", []))}
+            given = defined[given] if isinstance(given, str) else given
+            given = [ask(parts, names) for parts in given]
+            answer = ask(vector["when"], names) if "when" in vector else answer
+            refused = [it for it in given if "receipt" not in it or it.get("exit")]
+            answered.append((vector, names, {"given": refused} if refused else answer))
     shown = map(json.loads, show("log", "show").splitlines())
     events = {line["sequence"]: line["event"] for line in shown if "event" in line}
     rows = {row["id"]: row for row in json.loads(show("decision", "list", "--state", "all"))}
     for vector, names, answer in answered:
         expected = json.loads(placed(json.dumps(vector["expect"]), names))
-        first, last = (answer.get("receipt", {}).get(f"{end}_sequence", 0) for end in ("first", "last"))
-        own = f"LOOP-{names['$ID']}"
+        own, receipt = f"LOOP-{names['$ID']}", answer.get("receipt", {})
+        first, last = receipt.get("first_sequence", 0), receipt.get("last_sequence", 0)
         answer["records"] = {it["kind"]: it for at, it in events.items() if first <= at <= last
                              and it.get("loop_id", own) == own}
         answer["row"] = rows.get(expected.get("row", {}).get("id"))
-        evidence, fault = expected.pop("evidence", None), None
-        if evidence:
-            chain = [it for it in events.values() if it.get("loop_id") == own]
-            fault = chain_fault(evidence, [it for it in chain if it["kind"].endswith("captured")])
-        fault = fault or difference(expected, answer, "answer")
-        if fault:
+        if "evidence" in expected:
+            chain = [it for it in events.values() if it.get("loop_id") == own and "self_hash" in it]
+            answer["evidence"], prior = chain, ""
+            for place, ((point, kind, raw), it) in enumerate(zip(expected["evidence"], chain)):
+                fields = [it["record_id"], point, kind, it["timestamp"], raw, prior]
+                hashes = {"self_hash": digest(fields), "prior_hash": prior}
+                expected["evidence"][place], prior = hashes, hashes["self_hash"]
+        if fault := difference(expected, answer, "answer"):
             faults.append(f"{file.stem}/{vector['id']} ({vector['rule']}): {fault}")
     for event in (it for it in events.values() if "audit" in it):
         fields = [event["record"][name] or "" for name in DECISION]
@@ -146,7 +138,7 @@ def check(program, file, only):
 
 
 def main():
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) not in (2, 3) or not os.access(sys.argv[1], os.X_OK):
         print(__doc__)
         sys.exit(2)
     program, only, count, faults = os.path.abspath(sys.argv[1]), "".join(sys.argv[2:]), 0, []
