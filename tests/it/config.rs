@@ -2,7 +2,7 @@
 //! on record.
 
 use crate::apply_support::{answers, apply, initialize};
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, error_of, json, status, text};
 use serde_json::{Value, json};
 
 const FILE: &str = r#"[hold]
@@ -101,8 +101,8 @@ fn a_file_that_is_named_and_not_there_is_an_error_of_every_verb() {
     }
     let run = place.holdpoint(&["--config", "no.toml", "run", "--", "true"]);
     assert_eq!(status(&run), 125, "{}", text(&run.stderr));
-    let told = json(&place.holdpoint(&["--config", "no.toml", "hold", "list", "--json"]));
-    assert_eq!(told["error"]["code"], "configuration_not_found");
+    let told = error_of(&place.holdpoint(&["--config", "no.toml", "hold", "list", "--json"]));
+    assert_eq!(told["code"], "configuration_not_found");
 }
 
 #[test]
