@@ -158,3 +158,27 @@ fn prune_chooses_one_of_several_missing_fields_and_adds_none() {
         assert_eq!(told["clarify"]["what_is_missing"], asked, "{told}");
     }
 }
+
+/// The names of a thread's fields, in the document and in every view of it.
+#[test]
+fn a_thread_has_exactly_the_keys_that_are_documented_whatever_its_state() {
+    let document = include_str!("../../docs/interruption-threads.md");
+    let (_, rest) = document.split_once("A thread is one flat object").unwrap();
+    let (keys, _) = rest.split_once("What expires is shown").unwrap();
+    let codes = keys.split('`').skip(1).step_by(2);
+    let documented: Vec<&str> =
+        codes.filter(|code| !["thread show", "thread list", "show"].contains(code)).collect();
+    let place = Place::new();
+    accepted(&place, &setting(TENANT, "talk"));
+    for (number, request) in
+        [(1, chat("It is sunny. Take a coat.")), (2, interruption("It is sunny. Take a coat.", 12))]
+    {
+        accepted(&place, &[turn(TENANT, "talk", number, request)]);
+        let shown = shown(&place, "talk");
+        let found: Vec<&str> = shown.as_object().unwrap().keys().map(String::as_str).collect();
+        let missing: Vec<_> = documented.iter().filter(|key| !found.contains(key)).collect();
+        assert!(missing.is_empty(), "{missing:?}: {shown:#}");
+        let others: Vec<_> = found.iter().filter(|key| !documented.contains(key)).collect();
+        assert!(others.is_empty(), "{others:?} are not documented");
+    }
+}
