@@ -4,6 +4,7 @@ pub use holdpoint_log_files::storage::is_locked;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage, is_recording_locked};
 use holdpoint_log_format::{BootId, names};
 use std::fs::TryLockError;
+use std::io::{self, ErrorKind};
 
 /// Where Linux tells its boot id.
 const BOOT_ID_FILE: &str = "/proc/sys/kernel/random/boot_id";
@@ -59,7 +60,9 @@ pub fn recorder_of(storage: &DirectoryStorage, loop_id: &str) -> Recorder {
     match storage.open(&names::run(loop_id)) {
         Ok(None) => Recorder::None,
         // What stands there is not the recorder's: the other lock says it alone.
-        Err(_) if is_recorded == Some(false) => Recorder::Gone,
+        Err(error) if is_recorded == Some(false) && tells_of_something_else(&error) => {
+            Recorder::Gone
+        }
         Err(_) => Recorder::NotToBeTold,
         Ok(Some(file)) => match file.try_lock_shared() {
             Ok(()) => Recorder::Gone,
@@ -67,6 +70,11 @@ pub fn recorder_of(storage: &DirectoryStorage, loop_id: &str) -> Recorder {
             Err(TryLockError::Error(_)) => Recorder::NotToBeTold,
         },
     }
+}
+
+/// An error that says that something stands in the place of a file. Any other says nothing of it.
+fn tells_of_something_else(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::PermissionDenied)
 }
 
 /// Whether something stands in the place of the directory of the runs' files that writers do not
