@@ -40,7 +40,8 @@ pub(crate) struct Args {
     prompt: String,
     #[command(flatten)]
     offered: Offered,
-    /// The option that you prefer. It is taken at the deadline only with `--on-timeout default`.
+    /// The option that you prefer. It is taken at the deadline, unless `--on-timeout` says
+    /// otherwise or the answer is a person's: of an approval, or where `--blocks` names what waits.
     #[arg(long, value_name = "ID")]
     default: Option<String>,
     /// What one should know to answer, at most 64 KiB; `@FILE` reads a file.
@@ -95,7 +96,7 @@ struct TimeArgs {
     #[arg(long)]
     per_round: bool,
     /// What becomes of it then: `default` takes the default, `abort` decides nothing, `hold` goes
-    /// on waiting. [default: abort]
+    /// on waiting. [default: `default` where `--default` is taken, else abort]
     #[arg(long, value_name = "WHAT", value_parser = on_timeout)]
     on_timeout: Option<OnTimeout>,
 }

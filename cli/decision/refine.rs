@@ -22,6 +22,9 @@ pub(crate) struct Args {
     /// The option that you prefer; left away: as before.
     #[arg(long, value_name = "ID")]
     default: Option<String>,
+    /// You prefer none any more: where silence took the default, it aborts.
+    #[arg(long, conflicts_with = "default")]
+    no_default: bool,
     /// What one should know to answer, at most 64 KiB; `@FILE` reads a file.
     #[arg(long, value_name = "TEXT|@FILE")]
     context: Option<String>,
@@ -35,7 +38,7 @@ pub(super) fn refine(global: &Global, args: Args) -> Result<Exit, Failure> {
     let options = args.offered.read()?;
     let context = args.context.as_deref();
     let context = context.map(|given| text("--context", given, MAX_CONTEXT_BYTES)).transpose()?;
-    let Args { prompt, default: default_option, change, .. } = args;
+    let Args { prompt, default: default_option, no_default: drop_default, change, .. } = args;
     let command = |decision_id, by| {
         Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
             decision_id,
@@ -44,6 +47,7 @@ pub(super) fn refine(global: &Global, args: Args) -> Result<Exit, Failure> {
             context,
             options,
             default_option,
+            drop_default,
         }))
     };
     change.carry_out(global, command, standing)

@@ -98,7 +98,8 @@ pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Fa
 
 /// `decision_refine`.
 pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Failure> {
-    let Refine { decision_id: wanted, prompt, context, options, default_option } = arguments;
+    let Refine { decision_id: wanted, prompt, context, options, default_option, drop_default } =
+        arguments;
     let session = caller.session(false)?;
     let Changed { decision, replayed, .. } =
         change(caller, session, &wanted, |decision_id, by| {
@@ -109,6 +110,7 @@ pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Fa
                 context,
                 options,
                 default_option,
+                drop_default,
             }))
         })?;
     Ok(json!({ "decision": decision, "replayed": replayed, "next_step": ASKED }))

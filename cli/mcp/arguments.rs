@@ -20,8 +20,8 @@ pub(super) struct Create {
     /// The ways to answer, at most 32. None where only a text is wanted.
     #[serde(default)]
     pub(super) options: Vec<DecisionOption>,
-    /// The id of the option that you would prefer. It is shown; it is taken at the deadline only
-    /// where on_timeout is "default".
+    /// The id of the option that you would prefer. It is shown, and taken at the deadline where
+    /// on_timeout is "default".
     pub(super) default_option: Option<String>,
     /// Whether a text of one's own is an answer. Left away: yes, but not for approvals (approvers,
     /// quorum or binding given).
@@ -31,8 +31,10 @@ pub(super) struct Create {
     /// Whether that time begins anew with every round.
     #[serde(default)]
     pub(super) timeout_per_round: bool,
-    /// What becomes of it when the time is over. Left away: "abort", which decides nothing.
-    /// "default" takes default_option; that is no approval, and approved stays false.
+    /// What becomes of it when the time is over. Left away: "default" where default_option is
+    /// given and nobody has to approve (no approvers, quorum, binding or blocks), else "abort",
+    /// which decides nothing. "default" takes default_option; that is no approval, and approved
+    /// stays false.
     pub(super) on_timeout: Option<OnTimeout>,
     /// How many rounds guidance may lead to, 1 to 20. Left away: 3.
     #[schemars(range(min = 1, max = 20))]
@@ -156,6 +158,9 @@ pub(super) struct Refine {
     pub(super) options: Option<Vec<DecisionOption>>,
     /// The id of the option that you prefer now; one of the options.
     pub(super) default_option: Option<String>,
+    /// Whether you prefer none any more. Where silence took the default, it aborts then.
+    #[serde(default)]
+    pub(super) drop_default: bool,
 }
 
 /// Of `decision_respond`.

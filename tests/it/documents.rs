@@ -170,7 +170,7 @@ fn cause_of(found: &Value) -> String {
 /// What Phase-21 made of the first attempt.
 fn judgement_of(found: &Value) -> String {
     let outcome = &found["attempts"][0]["fault"]["outcome"];
-    match (outcome["reason_code"].as_str(), outcome["decision"].as_str()) {
+    match (outcome["reason_code"].as_str(), outcome["sandbox_decision"].as_str()) {
         (Some(code), Some(decision)) => format!("{code} {decision}"),
         _ => String::new(),
     }

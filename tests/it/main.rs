@@ -42,6 +42,7 @@ mod damage_map;
 mod damaged_indexed;
 mod decision;
 mod decision_bad_input;
+mod decision_default;
 mod decision_documented;
 mod decision_named;
 mod decision_polling;

@@ -84,6 +84,7 @@ impl PointLife {
                     context: None,
                     options: None,
                     default_option: None,
+                    drop_default: false,
                 },
             )),
             Step::Spend => {

@@ -304,6 +304,20 @@ fn the_guidance_is_accepted_as_it_is_and_guidance_ends_with_the_last_round() {
 }
 
 #[test]
+fn a_proposal_after_guidance_changes_the_default_or_drops_it() {
+    let place = Place::new();
+    let engine = place.engine();
+    ask(&engine, ISSUE);
+    for (words, default) in [("Why?", Some("redis")), ("Neither.", None)] {
+        assert!(is_recorded(&engine, &guided(&read(&engine, ISSUE), words, "ada")));
+        let default_option = default.map(str::to_string);
+        let proposed = DecisionPointRecord { default_option, ..read(&engine, ISSUE) };
+        assert!(is_recorded(&engine, &proposed));
+        assert_eq!(read(&engine, ISSUE).default_option, proposed.default_option);
+    }
+}
+
+#[test]
 fn whatever_else_changes_is_named_with_what_was_expected_and_found() {
     let place = Place::new();
     let engine = place.engine();

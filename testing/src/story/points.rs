@@ -137,6 +137,7 @@ impl Story {
             context: None,
             options: None,
             default_option: None,
+            drop_default: false,
         }))
     }
 
@@ -267,7 +268,10 @@ fn every_ending(story: &mut Story) {
     story.given(story.responds(&accepted, person("alice"), Response::Accept));
     let old = story.asks_with(|_| {});
     story.asks_with(|c| c.supersedes = Some(old));
-    let aborted = story.asks_with(|c| c.timeout_ms = Some(1));
+    let aborted = story.asks_with(|c| {
+        c.timeout_ms = Some(1);
+        c.on_timeout = Some(holdpoint_domain::decision_point::OnTimeout::Abort);
+    });
     let defaulted = story.asks_with(|c| {
         c.timeout_ms = Some(1);
         c.on_timeout = Some(holdpoint_domain::decision_point::OnTimeout::Default);

@@ -35,6 +35,7 @@ pub(super) fn vectors() -> String {
     let mut book = Book::new();
     define(&mut book);
     defaults(&mut book);
+    blocking_default(&mut book);
     bounds(&mut book);
     for (state, given, round) in rounds() {
         book.define_lines(&format!("state {state}"), &given);
@@ -171,6 +172,13 @@ fn defaults(book: &mut Book) {
     }
 }
 
+/// A default of a question whose answer is a person's.
+fn blocking_default(book: &mut Book) {
+    let body = json!({ "default_option": "a", "timeout_ms": 60_000, "blocks": ["deploy"] });
+    let when = json!(["ask", { "submit": body }]);
+    book.add(("create/blocks/default-a/deadline-any", DEFAULTS), &[], &when, created);
+}
+
 /// The terms of a new question.
 fn created(answered: &Answered) -> Value {
     let mut expected = answered.recorded(&[("decision_point.created", &["terms"])]);
@@ -231,6 +239,8 @@ fn refined_defaults(book: &mut Book) {
         ("another", json!({ "default_option": "c" })),
         ("no-option", json!({ "default_option": "z" })),
         ("changed-alone", json!({ "options": null, "default_option": "b" })),
+        ("dropped", json!({ "options": null, "drop_default": true })),
+        ("dropped-and-named", json!({ "default_option": "c", "drop_default": true })),
     ] {
         let id = format!("refine/default-{name}");
         let when = json!(["refine", { "submit": body }]);

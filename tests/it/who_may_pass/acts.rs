@@ -279,6 +279,7 @@ impl Try<'_> {
             context: None,
             options: Some(vec![option("yes"), option("no")]),
             default_option: None,
+            drop_default: false,
         }))
     }
 

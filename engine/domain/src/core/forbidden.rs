@@ -190,6 +190,8 @@ pub struct Rules {
     /// Whether a stop condition on record is none that the log itself contradicts, and names its
     /// fact. Where it is another one, no record of before was checked.
     pub knows_stops: bool,
+    /// Whether a proposal may drop the default that silence would take.
+    pub drops_defaults: bool,
 }
 
 impl Rules {
@@ -200,6 +202,7 @@ impl Rules {
         plans_own_words: true,
         questions_stay: true,
         knows_stops: true,
+        drops_defaults: true,
         ..*Self::FIFTH
     };
 
@@ -226,6 +229,7 @@ impl Rules {
         plans_own_words: false,
         questions_stay: false,
         knows_stops: false,
+        drops_defaults: false,
     };
 
     /// Those of a number; `None`: this program does not have them.
@@ -250,6 +254,8 @@ pub(crate) struct Record<'a> {
     pub(crate) correlation: &'a str,
     /// The newest record before it that says that the clock was set back; 0: none does.
     pub(crate) set_back: u64,
+    /// The rules that it is judged by.
+    pub(crate) rules: &'static Rules,
     /// The hashes of the evidence that it captures, once somebody needed them: of the raw bytes,
     /// the seed's, and the injective one.
     pub(crate) hashes: &'a OnceCell<[Digest; 3]>,

@@ -24,7 +24,7 @@ use crate::decision_point::event::{
 use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::rules::PointsView;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
-use crate::decision_point::types::Response;
+use crate::decision_point::types::{OnTimeout, Response};
 use crate::log::policy::Loosened;
 
 /// What the rules expect and what they found. It becomes text where somebody asks for it.
@@ -254,6 +254,13 @@ fn check_refined(
     body: &DecisionPointRefined,
 ) -> Checked {
     check_speaker(record, &body.by)?;
+    let drops = body.proposal.default_option.is_none();
+    if drops && point.terms.on_timeout == OnTimeout::Default && !record.rules.drops_defaults {
+        return Err(fault(
+            "the default that silence takes",
+            Found::Words("a proposal without one"),
+        ));
+    }
     accepted(point.check_refinement(&body.by, &body.proposal, record.times.latest()))
 }
 
@@ -327,7 +334,7 @@ fn check_default(point: &DecisionPoint, record: Record<'_>, body: &DefaultTaken)
     match point.default_at_deadline() == Some(&body.option_id) {
         true => Ok(()),
         false => {
-            Err(fault("a default that the creator asked for", Found::Input(body.option_id.clone())))
+            Err(fault("a default that the terms have taken", Found::Input(body.option_id.clone())))
         }
     }
 }
@@ -341,7 +348,7 @@ fn check_aborted(
     check_clock(ended_by, body.ended_by, body.steady)?;
     match point.default_at_deadline() {
         Some(default) if ended_by == EndedBy::Both => {
-            Err(fault("the default that the creator asked for", Found::Input(default.clone())))
+            Err(fault("the default that the terms have taken", Found::Input(default.clone())))
         }
         _ => Ok(()),
     }

@@ -6,6 +6,7 @@ use alloc::string::{String, ToString as _};
 use crate::core::actor::{Authentication, PersonTerms, Principal, Proof, UNKNOWN_USER};
 use crate::core::ids::OWN_PREFIXES;
 use crate::core::limits::MAX_ID_BYTES;
+use crate::core::payload::Text;
 use crate::core::people::People;
 use crate::core::text::{
     BLANK_CODE_POINTS, bounded, check_identifier, has_visible_character, is_timeout_name, visible,
@@ -189,6 +190,22 @@ pub(crate) fn check_length(field: &'static str, text: &str, expected: usize) -> 
 /// The refusal of a default.
 pub(crate) fn bad_default(found: String, proposal: &Proposal) -> No {
     No::BadDefault { found, options: option_ids(proposal) }
+}
+
+/// The default of the proposal that takes the place of one: another, none where it is dropped, or
+/// as before.
+pub(crate) fn refined_default(
+    before: &Proposal,
+    default: Option<Text>,
+    is_dropped: bool,
+) -> Result<Option<Text>, No> {
+    match default {
+        Some(id) if is_dropped => {
+            Err(bad_default(alloc::format!("both {} and dropped", shown(&id)), before))
+        }
+        None if is_dropped => Ok(None),
+        named => Ok(named.or_else(|| before.default_option.clone())),
+    }
 }
 
 /// The ids of the options, as a person reads them; nothing where there are none.

@@ -144,6 +144,9 @@ bodies! {
         /// The option that the requester prefers.
         #[serde(default)]
         default_option: Option<String>,
+        /// The requester prefers none any more: where silence took the default, it aborts.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        drop_default: bool,
     }
     /// See [`DecisionPointCommand::CancelDecisionPoint`].
     CancelDecisionPoint {
@@ -240,6 +243,17 @@ impl CreateDecisionPoint {
     #[must_use]
     pub fn needs_person(&self) -> bool {
         self.policy.is_some() || self.binding.is_some() || !self.blocks.is_empty()
+    }
+
+    /// What becomes of a round when its time is over: as it is stated; else a default is taken that
+    /// is named, unless the answer is a person's.
+    pub(crate) fn at_deadline(&self) -> OnTimeout {
+        let has_deadline = self.timeout_ms.is_some() || self.expires_at.is_some();
+        let takes_default = self.default_option.is_some() && has_deadline && !self.needs_person();
+        self.on_timeout.unwrap_or(match takes_default {
+            true => OnTimeout::Default,
+            false => OnTimeout::Abort,
+        })
     }
 
     /// The id that the new decision point will have.

@@ -195,7 +195,7 @@ recorded! {
         comment: Option<Text>,
     }
 
-    /// Nobody answered in time: the default was taken, as the creator asked. The log's time and the
+    /// Nobody answered in time: the default was taken, as the terms say. The log's time and the
     /// own clock of whoever recorded it both said that the time was over.
     DefaultTaken {
         /// The round.

@@ -9,7 +9,7 @@ use crate::core::doubt::Doubt;
 use crate::core::payload::Text;
 use crate::core::text::visible;
 use crate::core::time::Timestamp;
-use crate::decision_point::check::{bad_default, check_proposal, option_ids, shown};
+use crate::decision_point::check::{check_proposal, option_ids, shown};
 use crate::decision_point::event::{
     DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined,
     DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, GuidanceGiven,
@@ -193,9 +193,6 @@ impl DecisionPoint {
         }
         self.check_requester(by)?;
         check_proposal(proposal, self.terms.allow_text)?;
-        if self.terms.on_timeout == OnTimeout::Default && proposal.default_option.is_none() {
-            return Err(bad_default("missing".to_string(), proposal));
-        }
         self.check_still_rejects(proposal)
     }
 
@@ -448,6 +445,10 @@ impl DecisionPoint {
 
     pub(crate) fn refine(&mut self, body: &DecisionPointRefined) {
         self.terms.proposal = (*body.proposal).clone();
+        // There is no default to be taken any more.
+        if self.terms.on_timeout == OnTimeout::Default && body.proposal.default_option.is_none() {
+            self.terms.on_timeout = OnTimeout::Abort;
+        }
         // Whoever voted has not seen this proposal.
         self.votes.clear();
         self.state = DecisionPointState::Pending;

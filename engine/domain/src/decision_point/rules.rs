@@ -16,7 +16,7 @@ use crate::core::text::{check_identifier, readable, shown, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::check::{
     check_binding, check_chosen_names, check_claim, check_length, check_number, check_own_name,
-    check_plain_name, check_response_form, check_terms, options,
+    check_plain_name, check_response_form, check_terms, options, refined_default,
 };
 use crate::decision_point::command::DecisionPointCommand as Command;
 use crate::decision_point::command::{
@@ -247,7 +247,7 @@ fn terms(command: &CreateDecisionPoint, at: Timestamp) -> Result<Terms, No> {
         issue_id,
         proposal,
         allow_text: command.allow_text.unwrap_or(!is_approval),
-        on_timeout: command.on_timeout.unwrap_or(OnTimeout::Abort),
+        on_timeout: command.at_deadline(),
         expires_at: expires_at(command, at)?,
         round_timeout_ms: command.timeout_ms.filter(|_| command.timeout_per_round),
         max_iterations: command.max_iterations.unwrap_or(DEFAULT_MAX_ITERATIONS),
@@ -438,7 +438,7 @@ fn refine(
     let (prompt, context) = (text(&command.prompt), text(&command.context));
     let (default, offered) = (text(&command.default_option), &command.options);
     let is_nothing = prompt.is_none() && context.is_none() && default.is_none();
-    if is_nothing && offered.is_none() {
+    if is_nothing && offered.is_none() && !command.drop_default {
         return Err(No::NothingRefined);
     }
     let proposal = Proposal {
@@ -448,7 +448,7 @@ fn refine(
             Some(offered) => options(&still_rejecting(before, offered))?,
             None => before.options.clone(),
         },
-        default_option: default.or_else(|| before.default_option.clone()),
+        default_option: refined_default(before, default, command.drop_default)?,
     };
     point.check_refinement(&command.by, &proposal, view.time(point, now))?;
     let (decision_id, by) = (point.decision_id.clone(), command.by.clone());

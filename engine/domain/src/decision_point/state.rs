@@ -259,7 +259,7 @@ impl DecisionPoint {
     }
 
     /// Whether what waits for the answer may go on: it was approved; or, where no approval is asked
-    /// for, answered in words or by the default that its creator asked for.
+    /// for, answered in words or by the default that its terms take.
     #[must_use]
     pub fn releases(&self) -> bool {
         let is_approval = self.terms.policy.is_some() || self.terms.binding.is_some();
@@ -271,8 +271,8 @@ impl DecisionPoint {
         self.approves() || (suffices && !is_approval)
     }
 
-    /// The option that is taken when the deadline passes now: the default, where the creator asked
-    /// for it. Not while the requester has to propose anew: somebody objected to what is offered.
+    /// The option that is taken when the deadline passes now: the default, where the terms
+    /// take it. Not while the requester has to propose anew: somebody objected to what is offered.
     #[must_use]
     pub fn default_at_deadline(&self) -> Option<&Text> {
         let is_asked_for = self.terms.on_timeout == OnTimeout::Default;

@@ -67,7 +67,7 @@ closed_enum! {
         Resolved = "resolved",
         /// Guidance was given: the next round took its place.
         Iterated = "iterated",
-        /// Nobody answered in time, and the default was taken, as its creator asked.
+        /// Nobody answered in time, and the default was taken, as its terms say.
         Expired = "expired",
         /// Nobody answered in time: nothing was decided.
         Aborted = "aborted",

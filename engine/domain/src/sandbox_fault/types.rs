@@ -76,7 +76,8 @@ pub struct FaultReport {
 /// What follows from a fault, with the policy that was applied and a stable reason code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxDecisionResult {
-    /// TERMINATE, RETRY or ESCALATE.
+    /// TERMINATE, RETRY or ESCALATE; as it is recorded, `sandbox_decision`.
+    #[serde(rename = "sandbox_decision")]
     pub decision: SandboxDecision,
     /// The policy in force; `NO_RETRY` once nothing is left to retry.
     pub retry_policy: RetryPolicy,

@@ -127,6 +127,7 @@ impl World {
         let kind = event.kind();
         let kept = Rules::numbered(self.rules_of(kind));
         let rules = kept.unwrap_or(Rules::NEWEST);
+        let record = Record { rules, ..record };
         let mut checks = RuleChecks::new(record.sequence, kind.kind, event.loop_id(), rules);
         check_order(self, record, &mut checks);
         // Of rules that this program does not have, it says nothing but how their numbers rise.
@@ -152,8 +153,19 @@ fn record<'a>(
     let known_hashes = evidence.map(|EvidenceHashes(hashes)| hashes);
     let now = Moment::new(at, clock.unwrap_or(at));
     let (times, clock, proof) = (now.into(), now.clock, *proof);
-    let set_back = 0;
-    Record { sequence, at, times, clock, actor, proof, correlation, set_back, hashes, known_hashes }
+    Record {
+        sequence,
+        at,
+        times,
+        clock,
+        actor,
+        proof,
+        correlation,
+        set_back: 0,
+        rules: Rules::NEWEST,
+        hashes,
+        known_hashes,
+    }
 }
 
 /// What became of the loop that an event is about.

@@ -55,7 +55,7 @@ impl Limit {
         let (began, clock) = (story.now, story.clock.unwrap());
         let (span_ms, id) = match kind {
             Kind::Default => (60_000, story.asks_with(|c| c.on_timeout = Some(OnTimeout::Default))),
-            Kind::Abort => (60_000, story.asks_with(|_| {})),
+            Kind::Abort => (60_000, story.asks_with(|c| c.on_timeout = Some(OnTimeout::Abort))),
             Kind::Approval => {
                 let id = story.asks_with(|c| {
                     c.binding = Some(binding());

@@ -3,8 +3,8 @@
 
 use crate::forbidden::{
     ENTROPY, about, asked, asked_of_two, assert_envelope_forbidden, assert_forbidden,
-    assert_genuine, beginnings, genuine, guidance, is_beginning, new_id, overdue, refining,
-    reminded, resolved, room, vote, would,
+    assert_genuine, beginnings, genuine, guidance, is_beginning, new_id, overdue, recorded,
+    refining, reminded, resolved, room, vote, would,
 };
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::forbidden::Rule;
@@ -219,16 +219,20 @@ fn proposals_out_of_turn_or_that_cannot_be_answered_are_found() {
     assert_forbidden(&asked, early, rule);
 }
 
-/// Who asked for a default at the deadline does not lose it with a new proposal.
+/// By the rules of before, who asked for a default at the deadline did not lose it with a new
+/// proposal.
 #[test]
-fn proposals_that_drop_the_default_of_the_terms_are_found() {
-    let mut story = Story::new();
-    let first = story.asks_with(|c| c.on_timeout = Some(OnTimeout::Default));
-    let second = story.guides(&first);
-    let mut refined = would!(story, story.refines(&second) => DecisionPointRefined);
-    assert_genuine(&story, refined.clone());
-    refined.proposal.default_option = None;
-    assert_forbidden(&story, refined, Rule::DecisionPointRound);
+fn proposals_that_drop_the_default_of_the_terms_are_found_before_the_rules_allow_them() {
+    for (mut story, is_allowed) in [(Story::new(), false), (Story::adopted(), true)] {
+        let first = story.asks_with(|c| c.on_timeout = Some(OnTimeout::Default));
+        let second = story.guides(&first);
+        let mut refined = would!(story, story.refines(&second) => DecisionPointRefined);
+        assert_genuine(&story, refined.clone());
+        refined.proposal.default_option = None;
+        let (_, findings) = recorded(&story, envelope(refined.into()));
+        let rules: Vec<Rule> = findings.iter().map(|found| found.rule).collect();
+        assert_eq!(rules, vec![Rule::DecisionPointRound; usize::from(!is_allowed)]);
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod confidences;
 mod continued;
 mod decision_point_approvals;
 mod decision_point_bugs;
+mod decision_point_defaults;
 mod decision_point_outcomes;
 mod decision_point_product;
 mod decision_point_random;

@@ -242,6 +242,7 @@ fn golden_numbers_before_are_as_they_were() {
         plans_own_words: false,
         questions_stay: false,
         knows_stops: false,
+        drops_defaults: false,
     };
     let second = Rules { number: 2, anyone_aborts: true, has_newest_words: true, ..first };
     assert_eq!(Rules::numbered(1), Some(&first));

@@ -88,7 +88,7 @@ fn a_terminated_fault_is_one_batch_from_report_to_seal() {
     let attempt = &json["attempts"][0];
     assert_eq!(attempt["fault"]["fault_type"], "CRASH");
     assert_eq!(attempt["fault"]["outcome"]["reason_code"], "SBX-004");
-    assert_eq!(attempt["fault"]["outcome"]["decision"], "TERMINATE");
+    assert_eq!(attempt["fault"]["outcome"]["sandbox_decision"], "TERMINATE");
     assert_eq!(attempt["response"]["response_decision"], "REJECT");
     assert_eq!(attempt["response"]["exit"]["signal"], 11);
 }

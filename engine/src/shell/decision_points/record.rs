@@ -18,9 +18,9 @@ pub struct DecisionPointRecord {
     /// The ways to answer, at most 32. [`DecisionPointRecord::parse_options`] reads the seed's
     /// JSON.
     pub options: Vec<DecisionOption>,
-    /// The option that the requester prefers. It is taken by itself only where a deadline is set
-    /// and the creator asked for that, which
-    /// [`CreateDecisionPoint`](holdpoint_domain::decision_point::CreateDecisionPoint) does.
+    /// The option that the requester prefers. It is taken by itself only where a deadline is set,
+    /// by [`CreateDecisionPoint`](holdpoint_domain::decision_point::CreateDecisionPoint), and its
+    /// terms say so.
     pub default_option: Option<String>,
     /// The option that was chosen. To accept the guidance as it is, set it to `_accept`; what is
     /// read then has the guidance as its text.

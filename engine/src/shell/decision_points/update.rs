@@ -314,9 +314,6 @@ fn proposal(
         let expected = "as it was asked".to_string();
         return Err(Fixed { field, expected, found: "another one".to_string() });
     }
-    if record.default_option.is_none() {
-        same("default_option", before.default_option.as_deref(), None)?;
-    }
     let refine = RefineDecisionPoint {
         decision_id: point.decision_id.to_string(),
         by: named(origin, &record.requested_by),
@@ -324,6 +321,7 @@ fn proposal(
         context: None,
         options: has_options.then_some(options),
         default_option: record.default_option.clone().filter(|_| has_default),
+        drop_default: has_default && record.default_option.is_none(),
     };
     Ok(Some((field, Change::Proposal(refine))))
 }

@@ -386,5 +386,6 @@ pub(crate) fn refinement(id: &str, by: &Principal) -> RefineDecisionPoint {
         context: None,
         options: None,
         default_option: None,
+        drop_default: false,
     }
 }
