@@ -435,12 +435,11 @@ fn stop_of_dispatch(
         triggered_conditions(entity.observer.as_ref(), &facts).collect();
     let explain = |condition: &StopCondition| {
         let fact = fact_text(*condition, stated(*condition, &facts));
-        match condition {
-            StopCondition::EnvelopeHashMismatch => {
-                format!("{condition}: {fact}{OFFERED}{}", shown_name(&command.envelope_hash))
-            }
-            _ => format!("{condition}: {fact}"),
-        }
+        let offered = match *condition == StopCondition::EnvelopeHashMismatch {
+            true => format!("{OFFERED}{}", shown_name(&command.envelope_hash)),
+            false => String::new(),
+        };
+        format!("{condition}: {fact}{offered}")
     };
     let details: Vec<String> = found.iter().map(explain).collect();
     let first = *found.first()?;
