@@ -210,7 +210,7 @@ fn another_log_in_the_place_of_the_one_that_was_read_is_refused() {
     fs::rename(place.log(), place.beside("away")).unwrap();
     fs::rename(other.log(), place.log()).unwrap();
     let refused = looking.refresh();
-    assert!(matches!(refused, Err(ReadOnlyError::State(_))), "{refused:?}");
+    assert!(matches!(refused, Err(ReadOnlyError::Changed { .. })), "{refused:?}");
     assert_eq!(told(&looking), state);
 }
 
