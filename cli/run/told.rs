@@ -86,9 +86,11 @@ pub(super) fn hint(is_tty: bool, exit: Exit) {
 
 /// One line about an end that is safe, and not on the log yet.
 fn waiting(end: &EndWaits) -> String {
-    let then = match end.may_be_asked {
-        true => "then a person is asked, if the hold applies",
-        false => "nothing is lost",
+    let then = match (end.may_be_asked, end.is_evidence_dropped) {
+        (true, false) => "then a person is asked, if the hold applies",
+        (true, true) => "then a person is asked, if the hold applies; of the output a part is lost",
+        (false, false) => "nothing is lost",
+        (false, true) => "of the output a part is lost: its length and its digest are kept",
     };
     let (why, who) = match end.waits_for_room {
         true => (

@@ -295,6 +295,36 @@ fn an_end_that_finds_no_room_on_the_log_waits_whole_for_the_next_writer_with_roo
 }
 
 #[test]
+fn of_an_end_that_waits_it_is_said_where_output_is_lost() {
+    let Some((place, disk)) = on_small_disk("2m") else {
+        return skip("a disk that fills under an end: no small file system can be mounted here");
+    };
+    assert_eq!(status(&place.run(&["true"])), 0);
+    let [begun, go] = ["begun", "go"].map(|name| place.directory.path().join(name));
+    let script = format!(
+        "touch {}; while [ ! -e {} ]; do sleep 0.02; done; head -c 300000 /dev/zero; exit 5",
+        begun.display(),
+        go.display()
+    );
+    let words = ["run", "--hold", "never", "--on-full", "continue", "--", "sh", "-c", &script];
+    let mut run = place.command(&words);
+    let run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    recorder_lost::until("it begins", || begun.exists());
+    let lock = File::options().read(true).write(true).open(place.log.join("LOCK")).unwrap();
+    recorder_lost::until("LOCK is free", || {
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+    });
+    let filled = File::create(disk.path.join("rest")).unwrap().write_all(&vec![1; 2 << 20]);
+    assert!(filled.is_err());
+    File::create(&go).unwrap();
+    let output = run.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(status(&output), 5, "{said}");
+    assert!(said.contains("of the output a part is lost"), "{said}");
+    assert!(!said.contains("nothing is lost"), "{said}");
+}
+
+#[test]
 fn a_disk_that_fills_lets_the_command_go_on_where_that_was_asked_for_and_the_gap_is_on_record() {
     let Some((place, output)) = on_a_disk_that_fills(&["--on-full", "continue"]) else {
         return skip("a disk that fills under output: no small file system can be mounted here");
