@@ -107,7 +107,7 @@ pub(crate) struct Global {
     pub(crate) config: Option<PathBuf>,
     /// Write JSON to stdout, and everything else to stderr.
     pub(crate) json: bool,
-    /// Whether the verb promises an array: a failure then leaves stdout empty.
+    /// The verb promises an array: a failure leaves stdout empty.
     pub(crate) lists: bool,
 }
 
@@ -187,7 +187,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// Whether its JSON is an array of what there is, which whoever counts takes at its length.
+    /// True of a verb whose JSON is an array of what there is: whoever counts goes by its length.
     pub(crate) const fn lists(&self) -> bool {
         matches!(
             self,

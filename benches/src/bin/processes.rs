@@ -175,8 +175,8 @@ fn applied(place: &Path) -> Measured<f64> {
     })
 }
 
-/// What all cores can do of 64 processes, a second, where a turn costs what it costs one that is
-/// alone, and reading a record of others what it costs where thousands are read at once.
+/// Turns a second of 64 processes on all cores, where a turn costs what it costs one that is alone,
+/// and a record of others what it costs where thousands are read at once.
 fn floor(place: &Path) -> Measured<f64> {
     const RECORDS: u32 = 5_000;
     let directory = tempfile::tempdir_in(place)?;
