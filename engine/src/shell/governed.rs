@@ -222,14 +222,14 @@ impl<'a, S: Storage> Runner<'a, S> {
     ) -> Result<HeldRun, RunError> {
         let carried_out = self.carry_out(prompter, sink, signals);
         let acknowledged = self.seat.acknowledge().and_then(|()| self.seat.check_reach());
-        let kept = self.kept();
+        let place = self.end_place();
         self.is_recorded &= acknowledged.is_ok() && self.engine.core().log.poison().is_none();
         if self.is_recorded {
             self.part_from_guard();
         }
         match carried_out.and_then(|()| Ok(acknowledged?)) {
             Ok(()) => self.into_outcome(),
-            Err(error) => Err(self.told_of(error, kept)),
+            Err(error) => Err(self.told_of(error, place)),
         }
     }
 

@@ -17,15 +17,15 @@ use holdpoint_domain::execution_loop::{CompleteLoop, ExecutionLoopCommand, StopL
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionCommand, RequestHumanDecision};
 use holdpoint_domain::{ActorId, Command, Proof};
 
-/// How the end of the last execution is kept.
+/// The place of the end of the last execution.
 #[derive(Clone, Copy)]
-pub(super) enum Kept {
-    /// It is not.
+pub(super) enum EndPlace {
+    /// None: it is lost with this process.
     Nowhere,
-    /// Appended to the log.
-    Appended,
-    /// In the run's own file, durably.
-    Waits,
+    /// The log, to which it was appended.
+    Log,
+    /// The run's own file, durably.
+    RunFile,
 }
 
 impl<S: Storage> Runner<'_, S> {
@@ -52,27 +52,27 @@ impl<S: Storage> Runner<'_, S> {
         Ok(())
     }
 
-    /// How the end of the last execution is kept, before the last sync.
-    pub(super) fn kept(&self) -> Kept {
+    /// The place of the end of the last execution, before the last sync.
+    pub(super) fn end_place(&self) -> EndPlace {
         match (self.is_recorded, self.seat.is_waiting()) {
-            (false, _) => Kept::Nowhere,
-            (true, true) if self.seat.check_reach().is_err() => Kept::Nowhere,
-            (true, false) => Kept::Appended,
-            (true, true) => Kept::Waits,
+            (false, _) => EndPlace::Nowhere,
+            (true, true) if self.seat.check_reach().is_err() => EndPlace::Nowhere,
+            (true, false) => EndPlace::Log,
+            (true, true) => EndPlace::RunFile,
         }
     }
 
     /// Once the command ran, a failure is told with the status that it ran to.
-    pub(super) fn told_of(self, error: RunError, kept: Kept) -> RunError {
+    pub(super) fn told_of(self, error: RunError, place: EndPlace) -> RunError {
         if self.execution.is_none() {
             return error;
         }
         let (loop_id, exit_status, source) = (self.loop_id, self.exit_status, Box::new(error));
-        match (kept, self.is_recorded) {
-            (Kept::Waits, _) => RunError::EndWaitsUnfinished { loop_id, exit_status, source },
-            (Kept::Appended, true) => RunError::NotConcluded { loop_id, exit_status, source },
-            (Kept::Appended, false) => RunError::NotSynced { loop_id, exit_status, source },
-            (Kept::Nowhere, _) => RunError::NotRecorded { loop_id, exit_status, source },
+        match (place, self.is_recorded) {
+            (EndPlace::RunFile, _) => RunError::EndWaitsUnfinished { loop_id, exit_status, source },
+            (EndPlace::Log, true) => RunError::NotConcluded { loop_id, exit_status, source },
+            (EndPlace::Log, false) => RunError::NotSynced { loop_id, exit_status, source },
+            (EndPlace::Nowhere, _) => RunError::NotRecorded { loop_id, exit_status, source },
         }
     }
 
