@@ -440,7 +440,7 @@ fn barge_in() -> TurnRequest {
 }
 
 /// The row that tells of a refused command.
-fn refused_row(stage: &mut Stage, command: &Command) -> RowRefused {
+pub(crate) fn refused_row(stage: &mut Stage, command: &Command) -> RowRefused {
     let outcome = stage.give(command, NOW);
     match outcome.refusal().expect("a refusal").audit(&stage.world, command) {
         Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) => row,

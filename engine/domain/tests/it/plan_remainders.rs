@@ -5,8 +5,7 @@ use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::interruption_thread::{
     ConfidenceBand, Directive, Fate, FateReason, HealthReport, IntentClass,
     InterruptionThreadCommand, InterruptionThreadEvent, OutcomeRow, PLAN_LIFETIME_MS, PlanEnded,
-    ReasonCode, ResumePolicy, RowRefused, SubjectRelation, TakeTurn, TtsControl, TurnInput,
-    TurnRequest,
+    ReasonCode, ResumePolicy, SubjectRelation, TakeTurn, TtsControl, TurnInput, TurnRequest,
 };
 use holdpoint_domain::registration::SessionStatus;
 use holdpoint_domain::{Command, Event, Time};
@@ -15,9 +14,9 @@ use holdpoint_testing::threads::planned::{committed, drafted, heard, plan_key};
 use holdpoint_testing::threads::requests::{chat, intent, interrupting, points, relating, request};
 use holdpoint_testing::threads::{Outcome, Stage, thread_command, turn, turns};
 
+use crate::duplex::{NOW, refused_row};
 use crate::forbidden_threads::forged;
 
-const NOW: u64 = 1_000_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 const LAPSED: u64 = NOW + PLAN_LIFETIME_MS * 1_000_000;
 const ANN: [&str; 4] = ["acme", "t", "ann", "phone"];
@@ -94,14 +93,6 @@ fn assert_ended(events: &[Event], reason: ReasonCode, passed_to_turn: Option<u64
 fn kept(stage: &Stage) -> Vec<(u64, u64)> {
     let state = stage.state("acme", "t");
     state.resume_buffers.iter().map(|it| (it.captured_turn, it.answer_id)).collect()
-}
-
-fn refused_row(stage: &mut Stage, command: &Command) -> RowRefused {
-    let outcome = stage.give(command, NOW);
-    match outcome.refusal().expect("a refusal").audit(&stage.world, command) {
-        Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) => row,
-        other => panic!("a row, not {other:?}"),
-    }
 }
 
 #[test]
