@@ -85,7 +85,7 @@ fn play_too_early() {
     raise(libc::SIGINT).expect("it is our own thread");
     let before = signals.interrupted();
     let report =
-        execute(&shell("exec sleep 1000"), &mut Discard, &mut signals).expect("the command starts");
+        execute(&shell("exec sleep 100"), &mut Discard, &mut signals).expect("the command starts");
     println!("\n{before:?} {:?} {:?}", report.outcome, signals.interrupted());
 }
 

@@ -96,7 +96,7 @@ fn an_interrupt_ends_all_that_the_command_started() {
 #[test]
 fn memory_is_that_of_all_that_the_command_started() {
     let (place, reader) = place();
-    let hog = "head -c 400000000 /dev/zero | tail -n 1 | wc -c; sleep 300; echo survived >&3";
+    let hog = "{ head -c 400000000 /dev/zero; sleep 300; } | tail -n 1; echo survived >&3";
     let script = format!("exec 3> alive; setsid sh -c '{hog}' & sleep 300");
     let output = place.run_with(&["--max-memory", "64MiB"], &["sh", "-c", &script]);
     assert_eq!(status(&output), 137);
@@ -307,7 +307,7 @@ fn a_stopped_recorder_lengthens_no_time() {
 
 #[test]
 fn a_stopped_recorder_widens_no_memory() {
-    let hog = "head -c 400000000 /dev/zero | tail -n 1 | wc -c; sleep 300";
+    let hog = "{ head -c 400000000 /dev/zero; sleep 300; } | tail -n 1";
     let script = format!("exec 3> alive; echo ready; sleep 1; setsid sh -c '{hog}' & sleep 300");
     let (place, code) = stopped_once_ready(&["--max-memory", "64MiB"], &script);
     assert_eq!(code, Some(137));

@@ -75,7 +75,7 @@ fn assert_halted(place: &Place, reason: &str, condition: Option<&str>) {
 #[test]
 fn of_a_run_whose_recorder_is_gone_it_is_said_that_nothing_runs() {
     let place = Place::new();
-    let mut child = start(&place, "echo ready; exec sleep 1000");
+    let mut child = start(&place, "echo ready; exec sleep 100");
     let said = |words: &[&str]| {
         let output = place.holdpoint(words);
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
@@ -113,7 +113,7 @@ fn of_a_run_whose_recorder_is_gone_it_is_said_that_nothing_runs() {
 fn a_signal_from_another_process_halts_as_interrupted_and_names_its_sender() {
     for (signal, number) in [(Signal::TERM, 15), (Signal::INT, 2), (Signal::HUP, 1)] {
         let place = Place::new();
-        let child = start(&place, "echo ready; exec sleep 1000");
+        let child = start(&place, "echo ready; exec sleep 100");
         kill_process(pid_of(&child), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         let said = text(&output.stderr);
@@ -130,7 +130,7 @@ fn a_signal_from_another_process_halts_as_interrupted_and_names_its_sender() {
 #[test]
 fn a_key_of_the_terminal_is_a_persons_abort() {
     let place = Place::new();
-    let words = ["run", "--hold", "never", "--", "sh", "-c", "echo ready; exec sleep 1000"];
+    let words = ["run", "--hold", "never", "--", "sh", "-c", "echo ready; exec sleep 100"];
     let mut terminal = Terminal::start(&place, &words);
     terminal.wait_for("ready");
     terminal.type_line("\u{3}");
@@ -179,7 +179,7 @@ fn open_requests(place: &Place) -> Vec<Value> {
 #[test]
 fn a_recorder_that_was_killed_is_recorded_as_lost_by_the_next_writer() {
     let place = Place::new();
-    let mut child = start(&place, "echo ready; exec sleep 1000");
+    let mut child = start(&place, "echo ready; exec sleep 100");
     kill_recorder(&mut child);
     let loop_id = place.newest_loop()["loop_id"].as_str().unwrap().to_string();
     assert_eq!(place.newest_loop()["current_state"], "AWAITING_RESPONSE");
@@ -195,7 +195,7 @@ fn a_recorder_that_was_killed_is_recorded_as_lost_by_the_next_writer() {
 #[test]
 fn another_run_is_a_writer_that_finds_the_lost_one() {
     let place = Place::new();
-    let mut child = start(&place, "echo ready; exec sleep 1000");
+    let mut child = start(&place, "echo ready; exec sleep 100");
     kill_recorder(&mut child);
     let reasons = || {
         assert_eq!(status(&place.run(&["true"])), 0);
@@ -254,7 +254,7 @@ fn a_question_that_was_left_open_is_not_lost() {
 #[test]
 fn a_run_whose_recorder_lives_is_left_alone() {
     let place = Place::new();
-    let child = start(&place, "echo ready; exec sleep 1000");
+    let child = start(&place, "echo ready; exec sleep 100");
     assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
     assert_eq!(place.newest_loop()["current_state"], "AWAITING_RESPONSE");
     let file = place.log.join("runs").join(place.newest_loop()["loop_id"].as_str().unwrap());
@@ -271,7 +271,7 @@ fn a_run_whose_recorder_lives_is_left_alone() {
 #[test]
 fn doctor_tells_of_a_lost_recorder_before_it_is_on_record() {
     let place = Place::new();
-    let mut child = start(&place, "echo ready; exec sleep 1000");
+    let mut child = start(&place, "echo ready; exec sleep 100");
     kill_recorder(&mut child);
     let gone = |check: &Value| {
         check["name"] == "runs" && check["state"] == "warn" && {

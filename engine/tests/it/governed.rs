@@ -219,7 +219,7 @@ fn a_forbidden_system_call_is_a_security_violation() {
 #[test]
 fn a_command_that_runs_too_long_is_stopped_and_its_output_kept() {
     let place = Place::new();
-    let mut run = shell("echo begun; exec sleep 1000");
+    let mut run = shell("echo begun; exec sleep 100");
     run.command.timeout = Some(Duration::from_millis(300));
     let (reason, fault) = (HaltReason::FaultTerminated, ExecutionFaultType::Timeout);
     assert_eq!(End::of(&finished(&place, &run)), End::fault(124, reason, fault, "SBX-004"));
@@ -229,7 +229,7 @@ fn a_command_that_runs_too_long_is_stopped_and_its_output_kept() {
 #[test]
 fn a_command_over_its_memory_needs_a_person() {
     let place = Place::new();
-    let mut run = shell("head -c 400000000 /dev/zero | tail -n 1 | wc -c; exec sleep 1000");
+    let mut run = shell("{ head -c 400000000 /dev/zero; sleep 100; } | tail -n 1");
     run.command.max_memory_bytes = Some(64 * 1024 * 1024);
     run.max_attempts = 3;
     let (reason, fault) = (HaltReason::FaultEscalated, ExecutionFaultType::ResourceExhausted);
@@ -359,13 +359,13 @@ impl OutputSink for Impatient {
 #[test]
 fn a_signal_of_nobody_known_while_the_command_runs_is_no_human_abort() {
     let cases = [
-        ("echo ready; exec sleep 1000", ForwardedSignal::Interrupt, 130),
+        ("echo ready; exec sleep 100", ForwardedSignal::Interrupt, 130),
         (
             "trap 'exit 0' INT; echo ready; while :; do sleep 1; done",
             ForwardedSignal::Interrupt,
             130,
         ),
-        ("echo ready; exec sleep 1000", ForwardedSignal::Terminate, 143),
+        ("echo ready; exec sleep 100", ForwardedSignal::Terminate, 143),
     ];
     for (script, signal, status) in cases {
         let place = Place::new();
