@@ -17,6 +17,7 @@ mod embedding_subscription;
 mod embedding_tickets;
 mod example;
 mod executor;
+mod executor_memory;
 mod failed_syncs;
 mod forged_records;
 mod forgotten_streams;
