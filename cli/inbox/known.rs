@@ -105,6 +105,18 @@ impl KnownLogs {
 
     /// What each line of it says.
     pub(super) fn lines(&self) -> io::Result<Vec<io::Result<KnownLog>>> {
+        let bytes = self.bytes()?;
+        let lines = bytes.split(|byte| *byte == b'\n').enumerate();
+        let lines = lines.filter(|(_, line)| !line.is_empty());
+        let parsed = lines.map(|(at, line)| {
+            let at = at.saturating_add(1);
+            parse(line).ok_or_else(|| invalid(format!("line {at} names no log: remove it")))
+        });
+        Ok(parsed.collect())
+    }
+
+    /// The content of the file; none where there is no file.
+    fn bytes(&self) -> io::Result<Vec<u8>> {
         let opened = match open_regular(&self.file(), OFlags::RDONLY) {
             Ok(opened) => opened,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -115,13 +127,13 @@ impl KnownLogs {
         if u64::try_from(bytes.len()).is_ok_and(|length| length > FILE_BYTES_MAX) {
             return Err(invalid(format!("it is longer than {FILE_BYTES_MAX} bytes")));
         }
-        let lines = bytes.split(|byte| *byte == b'\n').enumerate();
-        let lines = lines.filter(|(_, line)| !line.is_empty());
-        let parsed = lines.map(|(at, line)| {
-            let at = at.saturating_add(1);
-            parse(line).ok_or_else(|| invalid(format!("line {at} names no log: remove it")))
-        });
-        Ok(parsed.collect())
+        Ok(bytes)
+    }
+
+    /// Whether a log is in the list. Each run asks, so that no other line is parsed.
+    fn has(&self, log: &KnownLog) -> io::Result<bool> {
+        let line = line(log);
+        Ok(self.bytes()?.split_inclusive(|byte| *byte == b'\n').any(|listed| *listed == *line))
     }
 
     /// Lists a log. Whether anything changed. In the place of what was listed at its path as
@@ -130,7 +142,7 @@ impl KnownLogs {
         if log.path.as_os_str().as_bytes().contains(&b'\n') {
             return Err(io::Error::new(ErrorKind::InvalidFilename, HAS_LINE_END));
         }
-        if self.read()?.contains(&log) {
+        if self.has(&log)? {
             return Ok(false);
         }
         self.change(|listed| {
