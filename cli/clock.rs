@@ -6,6 +6,7 @@ use crate::directory::Directory;
 use crate::exit::complain;
 use holdpoint_domain::core::clocks::{Moment, Times};
 use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;
+use holdpoint_domain::decision_point::{AtDeadline, DecisionPoint};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, Reading, SystemClock};
 use serde::Serialize;
@@ -60,13 +61,26 @@ pub(crate) fn time_of(world: &World, id: &str, now: Time) -> Time {
     world.times_of(id, Moment::seen(world.totals().last_at, now)).latest()
 }
 
-/// The moment on the scale of a question's times, where somebody waits for it since a reading of
-/// the clocks.
-pub(crate) fn times_since(world: &World, id: &str, since: Reading) -> Times {
+/// The moment, where somebody waits since a reading of the clocks.
+pub(crate) fn moment_since(world: &World, since: Reading) -> Moment {
     let now = SystemClock.now();
     let own = Time::from_nanoseconds(now.wall_ns);
     let seen = Moment::seen(world.totals().last_at, own);
-    world.times_of(id, Moment { steady: Some(since.continued(now)), ..seen })
+    Moment { steady: Some(since.continued(now)), ..seen }
+}
+
+/// The same on the scale of a question's times.
+pub(crate) fn times_since(world: &World, id: &str, since: Reading) -> Times {
+    world.times_of(id, moment_since(world, since))
+}
+
+/// What becomes of a decision at its deadline, as seen at a time by this clock.
+pub(crate) fn at_deadline<'p>(
+    world: &World,
+    point: &'p DecisionPoint,
+    now: Time,
+) -> AtDeadline<'p> {
+    world.at_deadline(point, Moment::seen(world.totals().last_at, now))
 }
 
 /// When a question ends by this clock; at once, where the log's time says that it is over.

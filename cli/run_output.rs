@@ -23,11 +23,11 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::machine::recorder_of;
-use holdpoint_replay::waiting::{WaitingRun, waiting_for};
+use holdpoint_replay::waiting::{WaitingOutput, WaitingRun, waiting_for};
 use holdpoint_replay::{
     BegunTwice, CapturedOutput, Missing, Reach, Run, RunFound, Searched, run_of,
 };
-use merged::{Chunk, Merged, TimedLines};
+use merged::{Chunk, Merged, TimedLines, bytes_of};
 use open_end::{open_end, tell_doubt};
 use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal};
@@ -81,41 +81,33 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
         return conclude(global, &directory, &searched);
     }
     let run = expect_run(&directory, &loop_id, found)?;
-    let Waiting { streams: waiting, in_file } = Waiting::of(&directory, &run, args);
-    let outputs = match chosen(&run, args) {
-        Ok(outputs) => outputs,
-        Err(nothing) if waiting.is_empty() => {
-            tell_doubt(open_end(&run, recorder, &[], in_file.as_ref()).as_deref(), None);
-            return Err(nothing);
-        }
-        Err(_) => {
-            let doubt = open_end(&run, recorder, &[], in_file.as_ref());
-            put_unproven(global, &run, &waiting, args, doubt.is_some())?;
-            return Ok(tell_doubt(doubt.as_deref(), in_file.as_ref()));
-        }
-    };
-    let doubt = open_end(&run, recorder, &outputs, in_file.as_ref());
-    let is_open = doubt.is_some();
-    outputs.iter().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;
-    let merged = Merged::of(&outputs, args.tail.unwrap_or(usize::MAX));
-    match (global.json, &outputs[..]) {
-        (true, [output]) => {
-            let kept = last_lines(&output.bytes, args.tail.unwrap_or(usize::MAX));
-            put_json(&run, output, (kept, &waiting), (is_open, searched.reach()))?;
-        }
-        (true, _) => {
-            put_all_json(&run, &outputs, (&merged, &waiting), (is_open, searched.reach()))?;
-        }
-        (false, _) if args.raw => put(Output::stdout(), &outputs, &merged, args, false)?,
-        (false, _) => {
-            let is_seen = io::stdout().is_terminal();
-            put(Output::paged(global), &outputs, &merged, args, is_seen)?;
-        }
+    let Waiting { pieces, in_file } = Waiting::of(&directory, &run, args);
+    let outputs = chosen(&run, args);
+    let is_told = in_file.as_ref().is_some_and(|file| !pieces.is_empty() || file.ends_output());
+    if let (Err(_), false) = (&outputs, is_told) {
+        tell_doubt(open_end(&run, recorder, &[], in_file.as_ref()).as_deref(), None);
+        return Err(nothing_kept(&run, streams(args), args.attempt));
     }
-    let mut untied = Untied::default();
-    outputs.iter().for_each(|output| untied.take(output.sequence, output.standing));
-    if !global.json {
-        put_unproven(global, &run, &waiting, args, is_open)?;
+    let outputs = outputs.unwrap_or_default();
+    let doubt = open_end(&run, recorder, &outputs, in_file.as_ref());
+    outputs.iter().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;
+    let merged = Merged::of(&outputs, &pieces, args.tail.unwrap_or(usize::MAX));
+    let end = Ending { is_open: doubt.is_some(), waiting: in_file.as_ref() };
+    if global.json {
+        put_json(&run, &outputs, (&merged, streams(args)), (end, searched.reach()))?;
+    } else {
+        let is_seen = io::stdout().is_terminal() && !args.raw;
+        let out = || if args.raw { Output::stdout() } else { Output::paged(global) };
+        let lines = match outputs.is_empty() {
+            true => TimedLines::default(),
+            false => put(out(), &outputs, &merged, args, is_seen)?,
+        };
+        match outputs.is_empty() && pieces.is_empty() {
+            true => tell_nothing_printed(&run, streams(args)),
+            false => put_unproven(global, &run, &merged, args, lines)?,
+        }
+        let mut untied = Untied::default();
+        outputs.iter().for_each(|output| untied.take(output.sequence, output.standing));
         untied.tell(searched.reach());
     }
     let exit = tell_doubt(doubt.as_deref(), in_file.as_ref());
@@ -134,8 +126,8 @@ const fn streams(args: &Args) -> &'static [OutputStream] {
 
 /// What waits in the run's file: signed by its recorder, and unproven until a writer takes it up.
 struct Waiting {
-    /// Of each stream that is asked for, behind what is on record of it.
-    streams: Vec<(OutputStream, Vec<u8>)>,
+    /// Of the streams that are asked for, behind what is on record of them.
+    pieces: Vec<WaitingOutput>,
     /// All of it, where the run has not ended on record and what is asked for may be there.
     in_file: Option<WaitingRun>,
 }
@@ -145,13 +137,9 @@ impl Waiting {
         let number = run.entity.attempt_count();
         let is_asked = run.entity.halt.is_none() && args.attempt.is_none_or(|it| it == number);
         let in_file = waiting_for(&directory.storage, run).filter(|_| is_asked);
-        let of_stream = |stream: &OutputStream| {
-            let known = run.output(*stream, Some(number)).map_or(0, CapturedOutput::length);
-            let bytes = in_file.as_ref()?.output(*stream, known);
-            (!bytes.is_empty()).then_some((*stream, bytes))
-        };
-        let streams = streams(args).iter().filter_map(of_stream).collect();
-        Self { streams, in_file }
+        let mut pieces = in_file.as_ref().map_or_else(Vec::new, |file| file.output(run));
+        pieces.retain(|piece| streams(args).contains(&piece.stream));
+        Self { pieces, in_file }
     }
 }
 
@@ -159,48 +147,93 @@ impl Waiting {
 fn put_unproven(
     global: &Global,
     run: &Run,
-    waiting: &[(OutputStream, Vec<u8>)],
+    merged: &Merged<'_>,
     args: &Args,
-    is_open: bool,
+    mut lines: TimedLines,
 ) -> Result<(), Failure> {
-    let (id, lines) = (run.entity.loop_id(), args.tail.unwrap_or(usize::MAX));
-    let mut out = if global.json { Output::stdout() } else { Output::paged(global) };
-    if global.json {
-        out.json(&json!({
-            "run": id,
-            "attempt": run.entity.attempt_count(),
-            "standing": "unproven",
-            "streams": unproven(waiting),
-            "missing": is_open.then_some(UNKNOWN),
-        }));
-        return out.finish();
-    }
-    for (stream, waiting) in waiting {
-        let length = bytes(u64::try_from(waiting.len()).unwrap_or(u64::MAX));
-        complain(&format!(
-            "{} of attempt {}, {length}: unproven, it waits in runs/{id} for the next writer; \
-             nothing in it is said by holdpoint",
-            name_of(*stream),
-            run.entity.attempt_count(),
-        ));
-        let is_seen = io::stdout().is_terminal() && !args.raw;
-        write_bytes(&mut out, last_lines(waiting, lines), is_seen);
+    let Some(first) = merged.waiting.first() else { return Ok(()) };
+    let (id, length) = (run.entity.loop_id(), bytes_of(&merged.waiting).len());
+    let is_one = merged.waiting.iter().all(|chunk| chunk.stream == first.stream);
+    complain(&format!(
+        "{} of attempt {}, {}: unproven, it waits in runs/{id} for the next writer; nothing in it \
+         is said by holdpoint",
+        if is_one { name_of(first.stream) } else { "standard output and standard error" },
+        run.entity.attempt_count(),
+        bytes(u64::try_from(length).unwrap_or(u64::MAX)),
+    ));
+    let mut out = Output::paged(global);
+    let is_seen = io::stdout().is_terminal() && !args.raw;
+    for chunk in &merged.waiting {
+        put_chunk(&mut out, chunk, args, &mut lines, is_seen);
     }
     out.finish()
+}
+
+fn put_chunk(
+    out: &mut Output,
+    chunk: &Chunk<'_>,
+    args: &Args,
+    lines: &mut TimedLines,
+    is_seen: bool,
+) {
+    match args.timestamps {
+        true => write_bytes(out, &lines.timed(chunk), is_seen),
+        false => write_bytes(out, chunk.bytes, is_seen),
+    }
+}
+
+/// Says of a run whose end waits that it printed nothing.
+fn tell_nothing_printed(run: &Run, streams: &[OutputStream]) {
+    complain(&format!(
+        "{} of attempt {}: nothing was printed; unproven, its end waits in runs/{} for the next \
+         writer",
+        name_of_all(streams),
+        run.entity.attempt_count(),
+        run.entity.loop_id()
+    ));
 }
 
 /// How many bytes are missing, where nobody knows.
 const UNKNOWN: &str = "unknown";
 
-fn unproven(waiting: &[(OutputStream, Vec<u8>)]) -> Vec<Value> {
-    let of_stream = |(stream, bytes): &(OutputStream, Vec<u8>)| {
-        json!({
-            "stream": stream,
-            "text": std::str::from_utf8(bytes).ok(),
-            "bytes_hex": base16ct::lower::encode_string(bytes),
+/// What is known of the end of a run's output that is not on record.
+#[derive(Clone, Copy)]
+struct Ending<'w> {
+    /// Whether more may have been printed last than is there.
+    is_open: bool,
+    waiting: Option<&'w WaitingRun>,
+}
+
+impl Ending<'_> {
+    /// How many bytes of a stream are missing whose end is not on record.
+    fn missing(self, run: &Run, stream: OutputStream, known: Option<u64>) -> Value {
+        let waiting = self.waiting.map_or(0, |waiting| waiting.missing_of(run, stream));
+        match self.is_open && waiting == 0 && !self.states(stream) {
+            true => json!(UNKNOWN),
+            false => json!(Some(known.unwrap_or(0).saturating_add(waiting)).filter(|it| *it > 0)),
+        }
+    }
+
+    fn states(self, stream: OutputStream) -> bool {
+        self.waiting.is_some_and(|waiting| waiting.ended().any(|ended| ended == stream))
+    }
+}
+
+/// What waits, of each stream of which something does.
+fn unproven(run: &Run, merged: &Merged<'_>, streams: &[OutputStream], end: Ending<'_>) -> Value {
+    let of_stream = |stream: &OutputStream| {
+        let of_it = merged.waiting.iter().filter(|chunk| chunk.stream == *stream).copied();
+        let bytes = bytes_of(&of_it.collect::<Vec<_>>());
+        (!bytes.is_empty() || end.states(*stream)).then(|| {
+            json!({
+                "stream": stream,
+                "text": std::str::from_utf8(&bytes).ok(),
+                "bytes_hex": base16ct::lower::encode_string(&bytes),
+                "missing": end.missing(run, *stream, None),
+            })
         })
     };
-    waiting.iter().map(of_stream).collect()
+    streams.iter().filter_map(of_stream).collect()
 }
 
 /// What is asked for: one stream or both, of an attempt, or of the last one that printed anything.
@@ -316,10 +349,7 @@ pub(crate) fn began_twice(twice: &BegunTwice) -> Failure {
 }
 
 fn nothing_kept(run: &Run, streams: &[OutputStream], attempt: Option<u8>) -> Failure {
-    let named = match streams {
-        [stream] => name_of(*stream),
-        _ => "output",
-    };
+    let named = name_of_all(streams);
     let of = attempt.map_or(String::new(), |attempt| format!(" of attempt {attempt}"));
     let kept: Vec<String> = run
         .outputs
@@ -332,6 +362,13 @@ fn nothing_kept(run: &Run, streams: &[OutputStream], attempt: Option<u8>) -> Fai
     };
     let message = format!("no {named}{of} of {} is on record: {there}", run.entity.loop_id());
     Failure::new(Exit::NOT_FOUND, "no_output", message)
+}
+
+fn name_of_all(streams: &[OutputStream]) -> &'static str {
+    match streams {
+        [stream] => name_of(*stream),
+        _ => "output",
+    }
 }
 
 pub(crate) fn name_of(stream: OutputStream) -> &'static str {
@@ -370,7 +407,7 @@ fn put(
     merged: &Merged<'_>,
     args: &Args,
     is_seen: bool,
-) -> Result<(), Failure> {
+) -> Result<TimedLines, Failure> {
     let printed = outputs.iter().filter(|output| output.length() > 0);
     let said: Vec<String> = printed.map(|output| warning(output)).collect();
     said.iter().for_each(|warning| complain(warning));
@@ -396,15 +433,12 @@ fn put(
                 false => told.push(missing.replace(" here,", ",")),
             }
         }
-        match args.timestamps {
-            true => write_bytes(&mut out, &lines.timed(chunk), is_seen),
-            false => write_bytes(&mut out, chunk.bytes, is_seen),
-        }
+        put_chunk(&mut out, chunk, args, &mut lines, is_seen);
     }
     let is_paged = out.is_paged();
     out.finish()?;
     told.iter().filter(|_| is_paged).for_each(|missing| complain(missing));
-    Ok(())
+    Ok(lines)
 }
 
 /// Why bytes are missing, in words.
@@ -470,33 +504,71 @@ pub(crate) fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
     bytes.get(start..).unwrap_or_default()
 }
 
+/// For programs: one stream with its own fields, or all in the order in which they came. What waits
+/// has its pieces in that order too.
 fn put_json(
     run: &Run,
-    output: &CapturedOutput,
-    (kept, waiting): (&[u8], &[(OutputStream, Vec<u8>)]),
-    (is_open, reach): (bool, &Reach),
+    outputs: &[&CapturedOutput],
+    (merged, asked): (&Merged<'_>, &[OutputStream]),
+    (end, reach): (Ending<'_>, &Reach),
 ) -> Result<(), Failure> {
-    let mut out = Output::stdout();
+    let kept = merged.bytes();
+    let unproven = unproven(run, merged, asked, end);
+    let pieces = |chunks: &[Chunk<'_>], number| -> Vec<Value> {
+        chunks.iter().filter_map(|chunk| chunk.json(number)).collect()
+    };
     let mut told = Map::new();
-    told.insert("run".into(), json!(run.entity.loop_id()));
-    told.insert("attempt".into(), json!(output.attempt));
-    told.insert("text".into(), json!(std::str::from_utf8(kept).ok()));
-    told.insert("bytes_hex".into(), json!(base16ct::lower::encode_string(kept)));
-    told.insert("reach".into(), json!(reach));
-    told.insert("unproven".into(), json!(unproven(waiting)));
-    if let Value::Object(stream) = stream_json(output, is_open) {
-        told.extend(stream);
+    let mut put = |name: &str, value: Value| drop(told.insert(name.to_string(), value));
+    put("run", json!(run.entity.loop_id()));
+    put("unproven_pieces", json!(pieces(&merged.waiting, "entry")));
+    if outputs.is_empty() {
+        let missing = asked.iter().map(|stream| end.missing(run, *stream, None));
+        put("attempt", json!(run.entity.attempt_count()));
+        put("standing", json!("unproven"));
+        put("missing", total(missing));
+        put("streams", unproven);
+    } else {
+        put("attempt", json!(outputs.first().map(|output| output.attempt)));
+        put("text", json!(std::str::from_utf8(&kept).ok()));
+        put("bytes_hex", json!(base16ct::lower::encode_string(&kept)));
+        put("reach", json!(reach));
+        put("unproven", unproven);
     }
+    match outputs {
+        [] => {}
+        [output] => {
+            if let Value::Object(stream) = stream_json(run, output, end) {
+                told.extend(stream);
+            }
+        }
+        _ => {
+            let streams = outputs.iter().map(|output| stream_json(run, output, end));
+            put("streams", streams.collect());
+            put("pieces", json!(pieces(&merged.chunks, "record")));
+        }
+    }
+    let mut out = Output::stdout();
     out.json(&told);
     out.finish()
 }
 
-/// Of one whose end is open nobody knows how much is missing, whatever is known to be.
-fn stream_json(output: &CapturedOutput, is_open: bool) -> Value {
+/// How many bytes are missing of several streams: unknown where it is of one.
+fn total(missing: impl Iterator<Item = Value>) -> Value {
+    let all: Vec<Value> = missing.filter(|missing| !missing.is_null()).collect();
+    match all.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>() {
+        None => json!(UNKNOWN),
+        Some(known) if known.is_empty() => Value::Null,
+        Some(known) => json!(known.into_iter().sum::<u64>()),
+    }
+}
+
+/// Of a stream whose end is open it may be that nobody knows how much is missing.
+fn stream_json(run: &Run, output: &CapturedOutput, end: Ending<'_>) -> Value {
     let first = output.holes().next();
-    let missing = match is_open && output.end.is_none() {
-        true => json!(UNKNOWN),
-        false => json!(first.map(|_| output.missing())),
+    let known = first.map(|_| output.missing());
+    let missing = match output.end {
+        None => end.missing(run, output.stream, known),
+        Some(_) => json!(known),
     };
     let holes: Vec<_> = output
         .holes()
@@ -521,30 +593,6 @@ fn stream_json(output: &CapturedOutput, is_open: bool) -> Value {
         "missing_from": first.map(|hole| hole.offset),
         "holes": holes,
     })
-}
-
-/// Both streams, in the order in which they came.
-fn put_all_json(
-    run: &Run,
-    outputs: &[&CapturedOutput],
-    (merged, waiting): (&Merged<'_>, &[(OutputStream, Vec<u8>)]),
-    (is_open, reach): (bool, &Reach),
-) -> Result<(), Failure> {
-    let mut out = Output::stdout();
-    let streams: Vec<Value> = outputs.iter().map(|output| stream_json(output, is_open)).collect();
-    let all = merged.bytes();
-    let pieces: Vec<Value> = merged.chunks.iter().filter_map(Chunk::json).collect();
-    out.json(&json!({
-        "run": run.entity.loop_id(),
-        "attempt": outputs.first().map(|output| output.attempt),
-        "streams": streams,
-        "unproven": unproven(waiting),
-        "pieces": pieces,
-        "text": std::str::from_utf8(&all).ok(),
-        "bytes_hex": base16ct::lower::encode_string(&all),
-        "reach": reach,
-    }));
-    out.finish()
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 pub(crate) use table::claimed;
 use table::{Entry, entries, followed, table};
-pub(crate) use times::{ended_at, lasted, ran, waited};
+pub(crate) use times::{ended_at, lasted, ran, took_ns, waited};
 
 /// So many runs are shown where nothing else is said.
 const SHOWN: usize = 20;

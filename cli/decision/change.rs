@@ -2,6 +2,7 @@
 //! which conditions.
 
 use super::long_over;
+use super::look::now;
 use super::meant::{expect_a_no, expect_asked_once, expect_refined_rejecting};
 use super::offered::HOW_TO_REJECT;
 use super::principal::Speaker;
@@ -111,7 +112,7 @@ impl Change {
             return Ok(None);
         }
         expect_offered(session, point, &given.response)?;
-        let doubts = session.look(|world| Doubts::of(world, point))?;
+        let doubts = session.look(|world| Doubts::of(world, point, now()))?;
         let answer = (&given.response, given.comment.as_deref());
         let line = Offer::of_decision(global, point, doubts, answer).typed()?;
         // Where nobody typed, nothing was shown.

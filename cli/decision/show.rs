@@ -42,8 +42,8 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         for (index, round) in rounds.iter().enumerate() {
             (index > 0).then(|| out.line(""));
             let is_log_damaged = look.state.failed();
-            let doubts = Doubts { is_log_damaged, ..Doubts::of(look.world(), round) };
-            let shown = lines(global, round, (look.time_of(round), columns), doubts);
+            let doubts = Doubts { is_log_damaged, ..Doubts::of(look.world(), round, look.now()) };
+            let shown = lines(global, round, (look.now(), columns), doubts);
             shown.iter().for_each(|line| out.line(line));
         }
     } else if args.chain {

@@ -4,16 +4,18 @@
 mod start;
 
 use crate::arguments::Global;
+use crate::clock;
 use crate::hold::{ALL_OVER, RECORDED_NEXT, add_root};
 use crate::locate::program_words;
 use crate::screen::{Page, columns, columns_of_stderr, named, quoted, quoted_up_to};
 use crate::streams;
 use crate::text::{bytes, moment};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::clocks::EndedBy;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::decision_point::{
-    ApprovalPolicy, ClaimedOutcome, DecisionOption, DecisionPoint, DecisionPointState,
-    GivenResponse, OnTimeout, ResolutionKind, Response,
+    ApprovalPolicy, AtDeadline, ClaimedOutcome, DecisionOption, DecisionPoint, DecisionPointState,
+    GivenResponse, ResolutionKind, Response,
 };
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 use holdpoint_domain::{Time, World};
@@ -33,14 +35,30 @@ pub(crate) struct Doubts {
     pub(crate) is_log_damaged: bool,
     /// The number of the user who asks; root may answer as anybody.
     pub(crate) asked_by: Option<u32>,
+    /// One clock ends its time before the other: no default is taken then.
+    pub(crate) are_clocks_apart: bool,
+    /// By how many nanoseconds its times are ahead of the clock by which it is seen.
+    pub(crate) ahead_ns: u64,
 }
 
 impl Doubts {
     /// Reads them off the state of the log.
-    pub(crate) fn of(world: &World, point: &DecisionPoint) -> Self {
+    pub(crate) fn of(world: &World, point: &DecisionPoint, now: Time) -> Self {
         let terms = world.person_for_point(&point.decision_id).filter(|_| point.needs_person());
         let asked_by = terms.and_then(|terms| terms.asked_by);
-        Self { of_records: world.doubt_of_point(point), is_log_damaged: false, asked_by }
+        let becomes = clock::at_deadline(world, point, now);
+        Self {
+            of_records: world.doubt_of_point(point),
+            is_log_damaged: false,
+            asked_by,
+            are_clocks_apart: becomes != point.at_deadline(EndedBy::Both),
+            ahead_ns: clock::time_of(world, &point.decision_id, now).nanoseconds_since(now),
+        }
+    }
+
+    /// A time by the clock on the scale of the decision's times.
+    fn on_its_scale(self, now: Time) -> Time {
+        Time::from_nanoseconds(now.nanoseconds().saturating_add(self.ahead_ns))
     }
 
     /// The same about a question of this process.
@@ -56,6 +74,7 @@ pub(crate) fn lines(
     (now, columns): (Time, usize),
     doubts: Doubts,
 ) -> Vec<String> {
+    let now = doubts.on_its_scale(now);
     let mut page = Page::new(columns);
     point.terms.proposal.context.iter().for_each(|context| page.foreign("context", context));
     add_rest(&mut page, global, point, (now, doubts, None));
@@ -76,6 +95,7 @@ pub(crate) fn brief_lines(
     let Some(summary) = summary else {
         return lines(global, point, (now, columns), doubts);
     };
+    let now = doubts.on_its_scale(now);
     if let Some(lines) = start::lines(global, point, &summary, (now, columns), doubts) {
         return lines;
     }
@@ -103,7 +123,7 @@ fn add_rest(
     add_texts(page, point);
     add_answered_texts(page, point);
     add_title(page, point);
-    add_terms(page, point, now);
+    add_terms(page, point, now, doubts);
     add_root(page, doubts.asked_by);
     add_purpose(page, point);
     more.iter().for_each(|more| page.row("and to", more));
@@ -285,9 +305,9 @@ const fn state_words(state: DecisionPointState) -> Option<&'static str> {
     }
 }
 
-fn add_terms(page: &mut Page, point: &DecisionPoint, now: Time) {
+fn add_terms(page: &mut Page, point: &DecisionPoint, now: Time, doubts: Doubts) {
     page.row("urgency", point.terms.urgency.name());
-    point.terms.expires_at.iter().for_each(|end| page.row("time", &time(point, *end, now)));
+    point.terms.expires_at.iter().for_each(|end| page.row("time", &time(point, *end, now, doubts)));
     point.terms.policy.iter().for_each(|policy| page.row("approval", &approval(policy)));
     if let Some(escalation) = &point.escalation {
         let to = format!("{}, {}", named(&escalation.to), moment(escalation.at));
@@ -299,26 +319,25 @@ fn add_terms(page: &mut Page, point: &DecisionPoint, now: Time) {
 }
 
 /// When the time is over, and what then becomes of a round that is still open.
-fn time(point: &DecisionPoint, end: Time, now: Time) -> String {
+fn time(point: &DecisionPoint, end: Time, now: Time, doubts: Doubts) -> String {
     let left = match time_left(point, now).as_str() {
         "" => return format!("until {}", moment(end)),
         "overdue" => "overdue".to_string(),
         left => format!("{left} left"),
     };
-    if is_over(point, now) {
-        let becomes = match point.default_at_deadline() {
-            Some(option) => format!("the default {} is taken", named(option)),
-            None => "nothing is decided".to_string(),
-        };
-        return format!("over since {}: {becomes}{RECORDED_NEXT}", moment(end));
-    }
-    // Somebody objected to what a round proposed that is to be refined: no default is taken of it.
-    let then = match point.terms.on_timeout {
-        OnTimeout::Hold => "it goes on waiting",
-        OnTimeout::Default if point.state == DecisionPointState::Pending => "the default is taken",
-        OnTimeout::Default | OnTimeout::Abort => "nothing is decided",
+    let ended_by = if doubts.are_clocks_apart { EndedBy::OwnClock } else { EndedBy::Both };
+    let then = match point.at_deadline(ended_by) {
+        AtDeadline::StaysOpen => "it goes on waiting".to_string(),
+        AtDeadline::Default(option) => format!("the default {} is taken", named(option)),
+        AtDeadline::Undecided if doubts.are_clocks_apart => {
+            "nothing is decided, for the log's time and this clock differ".to_string()
+        }
+        AtDeadline::Undecided => "nothing is decided".to_string(),
     };
-    format!("{left}, until {}; then {then}", moment(end))
+    match is_over(point, now) {
+        true => format!("over since {}: {then}{RECORDED_NEXT}", moment(end)),
+        false => format!("{left}, until {}; then {then}", moment(end)),
+    }
 }
 
 fn approval(policy: &ApprovalPolicy) -> String {

@@ -9,10 +9,10 @@ use crate::arguments::Global;
 use crate::clock;
 use crate::exit::{Exit, Failure, complain};
 use holdpoint_domain::Time;
-use holdpoint_domain::core::clocks::{EndedBy, Times};
+use holdpoint_domain::core::clocks::Times;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_domain::decision_point::{AtDeadline, DecisionPoint};
 use holdpoint_engine::shell::{Clock, Reading, SystemClock, WaitOutcome};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -169,11 +169,13 @@ impl<'g> Wait<'g> {
     /// What the deadline comes to, which whoever writes next records.
     fn over_and_not_recorded(&self) -> Result<Waited, Failure> {
         let Some(point) = self.due()? else { return self.still_pending() };
-        let end = point.deadline().unwrap_or_default();
-        let by = self.times(point).over(end);
-        let (outcome, what) = match point.default_at_deadline() {
-            Some(_) if by == Some(EndedBy::Both) => (WaitOutcome::Default, "its default is taken"),
-            _ => (WaitOutcome::Aborted, "nothing is decided"),
+        let world = self.following.world();
+        let (outcome, what) = match world.at_deadline(point, clock::moment_since(world, self.since))
+        {
+            AtDeadline::Default(_) => (WaitOutcome::Default, "its default is taken"),
+            AtDeadline::Undecided | AtDeadline::StaysOpen => {
+                (WaitOutcome::Aborted, "nothing is decided")
+            }
         };
         let id = visible(&point.decision_id);
         let line = format!("{id}  its time is over: {what}, and that is not recorded yet");

@@ -8,6 +8,7 @@ use crate::decision::{DecisionSession, span, user};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::hold::LockWaitArgs;
+use crate::live::LiveState;
 use crate::output::Output;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::clocks::Moment;
@@ -15,6 +16,7 @@ use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::{Command, Time, World};
 use holdpoint_engine::shell::{Clock, SystemClock};
+use holdpoint_replay::Tells;
 use serde_json::json;
 
 /// What was looked at.
@@ -33,6 +35,14 @@ const ADVICE: &str = "where this clock is right, `holdpoint doctor --clock-step`
 pub(super) fn check(directory: &Directory) -> Check {
     match ahead_of(directory) {
         None => Check::ok(CLOCK, "the newest record is not ahead of this clock"),
+        Some(ahead_ns) if is_accepted(directory) => {
+            let message = format!(
+                "the newest record is {} ahead of this clock, and a person accepted that this \
+                 clock is right: limits that were made since end by it",
+                span(ahead_ns)
+            );
+            Check::ok(CLOCK, message)
+        }
         Some(ahead_ns) => {
             let message = format!(
                 "the newest record is {} ahead of this clock: a writer's clock was ahead, or this \
@@ -43,6 +53,12 @@ pub(super) fn check(directory: &Directory) -> Check {
             Check::warn(CLOCK, message, ADVICE)
         }
     }
+}
+
+/// Whether a person accepted that the newest record is ahead.
+fn is_accepted(directory: &Directory) -> bool {
+    let state = LiveState::read_quietly(directory, Tells::Questions);
+    state.is_ok_and(|state| Step::of(state.world()).ahead_ns <= CLOCK_AHEAD_NS)
 }
 
 /// What a person is shown.

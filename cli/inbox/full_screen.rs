@@ -216,7 +216,8 @@ fn shown(logs: &Logs, item: &Item) -> Option<Shown> {
         },
         Kind::Decision => {
             let point = world.decision_point(&item.id)?.clone();
-            let doubts = Doubts { is_log_damaged: state.failed(), ..Doubts::of(world, &point) };
+            let doubts = Doubts::of(world, &point, now());
+            let doubts = Doubts { is_log_damaged: state.failed(), ..doubts };
             let global = log.place.global(false);
             Some(Box::new(move |columns, now| {
                 decision::brief_lines(&global, &point, (now, columns), doubts)

@@ -10,7 +10,7 @@ use crate::screen::{in_row, named, recorded_in_row};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{
-    DecisionOption, DecisionPoint, DecisionPointState, OnTimeout, Urgency,
+    AtDeadline, DecisionOption, DecisionPoint, DecisionPointState, OnTimeout, Urgency,
 };
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HeldRequest;
@@ -191,7 +191,7 @@ impl Item {
             urgency: Some(point.terms.urgency),
             asked_at: point.created_at,
             ends_at: end.map(|end| end_of(state, &point.decision_id, end, at)),
-            at_end: AtEnd::of(point),
+            at_end: AtEnd::of(state, point, at),
             asked: format!("{}{more}", in_row(first)),
             whole: prompt.to_string(),
             words: ways.iter().map(|option| option.id.to_string()).collect(),
@@ -328,14 +328,13 @@ impl Item {
 }
 
 impl AtEnd {
-    fn of(point: &DecisionPoint) -> Self {
-        // Somebody objected to what a round proposed that is to be refined: no default is taken.
-        let is_offered = point.state != DecisionPointState::Refining;
-        let default = point.terms.proposal.default_option.as_ref().filter(|_| is_offered);
-        match (point.terms.on_timeout, default) {
-            (OnTimeout::Hold, _) => Self::WaitsOn,
-            (OnTimeout::Default, Some(option)) => Self::Default(option.to_string()),
-            (OnTimeout::Default | OnTimeout::Abort, _) => Self::Nothing,
+    fn of(state: &LiveState, point: &DecisionPoint, at: Option<Until>) -> Self {
+        let world = state.world();
+        let seen = if at.is_some() { world.totals().last_at } else { now() };
+        match clock::at_deadline(world, point, seen) {
+            AtDeadline::StaysOpen => Self::WaitsOn,
+            AtDeadline::Default(option) => Self::Default(option.to_string()),
+            AtDeadline::Undecided => Self::Nothing,
         }
     }
 

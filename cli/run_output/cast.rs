@@ -59,7 +59,7 @@ impl Cast {
     ) -> io::Result<(u64, Exit)> {
         let outputs = outputs(&self.run, self.attempt);
         let size = self.run.terminals.get(&self.attempt);
-        let merged = Merged::of(&outputs, usize::MAX);
+        let merged = Merged::of(&outputs, &[], usize::MAX);
         let began = merged.chunks.iter().find_map(Chunk::at);
         let began_ns = began.unwrap_or(self.run.entity.started_at).nanoseconds();
         put(&json!({

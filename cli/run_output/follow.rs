@@ -44,13 +44,14 @@ pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
             !is_over && !recorders::unfinished(&directory, std::slice::from_ref(&*run)).is_empty();
         // Its end may have been recorded since it was read: a second look says so.
         if !shown.out.has_reader() {
-            let has_hole = shown.finish()?;
+            let (has_hole, _) = shown.finish()?;
             return Ok(if has_hole { Exit::NOT_FOUND } else { Exit::DONE });
         }
         if is_over || (is_lost && was_lost) {
-            let Waiting { streams: waiting, in_file } = Waiting::of(&directory, &run, args);
-            let has_hole = shown.finish()?;
-            put_unproven(global, &run, &waiting, args, false)?;
+            let Waiting { pieces, in_file } = Waiting::of(&directory, &run, args);
+            let merged = Merged::of(&[], &pieces, shown.lines_left(args));
+            let (has_hole, lines) = shown.finish()?;
+            put_unproven(global, &run, &merged, args, lines)?;
             let doubt = open_end(&run, recorder, &outputs, in_file.as_ref());
             let exit = tell_doubt(doubt.as_deref(), in_file.as_ref());
             return Ok(if has_hole { Exit::NOT_FOUND } else { exit });
@@ -81,16 +82,20 @@ impl Shown {
     }
 
     /// Whether bytes are missing in what was written.
-    fn finish(self) -> Result<bool, Failure> {
-        self.out.finish().map(|()| self.has_hole)
+    fn finish(self) -> Result<(bool, TimedLines), Failure> {
+        self.out.finish().map(|()| (self.has_hole, self.lines))
+    }
+
+    /// How many of the last lines are to be shown of what follows.
+    fn lines_left(&self, args: &Args) -> usize {
+        args.tail.filter(|_| self.newest == 0).unwrap_or(usize::MAX)
     }
 
     fn put(&mut self, outputs: &[&CapturedOutput], args: &Args) {
-        let lines = if self.newest == 0 { args.tail } else { None };
-        let merged = Merged::of(outputs, lines.unwrap_or(usize::MAX));
+        let merged = Merged::of(outputs, &[], self.lines_left(args));
         let behind = self.newest;
         for chunk in merged.chunks.iter().filter(|chunk| chunk.sequence > behind) {
-            self.newest = chunk.sequence;
+            self.newest = self.newest.max(chunk.sequence);
             self.has_hole |= chunk.hole.is_some();
             match args.timestamps {
                 true => write_bytes(&mut self.out, &self.lines.timed(chunk), self.is_seen),

@@ -4,6 +4,7 @@ use crate::exit::{Exit, complain};
 use crate::recorders;
 use crate::screen::named;
 use crate::text::counted;
+use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_replay::machine::Recorder;
 use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::{CapturedOutput, Run, RunOutcome};
@@ -22,7 +23,10 @@ pub(super) fn open_end(
     if !is_last || is_whole {
         return None;
     }
-    let missing = waiting.map_or(0, |waiting| waiting.missing_of(run));
+    let missing = waiting.map_or(0, |waiting| {
+        let of_stream = |stream: &OutputStream| waiting.missing_of(run, *stream);
+        [OutputStream::Stdout, OutputStream::Stderr].iter().map(of_stream).sum()
+    });
     if missing > 0 {
         return Some(format!(
             "{} that {id} printed are neither on record nor in what waits for the next writer",

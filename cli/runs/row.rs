@@ -1,7 +1,7 @@
 //! What a program is shown of a run.
 
 use super::again::{Placed, RetryOf};
-use super::{ended_at, lasted, waited};
+use super::{ended_at, lasted, took_ns, waited};
 use crate::text::each_once;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
@@ -80,7 +80,7 @@ impl<'r> Row<'r> {
             is_reported: entity.current_attempt().is_some_and(Attempt::is_reported),
             began_at: entity.started_at,
             ended_at: ended_at(run),
-            took_ns: lasted(run),
+            took_ns: took_ns(run),
             waited_ns: lasted(run).and(entity.halt.as_ref()).map(|halt| waited(run, halt.at)),
             attempts: entity.attempt_count(),
             by: &entity.actor,

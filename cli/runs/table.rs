@@ -1,7 +1,7 @@
 //! The table of runs and sessions.
 
 use super::again::Placed;
-use super::{UNFINISHED, lasted, sessions};
+use super::{UNFINISHED, sessions, took_ns};
 use crate::screen::{named, quoted};
 use crate::show::exit_of;
 use crate::table::{Column, Fit, Layout, NOTHING, column, indented, number};
@@ -106,8 +106,8 @@ fn cells(placed: &Placed<'_>, clock: &Clock) -> Vec<String> {
         told(if placed.is_unfinished { UNFINISHED } else { RunOutcome::of(entity).name() }),
         last.and_then(exit_of)
             .map_or(NOTHING.to_string(), |exit| told(exit.trim_start_matches("exit status "))),
-        match (lasted(run), &entity.halt) {
-            (Some(lasted), _) => took(lasted),
+        match (took_ns(run), &entity.halt) {
+            (Some(length), _) => took(length),
             (None, Some(_)) => "unknown".to_string(),
             (None, None) => NOTHING.to_string(),
         },

@@ -18,6 +18,14 @@ pub(crate) fn lasted(run: &Run) -> Option<u64> {
     seen.sum::<Option<u64>>().filter(|_| !run.entity.attempts.is_empty())
 }
 
+/// The same for whoever reads it: where the log's time stood still, for the log was ahead of the
+/// clock, as long as its attempts were measured.
+pub(crate) fn took_ns(run: &Run) -> Option<u64> {
+    let walls = run.entity.attempts.iter().filter_map(|attempt| attempt.resources.as_ref());
+    let measured = walls.map(|usage| usage.wall_ns).fold(0, u64::saturating_add);
+    lasted(run).map(|lasted| lasted.max(measured))
+}
+
 /// An end that is recorded so much later than it was waited for its recorder, which was stopped.
 const LATE_NS: u64 = 1_000_000_000;
 

@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::recorders;
 use crate::run::labels::HOST;
 use crate::run_output::{last_lines, length as length_of, missing};
-use crate::runs::{UNFINISHED, lasted, ran, waited};
+use crate::runs::{UNFINISHED, ran, took_ns, waited};
 use crate::screen::{Page, named, quoted_up_to, seen_lines};
 use crate::text::bytes;
 use crate::when::{Clock, took};
@@ -323,9 +323,10 @@ fn began(run: &Run, View { clock, is_unfinished, .. }: &View<'_>) -> String {
 /// How long it took, up to now where it has not ended, and how long it waited for an answer.
 pub(crate) fn length(run: &Run, now: Timestamp) -> String {
     let end = run.entity.halt.as_ref().map(|halt| halt.at);
-    let length = match (end, lasted(run)) {
+    let length = match (end, took_ns(run)) {
         (Some(_), Some(length)) => format!("took {}", took(length)),
         (Some(_), None) => return UNSEEN.to_string(),
+        (None, _) if now < run.entity.started_at => "for how long is not known".to_string(),
         (None, _) => format!("{} so far", took(ran(run, now))),
     };
     match waited(run, end.unwrap_or(now)) {

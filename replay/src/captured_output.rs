@@ -44,6 +44,8 @@ pub struct OutputPart {
     pub place: Range<usize>,
     /// When its first byte was read, by the recorder's clock, where that is on record.
     pub first_byte_at: Option<Time>,
+    /// Whether bytes may be left out before it: it was recorded at the end of a span.
+    pub is_behind_gap: bool,
     /// The record that holds it.
     pub sequence: u64,
     /// What is proven of that record.
@@ -187,6 +189,7 @@ impl Outputs {
             offset: body.offset,
             place: begin..output.bytes.len(),
             first_byte_at: Some(body.first_byte_at),
+            is_behind_gap: body.gap.is_some(),
             sequence,
             standing,
         });
@@ -222,6 +225,7 @@ impl Outputs {
                     offset,
                     place,
                     first_byte_at: None,
+                    is_behind_gap: false,
                     sequence,
                     standing,
                 };

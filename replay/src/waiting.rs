@@ -6,12 +6,14 @@ use crate::machine::is_not_a_directory;
 use crate::records::loop_id_of;
 use crate::run::Run;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::evidence_capture::{EvidenceCaptureCommand, EvidenceItem, OutputStream};
+use holdpoint_domain::evidence_capture::{
+    EvidenceCaptureCommand, EvidenceItem, OutputPiece, OutputStream,
+};
 use holdpoint_domain::execution_loop::{ExecutionLoopCommand, ExecutionLoopEvent, Exit};
 use holdpoint_domain::sandbox_fault::SandboxFaultCommand;
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::world::waiting::{WaitingCommand, entry_of_key};
-use holdpoint_domain::{Command, Envelope, Event};
+use holdpoint_domain::{Command, Envelope, Event, Time};
 use holdpoint_log_files::{
     DirectoryStorage, Follower, LogReader, ReadStorage, RunEntries, RunEntry, RunFileFault,
     outcome_of,
@@ -77,6 +79,12 @@ pub struct WaitingOutput {
     pub stream: OutputStream,
     /// Where in the stream it begins, in bytes.
     pub offset: u64,
+    /// When its first byte was read, by the recorder's clock, where the entry says so.
+    pub first_byte_at: Option<Time>,
+    /// Whether bytes may be left out before it: it was kept at the end of a span.
+    pub is_behind_gap: bool,
+    /// The number of its entry.
+    pub number: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
@@ -109,15 +117,12 @@ impl WaitingRun {
         self.entries.iter().any(|entry| !entry.lengths.is_empty())
     }
 
-    /// How many bytes that the last attempt of the run printed are neither on record nor in what
-    /// waits, as far as what waits says so.
+    /// How many bytes of a stream that the last attempt of the run printed are neither on record
+    /// nor in what waits, as far as what waits says so.
     #[must_use]
-    pub fn missing_of(&self, run: &Run) -> u64 {
-        let of_stream = |stream: &OutputStream| {
-            let output = run.output(*stream, Some(run.entity.attempt_count()));
-            self.missing(*stream, output.map_or(0, CapturedOutput::length))
-        };
-        [OutputStream::Stdout, OutputStream::Stderr].iter().map(of_stream).sum()
+    pub fn missing_of(&self, run: &Run, stream: OutputStream) -> u64 {
+        let output = run.output(stream, Some(run.entity.attempt_count()));
+        self.missing(stream, output.map_or(0, CapturedOutput::length))
     }
 
     fn missing(&self, stream: OutputStream, recorded: u64) -> u64 {
@@ -143,19 +148,30 @@ impl WaitingRun {
         self.entries.retain(|entry| (entry.attempt, entry.number) > taken_up);
     }
 
-    /// The output of a stream that waits, behind so many bytes that are on record.
+    /// The output that waits, by its entries, behind what the last attempt has on record.
     #[must_use]
-    pub fn output(&self, stream: OutputStream, recorded: u64) -> Vec<u8> {
-        let all = self.entries.iter().flat_map(|entry| &entry.output);
-        let mut bytes = Vec::new();
-        let mut end = recorded;
-        for piece in all.filter(|piece| piece.stream == stream) {
+    pub fn output(&self, run: &Run) -> Vec<WaitingOutput> {
+        let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut all = Vec::new();
+        for piece in self.entries.iter().flat_map(|entry| &entry.output) {
+            let recorded = || run.output(piece.stream, Some(run.entity.attempt_count()));
+            let end = ends
+                .entry(piece.stream.name())
+                .or_insert_with(|| recorded().map_or(0, CapturedOutput::length));
             let known = end.saturating_sub(piece.offset);
-            let known = usize::try_from(known).unwrap_or(usize::MAX);
-            bytes.extend_from_slice(piece.bytes.get(known..).unwrap_or_default());
-            end = end.max(piece.offset.saturating_add(piece.bytes.len() as u64));
+            let behind = piece.bytes.get(usize::try_from(known).unwrap_or(usize::MAX)..);
+            *end = piece.offset.saturating_add(piece.bytes.len() as u64).max(*end);
+            if let Some(bytes) = behind.filter(|bytes| !bytes.is_empty()) {
+                let offset = piece.offset.saturating_add(known);
+                all.push(WaitingOutput { offset, bytes: bytes.to_vec(), ..*piece });
+            }
         }
-        bytes
+        all
+    }
+
+    /// The streams whose whole length what waits states.
+    pub fn ended(&self) -> impl Iterator<Item = OutputStream> {
+        self.entries.iter().flat_map(|entry| &entry.lengths).map(|(stream, _)| *stream)
     }
 }
 
@@ -464,13 +480,18 @@ fn of_command(mut entry: WaitingEntry, command: Command) -> WaitingEntry {
         }
         Command::EvidenceCapture(EvidenceCaptureCommand::CaptureEvidence(c)) => {
             entry.lengths = c.items.iter().filter_map(length_of).collect();
-            entry.output = c.items.into_iter().filter_map(output_of).collect();
+            let number = entry.number;
+            entry.output = c.items.into_iter().filter_map(|item| output_of(item, number)).collect();
             entry.words = "what the attempt printed and used".to_string();
         }
         Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(c)) => {
-            let piece = |piece: holdpoint_domain::evidence_capture::OutputPiece| WaitingOutput {
+            let number = entry.number;
+            let piece = |piece: OutputPiece| WaitingOutput {
                 stream: piece.stream,
                 offset: piece.offset,
+                first_byte_at: Some(piece.first_byte_at),
+                is_behind_gap: piece.gap.is_some(),
+                number,
                 bytes: piece.raw_data,
             };
             entry.output = c.pieces.into_iter().map(piece).collect();
@@ -507,12 +528,17 @@ fn length_of(item: &EvidenceItem) -> Option<(OutputStream, u64)> {
     }
 }
 
-fn output_of(item: EvidenceItem) -> Option<WaitingOutput> {
+fn output_of(item: EvidenceItem, number: u64) -> Option<WaitingOutput> {
     match item {
         EvidenceItem::ExecutorOutput { stream, raw_data, .. }
-        | EvidenceItem::ExecutorOutputCut { stream, raw_data, .. } => {
-            Some(WaitingOutput { stream, offset: 0, bytes: raw_data })
-        }
+        | EvidenceItem::ExecutorOutputCut { stream, raw_data, .. } => Some(WaitingOutput {
+            stream,
+            offset: 0,
+            first_byte_at: None,
+            is_behind_gap: false,
+            number,
+            bytes: raw_data,
+        }),
         EvidenceItem::ExecutorOutputPieces { .. }
         | EvidenceItem::ResourceSnapshot(_)
         | EvidenceItem::TimestampEvent(_) => None,

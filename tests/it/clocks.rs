@@ -108,6 +108,44 @@ fn a_default_is_not_taken_where_only_the_own_clock_says_that_the_time_is_over() 
     place.verified();
 }
 
+/// What readers say of a question with a default, not due for an hour and due: the end as `inbox`
+/// has it, and the words of `decision show`.
+fn told_of_default(place: &Place, timeout: &str) -> (Value, String, String) {
+    let words = ["i1", "--prompt", "P", "--option", "a:A", "--default", "a"];
+    let words = [&words[..], &["--on-timeout", "default", "--timeout", timeout]].concat();
+    let id = created(place, &words);
+    let inbox = text(&place.holdpoint(&["inbox", "--json"]).stdout);
+    let mut rows = inbox.lines().map(|row| serde_json::from_str::<Value>(row).unwrap());
+    let row = rows.find(|row| row["id"] == *id).unwrap();
+    let shown = text(&place.holdpoint(&["decision", "show", &id]).stdout);
+    (row, shown, id)
+}
+
+#[test]
+fn readers_promise_no_default_that_the_clocks_let_nobody_take() {
+    let (log_ahead, usual) = (ahead(), Place::with_log());
+    for timeout in ["1h", "1ms"] {
+        let (row, shown, id) = told_of_default(&log_ahead, timeout);
+        assert_eq!((&row["on_timeout"], &row["default_option"]), (&"abort".into(), &Value::Null));
+        assert!(shown.contains("nothing is decided") && !shown.contains("default a"), "{shown}");
+        if timeout == "1ms" {
+            let listed = text(&log_ahead.holdpoint(&["inbox"]).stdout);
+            assert!(listed.contains("ended undecided by timeout"), "{listed}");
+            log_ahead.holdpoint(&["hold", "expire"]);
+            let ended = json(&log_ahead.holdpoint(&["decision", "show", &id, "--json"]));
+            assert_eq!(ended["state"], "aborted", "{ended:#}");
+        }
+        let (row, shown, id) = told_of_default(&usual, timeout);
+        assert_eq!((&row["on_timeout"], &row["default_option"]), (&"default".into(), &"a".into()));
+        assert!(shown.contains("the default a is taken"), "{shown}");
+        if timeout == "1ms" {
+            usual.holdpoint(&["hold", "expire"]);
+            let ended = json(&usual.holdpoint(&["decision", "show", &id, "--json"]));
+            assert_eq!(ended["state"], "expired", "{ended:#}");
+        }
+    }
+}
+
 #[test]
 fn an_approval_is_over_by_its_own_time_where_the_log_is_ahead() {
     let place = ahead();
@@ -135,6 +173,17 @@ fn a_start_that_nobody_approves_ends_by_its_own_time_where_the_log_is_ahead() {
     let ended = place.holdpoint(&held);
     assert_eq!(status(&ended), 121, "{}", text(&ended.stderr));
     place.verified();
+}
+
+#[test]
+fn a_run_took_as_long_as_it_was_measured_where_the_log_is_ahead() {
+    let place = ahead();
+    let run = json(&place.holdpoint(&["run", "--json", "--", "sleep", "0.2"]));
+    let row: Value =
+        serde_json::from_str(text(&place.holdpoint(&["runs", "--json"]).stdout).trim()).unwrap();
+    assert!(row["took_ns"].as_u64().unwrap() >= 200_000_000, "{row:#}");
+    let shown = text(&place.holdpoint(&["show", run["loop_id"].as_str().unwrap()]).stdout);
+    assert!(shown.contains(", took ") && !shown.contains(", took 0 ms"), "{shown}");
 }
 
 #[test]
@@ -219,6 +268,15 @@ fn a_step_of_the_clock_is_typed_at_a_terminal_and_what_follows_takes_its_default
     let waited = place.holdpoint(&["decision", "wait", &id, "--timeout", "60s"]);
     assert_eq!(status(&waited), 11, "{}", text(&waited.stderr));
     place.verified();
+    let (row, shown, _) = told_of_default(&place, "1h");
+    assert_eq!(row["default_option"], "a", "{row:#}");
+    assert!(shown.contains("then the default a is taken"), "{shown}");
+
+    // The records are ahead as before, and nothing is left to accept.
+    let told = json(&place.holdpoint(&["doctor", "--json"]));
+    let check = told["checks"].as_array().unwrap().iter().find(|it| it["name"] == "clock").unwrap();
+    assert_eq!(check["state"], "ok", "{check}");
+    assert!(check["message"].as_str().unwrap().contains("a person accepted"), "{check}");
 
     let mut terminal = Terminal::start(&place, &["doctor", "--clock-step"]);
     terminal.wait_for("there is no step to accept");

@@ -82,6 +82,13 @@ fn a_copy_that_read_head_last_is_short_of_head_and_called_neither_damaged_nor_wh
         assert_eq!(status(&output), code, "{words:?}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains("short of HEAD"), "{}", text(&output.stderr));
     }
+    // No copy is made of it, and nobody is sent to a salvage.
+    let other = place.directory.path().join("other");
+    let output = at(&["log", "copy", copy.to_str().unwrap(), other.to_str().unwrap()]);
+    let said = text(&output.stderr);
+    assert_eq!(status(&output), 6, "{said}");
+    assert!(said.contains("the log is short of HEAD and was not copied"), "{said}");
+    assert!(said.contains("log continue DIR") && !said.contains("salvage"), "{said}");
     assert!(contents(&copy) == before, "nothing was written");
     assert_eq!(place.verified()["verdict"], "intact");
 }

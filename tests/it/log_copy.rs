@@ -205,7 +205,7 @@ fn every_damaged_byte_below_the_newest_record_is_refused_and_nothing_is_left_beh
             let refused = copy(&path, &directory.path().join("copy"));
             let is_damage = matches!(
                 refused,
-                Err(CopyDirectoryError::Copy(CopyError::Damaged { ref findings }))
+                Err(CopyDirectoryError::Copy(CopyError::Damaged { ref findings, .. }))
                     if !findings.is_empty()
             );
             assert!(is_damage, "{}, byte {offset}: {refused:?}", segment.display());

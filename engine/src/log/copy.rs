@@ -1,6 +1,7 @@
 //! Copying a log while it may be written: a prefix that verifies, under the same identity.
 
 use super::active::{DiskError, Named};
+use super::error::{state_of, way_on};
 use super::head_file;
 use super::roll;
 use super::storage::Storage;
@@ -12,7 +13,7 @@ use holdpoint_log_files::{
     SurveyOptions, survey,
 };
 use holdpoint_log_format::limits::{PIECE_LENGTH, SEAL_LENGTH, SEGMENT_HEADER_LENGTH};
-use holdpoint_log_format::recovery::Verdict;
+use holdpoint_log_format::recovery::{Row, Verdict};
 use holdpoint_log_format::tail::TailShape;
 use holdpoint_log_format::{BootId, ChainPosition, Head, LogId, SegmentHeader, names};
 use std::io;
@@ -50,11 +51,14 @@ pub enum CopyError {
     NothingHere,
     /// What was to be copied does not verify.
     #[error(
-        "the log is damaged and was not copied: {}. Look at it with `holdpoint verify`, and keep \
-         what holds with `holdpoint salvage`",
-        first(.findings)
+        "the log is {} and was not copied: {}; {}",
+        state_of(*.row),
+        first(.findings),
+        way_on(*.row)
     )]
     Damaged {
+        /// What the log is.
+        row: Row,
         /// What was found.
         findings: Vec<Finding>,
     },
@@ -157,9 +161,9 @@ fn look_until_settled<R: ReadStorage>(
         let is_being_written = is_locked().map_err(io_error(names::LOCK))? || is_last;
         match look(source, boot, is_being_written) {
             Ok(found) => return Ok(found),
-            Err(CopyError::Damaged { findings }) => {
+            Err(CopyError::Damaged { row, findings }) => {
                 if is_last || damage_before.as_ref() == Some(&findings) {
-                    return Err(CopyError::Damaged { findings });
+                    return Err(CopyError::Damaged { row, findings });
                 }
                 damage_before = Some(findings);
             }
@@ -184,7 +188,7 @@ fn look<R: ReadStorage>(
     match survey.row.verdict() {
         Verdict::NothingHere => return Err(CopyError::NothingHere),
         Verdict::ShortOfHead | Verdict::Corrupt => {
-            return Err(CopyError::Damaged { findings: survey.findings });
+            return Err(CopyError::Damaged { row: survey.row, findings: survey.findings });
         }
         Verdict::Intact | Verdict::TailUnproven => {}
     }
@@ -194,7 +198,8 @@ fn look<R: ReadStorage>(
     let durable = survey.lock.filter(|lock| lock.boot == boot && boot != BootId::UNKNOWN);
     let durable = durable.map_or(0, |lock| lock.durable_sequence);
     if last.run.chain.sequence < durable {
-        return Err(CopyError::Damaged { findings: vec![short_of(&last, durable)] });
+        let findings = vec![short_of(&last, durable)];
+        return Err(CopyError::Damaged { row: Row::BelowMark, findings });
     }
     let newest = last.run.chain.sequence;
     let later = || later_than(source, survey.log, newest);

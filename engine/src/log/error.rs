@@ -135,7 +135,7 @@ fn holder(pid: u32) -> String {
 }
 
 /// What the log is that is not opened for writing.
-fn state_of(row: Row) -> &'static str {
+pub(super) fn state_of(row: Row) -> &'static str {
     match row {
         Row::ShortOfHead => "short of HEAD",
         _ => "damaged",
@@ -143,7 +143,7 @@ fn state_of(row: Row) -> &'static str {
 }
 
 /// What to do with it.
-fn way_on(row: Row) -> &'static str {
+pub(super) fn way_on(row: Row) -> &'static str {
     match row {
         Row::ShortOfHead => {
             "copy it anew, HEAD before its segments, or go on from it with \

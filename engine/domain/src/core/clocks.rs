@@ -42,6 +42,14 @@ impl Moment {
         Self::new(newest.max(clock), clock)
     }
 
+    /// The moment so many nanoseconds later, where nobody writes meanwhile.
+    #[must_use]
+    pub fn later(self, ns: u64) -> Self {
+        let add =
+            |time: Timestamp| Timestamp::from_nanoseconds(time.nanoseconds().saturating_add(ns));
+        Self { steady: self.steady.map(add), ..Self::seen(self.at, add(self.clock)) }
+    }
+
     /// The own clock, where it differs from the record's time: what the record states.
     #[must_use]
     pub fn stated_clock(self) -> Option<Timestamp> {

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::core::actor::{Actor, Gate, PersonTerms, Principal, Proof};
-use crate::core::clocks::{Clocks, EndedBy, Moment};
+use crate::core::clocks::{Clocks, Moment};
 use crate::core::doubt::Doubt;
 use crate::core::limits::MAX_LIST_ITEMS;
 use crate::core::payload::{List, Text};
@@ -32,7 +32,7 @@ use crate::decision_point::event::{
     VoteCast,
 };
 use crate::decision_point::refusal::DecisionPointRefusal as No;
-use crate::decision_point::state::{DecisionPoint, DecisionPoints, Revocation};
+use crate::decision_point::state::{AtDeadline, DecisionPoint, DecisionPoints, Revocation};
 use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DEFAULT_MAX_ITERATIONS, DEFAULT_VALID_FOR_MS, DecisionOption,
     DecisionPointState, MAX_REASON_BYTES, OnTimeout, Proposal, Response, Terms, Urgency,
@@ -411,12 +411,11 @@ fn due_events(view: PointsView<'_>, point: &DecisionPoint, now: Moment) -> Vec<E
     let times = view.times(point, now);
     let over = |end: Option<Timestamp>| end.and_then(|end| Some((end, times.over(end)?)));
     if let Some((expires_at, ended_by)) = over(point.deadline()) {
-        let default = point.default_at_deadline().filter(|_| ended_by == EndedBy::Both);
-        let Some(option_id) = default.cloned() else {
+        let AtDeadline::Default(option_id) = point.at_deadline(ended_by) else {
             let (steady, ended_by) = (times.stated_steady(expires_at), Some(ended_by));
             return vec![DecisionPointAborted { decision_id, expires_at, ended_by, steady }.into()];
         };
-        let taken = DefaultTaken { decision_id, option_id, expires_at };
+        let taken = DefaultTaken { decision_id, option_id: option_id.clone(), expires_at };
         let mut after = point.clone();
         after.take_default(&taken, now.at, 0);
         return [taken.into()].into_iter().chain(release(view, &after)).collect();

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::Principal;
+use crate::core::clocks::EndedBy;
 use crate::core::codec::{Lazy, Part, added};
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
@@ -18,6 +19,17 @@ use crate::decision_point::types::{
     ActionBinding, ClaimedStatus, DecisionPointState, MAX_CLOSED_DECISION_POINTS, OnTimeout,
     ResolutionKind, Response, Terms,
 };
+
+/// An outcome of a round that nobody answered in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtDeadline<'p> {
+    /// Takes this option, the default.
+    Default(&'p Text),
+    /// Ends without a decision.
+    Undecided,
+    /// Stays open: it can be answered all the same.
+    StaysOpen,
+}
 
 /// One round of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -269,6 +281,17 @@ impl DecisionPoint {
             _ => false,
         };
         self.approves() || (suffices && !is_approval)
+    }
+
+    /// Returns what becomes of the round when a clock ends its time. A default needs both clocks.
+    #[must_use]
+    pub fn at_deadline(&self, ended_by: EndedBy) -> AtDeadline<'_> {
+        let default = self.default_at_deadline().filter(|_| ended_by == EndedBy::Both);
+        match (self.terms.on_timeout, default) {
+            (OnTimeout::Hold, _) => AtDeadline::StaysOpen,
+            (_, Some(default)) => AtDeadline::Default(default),
+            (_, None) => AtDeadline::Undecided,
+        }
     }
 
     /// The option that is taken when the deadline passes now: the default, where the terms

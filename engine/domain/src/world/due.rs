@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use serde::Serialize;
 
 use crate::core::actor::{Actor, Authentication};
-use crate::core::clocks::{Moment, Times};
+use crate::core::clocks::{EndedBy, Moment, Times};
 use crate::core::codec::{Carrier, Lazy, Part, Remembered};
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::ids::Entropy;
@@ -21,7 +21,7 @@ use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::decision_point::command::{DecisionPointCommand, ExpireDecisionPoint};
 use crate::decision_point::event::DecisionPointEvent;
-use crate::decision_point::state::DecisionPoint;
+use crate::decision_point::state::{AtDeadline, DecisionPoint};
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
 use crate::human_decision::command::{ExpireDue, HumanDecisionCommand};
 use crate::human_decision::event::HumanDecisionEvent;
@@ -52,6 +52,9 @@ pub(crate) struct Requests {
 /// bytes in which it is.
 pub(crate) type Carried<'a> =
     (Vec<(String, String)>, Vec<(Timestamp, String)>, Vec<(u64, (Text, &'a [u8]))>);
+
+/// Nobody records the end of a limit sooner than this behind it: clocks that are less apart agree.
+const RECORDING_NS: u64 = 1_000_000;
 
 /// Something that falls due: in a request, in an interruption thread, in a decision point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -121,6 +124,19 @@ impl World {
     #[must_use]
     pub fn times_of(&self, id: &str, now: impl Into<Moment>) -> Times {
         self.hot.clocks.times(id, now.into())
+    }
+
+    /// Returns what becomes of a round at its deadline, where it is recorded as soon as a clock
+    /// says that its time is over; of one that is over now, where it is recorded now.
+    #[must_use]
+    pub fn at_deadline<'p>(&self, point: &'p DecisionPoint, now: Moment) -> AtDeadline<'p> {
+        let times = |now| self.times_of(&point.decision_id, now);
+        let ended_by = point.deadline().and_then(|end| {
+            let left_ns = times(now).left_ns(end);
+            let delay_ns = if left_ns > 0 { RECORDING_NS } else { 0 };
+            times(now.later(left_ns.saturating_add(delay_ns))).over(end)
+        });
+        point.at_deadline(ended_by.unwrap_or(EndedBy::Both))
     }
 
     /// When something falls due next.
