@@ -24,7 +24,7 @@ use holdpoint_log_format::limits::{OUTCOME_FILE_MAX, RUN_ENTRY_HEADER_LENGTH};
 use holdpoint_log_format::{EntryHeader, EntryKind, RunKey, RunStart, names, outcome_file};
 use rustix::fs::{
     FallocateFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW,
-    fallocate, fchmod, fdatasync, flock, fstat, ftruncate, futimens, lstat,
+    fallocate, fchmod, fdatasync, flock, fstat, fsync, ftruncate, futimens, lstat,
 };
 use rustix::io::{Errno, retry_on_intr};
 use std::fs::File;
@@ -189,6 +189,15 @@ impl RunFile {
         RunEntries::of(File::from(self.file.try_clone()?))
     }
 
+    /// Makes the name of the file durable. That is due before the start of the run is: a run on the
+    /// log without its file is nobody's to end.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn persist(&self) -> io::Result<()> {
+        Ok(fsync(&*self.directory)?)
+    }
+
     /// Removes the file of a run whose end is on the log, where its name stands for nothing else by
     /// now. Where that fails, the next writer does it.
     pub fn remove(self) {
@@ -323,9 +332,7 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
     let directory = open_directory(storage)?;
     let recording = hold_recording_lock(storage, loop_id)?;
     let mut file = File::from(rustix::fs::open(&path, NEW_FILE, NEW_MODE)?);
-    // Durable before the start is: a run on the log without its file is nobody's to end.
-    let made = finish(&mut file).and_then(|()| storage.sync_directory(names::RUNS));
-    made.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+    finish(&mut file).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
     // A disk that has nothing left says so when the room on the log is made.
     let _ = reserve(&file, 0, 0);
     let (end, owner) = (AtomicU64::new(length(&file)?), fstat(&file)?.st_uid);

@@ -133,13 +133,21 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         core.recorders.lock().begin(&loop_id);
         let file = begin(core, &loop_id).inspect_err(|_| forget(core, &loop_id))?;
         let seat = Self { core, loop_id, file, door: Mutex::default(), unsynced: Mutex::default() };
-        match seat.reserve_room() {
+        match seat.persist() {
             Ok(()) => Ok(seat),
             Err(error) => {
                 seat.leave();
-                Err(error.into())
+                Err(error)
             }
         }
+    }
+
+    /// Makes the run's file durable and reserves the room for its end. Outside of the turn: others
+    /// wait for no disk meanwhile.
+    fn persist(&self) -> Result<(), SubmitError> {
+        let persisted = self.file.as_ref().map_or(Ok(()), RunFile::persist);
+        persisted.map_err(|source| file_error(self.core, source))?;
+        Ok(self.reserve_room()?)
     }
 
     /// Sees to it that there is room for the ending of one attempt.
@@ -498,11 +506,12 @@ fn begin<S: Storage>(
     loop_id: &str,
 ) -> Result<Option<RunFile>, SubmitError> {
     with_turn(core, |core, _, _| {
-        core.caches.begin_run(loop_id).map_err(|source| SubmitError::RunFile {
-            path: core.caches.root().join(names::RUNS),
-            source,
-        })
+        core.caches.begin_run(loop_id).map_err(|source| file_error(core, source))
     })
+}
+
+fn file_error<S: Storage>(core: &Core<Measured<S>>, source: io::Error) -> SubmitError {
+    SubmitError::RunFile { path: core.caches.root().join(names::RUNS), source }
 }
 
 #[cfg(test)]
