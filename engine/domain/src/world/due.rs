@@ -53,9 +53,6 @@ pub(crate) struct Requests {
 pub(crate) type Carried<'a> =
     (Vec<(String, String)>, Vec<(Timestamp, String)>, Vec<(u64, (Text, &'a [u8]))>);
 
-/// Nobody records the end of a limit sooner than this behind it: clocks that are less apart agree.
-const RECORDING_NS: u64 = 1_000_000;
-
 /// Something that falls due: in a request, in an interruption thread, in a decision point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Due {
@@ -133,7 +130,9 @@ impl World {
         let times = |now| self.times_of(&point.decision_id, now);
         let ended_by = point.deadline().and_then(|end| {
             let left_ns = times(now).left_ns(end);
-            let delay_ns = if left_ns > 0 { RECORDING_NS } else { 0 };
+            // Nobody records the end of a limit within a millisecond of it: clocks that are less
+            // apart than that agree.
+            let delay_ns = if left_ns > 0 { 1_000_000 } else { 0 };
             times(now.later(left_ns.saturating_add(delay_ns))).over(end)
         });
         point.at_deadline(ended_by.unwrap_or(EndedBy::Both))
