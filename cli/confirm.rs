@@ -90,13 +90,23 @@ impl<'a> Offer<'a> {
         (response, comment): (&'a Response, Option<&'a str>),
     ) -> Self {
         let seen = |columns| (now(), columns);
-        let (word, what, text) = match response {
-            Response::Option(id) => (id.to_string(), id.to_string(), None),
-            Response::Accept => ("accept".into(), "accept the guidance as it is".into(), None),
-            Response::Text(text) => ("answer".into(), "an answer in own words".into(), Some(text)),
-            Response::Guidance(text) => ("guide".into(), "guidance".into(), Some(text)),
+        let meant = point.meant(response);
+        let (word, what) = match &meant {
+            Response::Option(id) => (id.to_string(), id.to_string()),
+            Response::Accept | Response::Proposal(None) => {
+                ("accept".into(), "accept the proposal as it is".into())
+            }
+            Response::Proposal(Some(id)) => {
+                ("accept".into(), format!("accept the proposal, which chooses {}", named(id)))
+            }
+            Response::Text(_) => ("answer".into(), "an answer in own words".into()),
+            Response::Guidance(_) => ("guide".into(), "guidance".into()),
         };
-        let text = text.map(|text| text.as_str());
+        let text = match (response, meant) {
+            (Response::Text(text) | Response::Guidance(text), _) => Some(text.as_str()),
+            (_, Response::Text(_)) => point.guidance.as_deref(),
+            _ => None,
+        };
         Self {
             lines: Box::new(move |columns| {
                 decision::brief_lines(global, point, seen(columns), doubts)

@@ -36,25 +36,19 @@ use crate::exit::{Exit, Failure, settle};
 use clap::Subcommand;
 
 pub(crate) use following::Following;
-#[cfg(feature = "mcp")]
-pub(crate) use look::Linked;
-pub(crate) use look::{Links, Look, now};
+pub(crate) use list::place;
+pub(crate) use look::{Linked, Links, Look, now};
+pub(crate) use meant::{expect_a_no, expect_refined_rejecting, expect_rejecting};
 pub(crate) use name::all;
 pub(crate) use name::{expect_one_meaning, ids_of, is_by_beginning, known, resolve};
 pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
 pub(crate) use principal::{Speaker, claimed, kind_of_caller, user};
 pub(crate) use respond::{Answered, answer, give};
-pub(crate) use session::{DecisionSession, Only, unproven};
+pub(crate) use session::{DecisionSession, Only, is_late, unproven};
 pub(crate) use shown::{
     Doubts, brief_lines, doubt, how_to_answer, lines, outcome, outcome_with_reason, span,
     tell_how_to_answer, what_starts,
-};
-#[cfg(feature = "mcp")]
-pub(crate) use {
-    list::place,
-    meant::{expect_a_no, expect_refined_rejecting, expect_rejecting},
-    session::is_late,
 };
 
 /// What to do with decisions.

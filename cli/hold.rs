@@ -75,7 +75,6 @@ pub(crate) struct LockWaitArgs {
     lock_wait: Duration,
 }
 
-#[cfg(feature = "mcp")]
 impl LockWaitArgs {
     /// The same, for no longer than this.
     pub(crate) fn at_most(self, longest: Duration) -> Self {

@@ -1,40 +1,24 @@
 //! `holdpoint mcp`: decisions and audits for agents, over the Model Context Protocol.
 
-#[cfg(feature = "mcp")]
 mod act;
-#[cfg(feature = "mcp")]
 mod arguments;
-#[cfg(feature = "mcp")]
 mod audit;
-#[cfg(feature = "mcp")]
 mod caller;
-#[cfg(feature = "mcp")]
 mod fit;
-#[cfg(feature = "mcp")]
 mod line;
-#[cfg(feature = "mcp")]
 mod look;
-#[cfg(feature = "mcp")]
 mod page;
-#[cfg(feature = "mcp")]
 mod progress;
-#[cfg(feature = "mcp")]
 mod result;
-#[cfg(feature = "mcp")]
 mod schema;
-#[cfg(feature = "mcp")]
 mod server;
-#[cfg(feature = "mcp")]
 mod tools;
-#[cfg(feature = "mcp")]
 mod waiting;
-#[cfg(feature = "mcp")]
 mod waits;
-#[cfg(feature = "mcp")]
 mod wire;
 
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure, settle};
+use crate::exit::{Exit, settle};
 use crate::hold::LockWaitArgs;
 use crate::run::limits::wait;
 use holdpoint_domain::core::text::check_identifier;
@@ -42,7 +26,6 @@ use std::time::Duration;
 
 /// Options of `mcp`.
 #[derive(Clone, Debug, clap::Args)]
-#[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only the server reads them"))]
 pub(crate) struct Args {
     /// Let the agent answer decisions as well. What it answers is recorded as an agent's, whose
     /// name nothing proves.
@@ -60,18 +43,7 @@ pub(crate) struct Args {
 
 /// Serves the client on stdin and stdout until stdin ends.
 pub(crate) fn main(global: &Global, args: &Args) -> Exit {
-    settle(global, serve(global, args))
-}
-
-#[cfg(feature = "mcp")]
-fn serve(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    server::serve(caller::ServerContext::new(global, args.clone()))
-}
-
-#[cfg(not(feature = "mcp"))]
-fn serve(_global: &Global, _args: &Args) -> Result<Exit, Failure> {
-    let message = "this program was built without its MCP server; build it with `--features mcp`";
-    Err(Failure::new(Exit::FAILED, "not_built_in", message))
+    settle(global, server::serve(caller::ServerContext::new(global, args.clone())))
 }
 
 fn name(text: &str) -> Result<String, String> {

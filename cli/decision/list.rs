@@ -302,7 +302,8 @@ fn answer(point: &DecisionPoint) -> Option<String> {
     let said = ending.response.as_ref().map(|response| match response {
         Response::Option(id) => named(id),
         Response::Text(_) => "a text".to_string(),
-        Response::Accept => "accept".to_string(),
+        Response::Accept | Response::Proposal(None) => "accept".to_string(),
+        Response::Proposal(Some(id)) => format!("accept: {}", named(id)),
         Response::Guidance(_) => "guidance".to_string(),
     });
     said.or_else(|| ending.default_taken.as_deref().map(|id| format!("default {}", named(id))))

@@ -29,7 +29,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Answer {
-    /// Choose this option; `_accept` is `--accept`.
+    /// Choose this option; `_accept` is `--accept`, `_guidance` accepts the guidance as it is.
     #[arg(long, visible_alias = "select", value_name = "ID")]
     option: Option<String>,
     /// Answer in your own words, which ends the question.
@@ -38,7 +38,7 @@ struct Answer {
     /// Ask for another proposal that heeds this.
     #[arg(long, value_name = "TEXT")]
     guidance: Option<String>,
-    /// Accept the guidance that led to this round, as it is.
+    /// Accept the current proposal as it is, with its default, from the second round on.
     #[arg(long)]
     accept: bool,
 }

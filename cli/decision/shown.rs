@@ -434,7 +434,9 @@ fn said(response: &Response) -> String {
     match response {
         Response::Option(id) => format!("option {}", named(id)),
         Response::Text(_) => "a text".to_string(),
-        Response::Accept => "accept".to_string(),
+        Response::Accept => "accept the guidance".to_string(),
+        Response::Proposal(None) => "accept".to_string(),
+        Response::Proposal(Some(id)) => format!("accept, which is option {}", named(id)),
         Response::Guidance(_) => "guidance".to_string(),
     }
 }
@@ -444,7 +446,7 @@ fn said_in_words(response: &Response) -> String {
     match response {
         Response::Text(words) => format!("text {}", quoted(words)),
         Response::Guidance(words) => format!("guidance {}", quoted(words)),
-        Response::Option(_) | Response::Accept => said(response),
+        Response::Option(_) | Response::Accept | Response::Proposal(_) => said(response),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::screen::{in_row, named, recorded_in_row};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{
-    AtDeadline, DecisionOption, DecisionPoint, DecisionPointState, OnTimeout, Urgency,
+    AtDeadline, DecisionPoint, DecisionPointState, OnTimeout, Urgency,
 };
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HeldRequest;
@@ -179,9 +179,11 @@ impl Item {
             _ => Stands::Over(outcome(point)),
         };
         let is_refining = point.state == DecisionPointState::Refining;
-        // While the requester is to propose anew, only the guidance itself can be accepted.
-        let accept = is_refining.then(|| vec![Cow::Owned(DecisionOption::accept())]);
-        let ways = accept.unwrap_or_else(|| point.ways_to_answer());
+        // While the requester is to propose anew, what is there can only be accepted as it is.
+        let ways: Vec<_> = match is_refining {
+            true => point.own_ways().map(Cow::Owned).collect(),
+            false => point.ways_to_answer(),
+        };
         Self {
             kind: Kind::Decision,
             id: point.decision_id.to_string(),

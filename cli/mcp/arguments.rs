@@ -175,7 +175,7 @@ pub(super) struct Respond {
     pub(super) text: Option<String>,
     /// Guidance: another round, in which the requester proposes anew.
     pub(super) guidance: Option<String>,
-    /// Accept the guidance that led to this round as it is.
+    /// Accept the current proposal as it is, with its default, from the second round on.
     #[serde(default)]
     pub(super) accept: bool,
     /// What is said beside it.

@@ -105,6 +105,10 @@ fn said(response: &Response) -> String {
         Response::Option(id) => format!("option {}", named(id)),
         Response::Text(words) => format!("in own words: {}", quoted(words)),
         Response::Accept => "the guidance as it is".to_string(),
+        Response::Proposal(None) => "the proposal as it is".to_string(),
+        Response::Proposal(Some(id)) => {
+            format!("the proposal as it is, which is option {}", named(id))
+        }
         Response::Guidance(words) => format!("guidance: {}", quoted(words)),
     }
 }

@@ -337,6 +337,10 @@ fn said(response: &Response, comment: Option<&str>) -> String {
         Response::Option(id) => format!("option {}", named_by_application(id)),
         Response::Text(words) => format!("in own words {}", quoted(words)),
         Response::Accept => "that the guidance is taken as it is".to_string(),
+        Response::Proposal(None) => "that the proposal is taken as it is".to_string(),
+        Response::Proposal(Some(id)) => {
+            format!("that the proposal is taken, with option {}", named_by_application(id))
+        }
         Response::Guidance(words) => format!("guidance {}", quoted(words)),
     };
     format!("{said}{}", beside(comment))

@@ -6,7 +6,6 @@ use crate::machine::{ALICE, Machine, home, remembered, told};
 use crate::program::{Place, json, status, text};
 use crate::terminal::Terminal;
 use rustix::fs::Mode;
-#[cfg(feature = "mcp")]
 use serde_json::json;
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -97,7 +96,6 @@ fn a_log_that_was_cloned_or_copied_answers_nobody_and_the_one_begun_here_does() 
 }
 
 /// Every call, a wait for an approval and a question too: its client would take it for an answer.
-#[cfg(feature = "mcp")]
 #[test]
 fn a_log_that_was_copied_answers_no_call_of_an_mcp_client() {
     use crate::mcp_support::{Client, Era};

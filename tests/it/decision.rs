@@ -218,28 +218,6 @@ fn guidance_at_the_limit_is_refused_and_the_decision_stays_answerable() {
 }
 
 #[test]
-fn in_a_later_round_the_guidance_can_be_accepted_also_by_the_seeds_name() {
-    for words in [&["--accept"][..], &["--option", "_accept"]] {
-        let place = Place::new();
-        let id = asked(&place, &["gt-7"]);
-        assert_eq!(refused(&place, &["respond", &id, "--accept"]).1["code"], "nothing_to_accept");
-        let offers_it = |shown: &Value| {
-            let options = shown["options"].as_array().unwrap();
-            options.iter().any(|option| option["id"] == "_accept")
-        };
-        assert!(!offers_it(&shown(&place, &id)));
-        done(&place, &["respond", &id, "--guidance", "Take both"]);
-        assert!(offers_it(&shown(&place, "gt-7")));
-        assert_eq!(refused(&place, &["respond", "gt-7", "--option", "a"]).1["code"], "not_refined");
-        let told = done(&place, &[&["respond", "gt-7"], words].concat());
-        let found = &told["decision"];
-        assert_eq!(found["resolution_kind"], "accept");
-        assert_eq!(found["response_text"], "Take both");
-        assert_eq!(found["selected_option"], Value::Null);
-    }
-}
-
-#[test]
 fn a_word_that_was_never_offered_is_refused_and_not_kept_when_it_is_over_too() {
     let place = Place::new();
     let id = asked(&place, &[]);

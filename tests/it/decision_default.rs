@@ -1,8 +1,9 @@
-//! What silence comes to where a question names a default, and once a proposal dropped it.
+//! What silence comes to where a question names a default, and once a proposal dropped it; and what
+//! is answered by accepting the proposal or the guidance of a later round.
 
 use crate::decision_support::{asked, done, refused, shown};
 use crate::program::Place;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// As the seed has it, where nobody has to approve.
 #[test]
@@ -42,4 +43,56 @@ fn a_refinement_drops_the_default_and_silence_then_decides_nothing() {
     let expected = (&json!(null), &json!("abort"), &json!("pending"));
     assert_eq!((&found["default_option"], &found["on_timeout"], &found["state"]), expected);
     place.verified();
+}
+
+/// A question of the second round, with this default, before its requester proposed anew.
+fn guided(place: &Place, default: Option<&str>) -> String {
+    let named = default.map(|id| vec!["--default", id]).unwrap_or_default();
+    let id = asked(place, &[&["gt-7"], &named[..]].concat());
+    assert_eq!(refused(place, &["respond", &id, "--accept"]).1["code"], "nothing_to_accept");
+    let offers = |shown: &Value, way: &str| {
+        shown["options"].as_array().unwrap().iter().any(|option| option["id"] == way)
+    };
+    assert!(!offers(&shown(place, &id), "_accept"));
+    done(place, &["respond", &id, "--guidance", "Take both"]);
+    let second = shown(place, "gt-7");
+    assert!(offers(&second, "_accept") && offers(&second, "_guidance"), "{second:#}");
+    assert_eq!(refused(place, &["respond", "gt-7", "--option", "a"]).1["code"], "not_refined");
+    second["id"].as_str().unwrap().to_string()
+}
+
+#[test]
+fn in_a_later_round_the_proposal_is_accepted_with_its_default() {
+    for words in [&["--accept"][..], &["--option", "_accept"]] {
+        for (default, is_refined) in [(Some("b"), false), (Some("b"), true), (None, true)] {
+            let place = Place::new();
+            guided(&place, default);
+            if is_refined {
+                done(&place, &["refine", "gt-7", "--prompt", "Which, then?"]);
+            }
+            let told = done(&place, &[&["respond", "gt-7"], words].concat());
+            let found = &told["decision"];
+            assert_eq!(found["resolution_kind"], "accept");
+            assert_eq!(found["response_text"], Value::Null);
+            assert_eq!(found["selected_option"], json!(default));
+            place.verified();
+        }
+    }
+}
+
+#[test]
+fn in_a_later_round_the_guidance_is_an_answer_in_its_own_words() {
+    for is_refined in [false, true] {
+        let place = Place::new();
+        guided(&place, Some("b"));
+        if is_refined {
+            done(&place, &["refine", "gt-7", "--prompt", "Which, then?"]);
+        }
+        let told = done(&place, &["respond", "gt-7", "--option", "_guidance"]);
+        let found = &told["decision"];
+        assert_eq!(found["resolution_kind"], "text");
+        assert_eq!(found["response_text"], "Take both");
+        assert_eq!(found["selected_option"], Value::Null);
+        place.verified();
+    }
 }

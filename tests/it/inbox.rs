@@ -476,7 +476,7 @@ fn what_is_listed_as_answer_is_taken_and_what_is_not_is_refused() {
     let (turn, over) = (&all[0], &all[1]);
     let states = (&turn["state"], &over["state"]);
     assert_eq!(states, (&"refining".into(), &"over".into()), "{all:#?}");
-    assert_eq!(turn["answers"], serde_json::json!(["_accept"]));
+    assert_eq!(turn["answers"], serde_json::json!(["_accept", "_guidance"]));
     assert_eq!(over["answers"], serde_json::json!([]));
     let table = text(&inbox(&place, &["--all"]).stdout);
     assert!(table.contains("_accept") && !table.contains("a, "), "{table}");

@@ -91,15 +91,10 @@ mod look_alikes;
 mod looks;
 mod lost_attempts;
 mod machine;
-#[cfg(feature = "mcp")]
 mod mcp;
-#[cfg(feature = "mcp")]
 mod mcp_audit;
-#[cfg(feature = "mcp")]
 mod mcp_ended;
-#[cfg(feature = "mcp")]
 mod mcp_support;
-#[cfg(feature = "mcp")]
 mod mcp_wire;
 mod outcomes;
 mod output_followed;

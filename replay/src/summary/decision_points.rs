@@ -148,6 +148,8 @@ fn answer(by: &Principal, response: &Response, comment: Option<&str>) -> String 
         Response::Option(id) => format!("option {}", shown(id)),
         Response::Text(words) => format!("text: {}", shown(words)),
         Response::Accept => "the guidance as it is".to_string(),
+        Response::Proposal(None) => "the proposal as it is".to_string(),
+        Response::Proposal(Some(id)) => format!("the proposal, with option {}", shown(id)),
         Response::Guidance(words) => format!("guidance: {}", shown(words)),
     };
     let proof = match by.authenticated_by {
@@ -318,6 +320,8 @@ mod tests {
             (Response::Option("go".into()), "option go"),
             (Response::Text("half".into()), "text: half"),
             (Response::Accept, "the guidance as it is"),
+            (Response::Proposal(None), "the proposal as it is"),
+            (Response::Proposal(Some("go".into())), "the proposal, with option go"),
             (Response::Guidance("less".into()), "guidance: less"),
         ] {
             let text = format!("answered by human alice (os-user): {said} (ok\\u{{7}})");

@@ -77,11 +77,12 @@ fn define(book: &mut Book) {
 }
 
 /// Each kind of answer.
-fn responses() -> [(&'static str, Value); 6] {
+fn responses() -> [(&'static str, Value); 7] {
     [
         ("option-a", json!({ "option": "a" })),
         ("option-c", json!({ "option": "c" })),
         ("option-accept", json!({ "option": "_accept" })),
+        ("option-guidance", json!({ "option": "_guidance" })),
         ("text", json!({ "text": "Use a hybrid approach" })),
         ("guidance", json!({ "guidance": "Consider memory constraints" })),
         ("accept", json!("accept")),

@@ -354,7 +354,8 @@ impl Model {
         let question = self.questions.get_mut(id).unwrap();
         let is_yes = match response {
             Response::Option(option) => !question.rejecting.contains(&**option),
-            Response::Accept => question.binding.is_none(),
+            Response::Proposal(Some(option)) => !question.rejecting.contains(&**option),
+            Response::Proposal(None) | Response::Accept => false,
             Response::Text(_) | Response::Guidance(_) => false,
         };
         question.answered_in_words = matches!(response, Response::Text(_));

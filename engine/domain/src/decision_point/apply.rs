@@ -24,7 +24,7 @@ use crate::decision_point::event::{
 use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::rules::PointsView;
 use crate::decision_point::state::{DecisionPoint, DecisionPoints};
-use crate::decision_point::types::{OnTimeout, Response};
+use crate::decision_point::types::{DecisionPointState, OnTimeout, Response};
 use crate::log::policy::Loosened;
 
 /// What the rules expect and what they found. It becomes text where somebody asks for it.
@@ -80,6 +80,13 @@ pub(crate) fn judge(
     if let Err(Fault { expected, found }) = checked {
         checks.forbid(rule_of(event), expected, found);
     }
+    let (is_old, found) = (accepts_guidance(event), "the guidance");
+    checks.demand(
+        !(is_old && checks.rules.has_sixth_words),
+        rule_of(event),
+        "an acceptance of the proposal",
+        found,
+    );
     let is_untold = checks.rules.tells_clock && matches!(event.clocks(), Some((None, _)));
     checks.demand(!is_untold, rule_of(event), "the clock that ended it", "none");
 }
@@ -166,6 +173,15 @@ pub(crate) fn change(
         apply(point, record, event);
         point.version = record.sequence;
     })
+}
+
+/// Whether an answer accepts the guidance, as under rules before number 6.
+fn accepts_guidance(event: &Event) -> bool {
+    match event {
+        Event::VoteCast(body) => body.response == Response::Accept,
+        Event::DecisionPointResolved(body) => body.response == Response::Accept,
+        _ => false,
+    }
 }
 
 /// The rule that an event can break.
@@ -323,6 +339,14 @@ fn check_response(
     accepted(view.check_respondent(point, (by.kind, &by.id), record.proof))?;
     check_proof(record, by)?;
     accepted(point.check_response(by, response, record.times.latest()))?;
+    let is_refining = point.state == DecisionPointState::Refining;
+    let is_plain_text = point.terms.allow_text && !is_refining;
+    if point.is_own_guidance(response) && !is_plain_text && !record.rules.has_sixth_words {
+        return Err(fault(
+            "an answer that the round takes",
+            Found::Words("its guidance as a text"),
+        ));
+    }
     accepted(check_response_form(response, comment))
 }
 

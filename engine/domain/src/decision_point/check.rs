@@ -121,6 +121,9 @@ pub fn check_response_form(response: &Response, comment: Option<&str>) -> Result
         Response::Text(words) => check_words("text", words, MAX_RESPONSE_BYTES)?,
         Response::Guidance(words) => check_words("guidance", words, MAX_RESPONSE_BYTES)?,
         Response::Option(id) => check_option_id(id)?,
+        Response::Proposal(default) => {
+            default.as_ref().map_or(Ok(()), |id| check_option_id(id))?;
+        }
         Response::Accept => {}
     }
     comment.map_or(Ok(()), |comment| check_length("comment", comment, MAX_RESPONSE_BYTES))

@@ -67,6 +67,18 @@ impl DecisionPointEvent {
         body.by.kind == Actor::System
     }
 
+    /// Whether somebody accepted a proposal: under rules before number 6, `_accept` accepted the
+    /// guidance.
+    pub(crate) fn accepts_proposal(&self) -> bool {
+        let response = match self {
+            Self::VoteCast(body) => &body.response,
+            Self::DecisionPointResolved(body) => &body.response,
+            Self::LateResponseRecorded(body) => &body.response,
+            _ => return false,
+        };
+        matches!(response, Response::Proposal(_))
+    }
+
     /// The clock that ended a limit, and what the monotonic one gave; `None`: no limit ended.
     pub(crate) const fn clocks(&self) -> Option<(Option<EndedBy>, Option<Timestamp>)> {
         if let Self::DecisionPointAborted(body) = self {

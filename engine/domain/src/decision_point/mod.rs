@@ -8,6 +8,7 @@ pub(crate) mod apply;
 pub(crate) mod check;
 pub(crate) mod command;
 pub(crate) mod event;
+pub(crate) mod offered;
 pub(crate) mod refusal;
 pub(crate) mod round;
 pub(crate) mod rules;

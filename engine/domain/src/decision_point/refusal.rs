@@ -220,7 +220,7 @@ refusals! {
     /// The options are those of the round before.
     #[error(
         "decision {decision_id} waits for {requester} to propose anew; wait for that, or accept \
-         the guidance as it is"
+         the guidance as it is (_guidance)"
     )]
     NotRefined {
         /// The decision point.

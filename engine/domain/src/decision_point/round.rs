@@ -9,7 +9,7 @@ use crate::core::doubt::Doubt;
 use crate::core::payload::Text;
 use crate::core::text::visible;
 use crate::core::time::Timestamp;
-use crate::decision_point::check::{check_proposal, option_ids, shown};
+use crate::decision_point::check::{check_proposal, shown};
 use crate::decision_point::event::{
     DecisionPointCancelled, DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined,
     DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, GuidanceGiven,
@@ -117,58 +117,6 @@ impl DecisionPoint {
             return Err(No::NotAuthenticated { decision_id, by: who, expected, found });
         }
         Ok(())
-    }
-
-    /// Whether the answer is one that this round takes.
-    fn check_offered(&self, response: &Response) -> Result<(), No> {
-        let decision_id = self.id();
-        if *response == Response::Accept {
-            return match self.iteration {
-                0 | 1 => Err(No::NothingToAccept { decision_id }),
-                _ => Ok(()),
-            };
-        }
-        if self.state == DecisionPointState::Refining {
-            return Err(No::NotRefined { decision_id, requester: self.requester() });
-        }
-        self.check_option(response)?;
-        match response {
-            Response::Text(_) if !self.terms.allow_text => {
-                let options = option_ids(&self.terms.proposal);
-                Err(No::TextNotAllowed { decision_id, options })
-            }
-            Response::Guidance(_) if self.iteration >= self.terms.max_iterations => {
-                Err(No::IterationLimit { decision_id, max: self.terms.max_iterations })
-            }
-            Response::Option(_) | Response::Text(_) | Response::Guidance(_) | Response::Accept => {
-                Ok(())
-            }
-        }
-    }
-
-    /// Whether an option is one that this round ever offered, whatever became of it since.
-    ///
-    /// # Errors
-    /// It never did.
-    pub(crate) fn check_option(&self, response: &Response) -> Result<(), No> {
-        let Response::Option(id) = response else { return Ok(()) };
-        if self.terms.proposal.option(id).is_some() {
-            return Ok(());
-        }
-        let (decision_id, options) = (self.id(), option_ids(&self.terms.proposal));
-        Err(No::BadOption { decision_id, found: shown(id), options })
-    }
-
-    /// Whether an answer ends the round, once it is counted.
-    pub(crate) fn ends_round(&self, response: &Response) -> bool {
-        let Some(policy) = &self.terms.policy else { return true };
-        self.rejects(response) || self.votes_for(response) >= usize::from(policy.quorum)
-    }
-
-    /// Whether an answer is an option that rejects.
-    pub(crate) fn rejects(&self, response: &Response) -> bool {
-        let Response::Option(id) = response else { return false };
-        self.terms.proposal.option(id).is_some_and(|option| option.reject)
     }
 
     /// Whether this is the requester, or a person.
@@ -324,7 +272,7 @@ impl DecisionPoint {
         }
     }
 
-    fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         self.decision_id.to_string()
     }
 }
@@ -358,7 +306,8 @@ fn said(response: &Response) -> String {
     match response {
         Response::Option(id) => format!("option {}", shown(id)),
         Response::Text(words) => format!("text \"{}\"", shown(words)),
-        Response::Accept => "accept".to_string(),
+        Response::Accept | Response::Proposal(None) => "accept".to_string(),
+        Response::Proposal(Some(id)) => format!("accept, which is option {}", shown(id)),
         Response::Guidance(words) => format!("guidance \"{}\"", shown(words)),
     }
 }
@@ -469,7 +418,7 @@ impl DecisionPoint {
         let kind = match &body.response {
             Response::Option(_) => ResolutionKind::Option,
             Response::Text(_) | Response::Guidance(_) => ResolutionKind::Text,
-            Response::Accept => ResolutionKind::Accept,
+            Response::Accept | Response::Proposal(_) => ResolutionKind::Accept,
         };
         self.state = DecisionPointState::Resolved;
         self.ending = Some(Ending {

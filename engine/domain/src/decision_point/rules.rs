@@ -290,7 +290,10 @@ fn respond(
 ) -> Result<Vec<Event>, No> {
     check_principal(&command.by)?;
     let point = find(view, &command.decision_id)?;
+    let response = point.meant(&command.response);
+    let command = &RespondToDecisionPoint { response, ..command.clone() };
     let comment = command.comment.as_deref();
+    let check_form = || check_response_form(&command.response, comment);
     if let Some(sequence) = point.given_before(&command.by, &command.response, comment) {
         return Err(CommonRefusal::AlreadyDone { sequence }.into());
     }
@@ -303,19 +306,15 @@ fn respond(
         return Err(point.ended());
     }
     if !point.is_open() || !over.is_empty() {
-        check_form_of(command)?;
+        check_form()?;
         return late(point, command, over);
     }
     point.check_response(&command.by, &command.response, view.time(point, now))?;
-    check_form_of(command)?;
+    check_form()?;
     if let Response::Guidance(words) = &command.response {
         return guidance(view, point, command, words, now.at);
     }
     Ok(answer(view, point, command, &command.response, now.at))
-}
-
-fn check_form_of(command: &RespondToDecisionPoint) -> Result<(), No> {
-    check_response_form(&command.response, command.comment.as_deref())
 }
 
 /// The answer is kept, once, and does not count.

@@ -215,16 +215,15 @@ impl DecisionPoint {
     #[must_use]
     pub fn selected_option(&self) -> Option<&str> {
         let ending = self.ending.as_ref()?;
-        match &ending.response {
-            Some(Response::Option(id)) => Some(id),
-            _ => ending.default_taken.as_deref(),
-        }
+        let chosen = ending.response.as_ref().and_then(Response::chosen);
+        chosen.or(ending.default_taken.as_ref()).map(Text::as_str)
     }
 
     /// Whether somebody said yes and nobody revoked it: an option that does not reject was chosen,
-    /// the guidance was accepted, or the default was taken where a policy says that this approves.
-    /// Silence approves nothing else, and whoever accepts guidance says yes to something else than
-    /// the action that was bound.
+    /// by its name or as the default of a proposal that was accepted, or the default was taken
+    /// where a policy says that this approves. Silence approves nothing else. Under rules before
+    /// number 6 the guidance was accepted, which says yes to something else than the action that
+    /// was bound.
     #[must_use]
     pub fn approves(&self) -> bool {
         self.revoked.is_none() && self.said_yes()
@@ -232,14 +231,22 @@ impl DecisionPoint {
 
     fn said_yes(&self) -> bool {
         match self.ending.as_ref().and_then(|ending| ending.kind) {
-            Some(ResolutionKind::Option) => self.is_yes(),
-            Some(ResolutionKind::Accept) => self.terms.binding.is_none(),
+            Some(ResolutionKind::Accept) if self.accepted_guidance() => {
+                self.terms.binding.is_none()
+            }
+            Some(ResolutionKind::Option | ResolutionKind::Accept) => self.is_yes(),
             Some(ResolutionKind::Default) => {
                 let policy = self.terms.policy.as_ref();
                 self.is_yes() && policy.is_some_and(|policy| policy.default_approves)
             }
             _ => false,
         }
+    }
+
+    /// Whether the answer is that of rules before number 6, which accepted the guidance.
+    fn accepted_guidance(&self) -> bool {
+        let response = self.ending.as_ref().and_then(|ending| ending.response.as_ref());
+        response == Some(&Response::Accept)
     }
 
     /// Whether the option that was chosen, or taken as the default, is one that rejects.
@@ -277,6 +284,7 @@ impl DecisionPoint {
         let is_approval = self.terms.policy.is_some() || self.terms.binding.is_some();
         let suffices = match self.ending.as_ref().and_then(|ending| ending.kind) {
             Some(ResolutionKind::Text) => true,
+            Some(ResolutionKind::Accept) => !self.is_rejected(),
             Some(ResolutionKind::Default) => self.is_yes(),
             _ => false,
         };
@@ -335,7 +343,7 @@ impl DecisionPoint {
     /// How many votes there are for an answer.
     #[must_use]
     pub fn votes_for(&self, response: &Response) -> usize {
-        self.votes.iter().filter(|vote| vote.response == *response).count()
+        self.votes.iter().filter(|vote| vote.response.is_same_choice(response)).count()
     }
 
     /// How it ended, in one line; control characters visible.

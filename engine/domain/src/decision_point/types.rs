@@ -93,7 +93,7 @@ closed_enum! {
         Option = "option",
         /// A text was given instead of an option.
         Text = "text",
-        /// The guidance that led to the round was accepted as it is.
+        /// The proposal was accepted; under rules before number 6, the guidance that led to it.
         Accept = "accept",
         /// Nobody answered in time: the default.
         Default = "default",
@@ -160,13 +160,23 @@ bodies! {
 }
 
 impl DecisionOption {
-    /// What is offered from the second round on besides the requester's options.
+    /// The option that accepts the current proposal.
     #[must_use]
     pub fn accept() -> Self {
+        Self::own(ACCEPT, "Accept", "Accept the proposal as it is")
+    }
+
+    /// The option that answers with the guidance that led to the round.
+    #[must_use]
+    pub fn guidance() -> Self {
+        Self::own(GUIDANCE, "Guidance", "Accept the guidance as it is")
+    }
+
+    fn own(id: &str, short: &str, label: &str) -> Self {
         Self {
-            id: ACCEPT.into(),
-            short: "Accept".into(),
-            label: "Accept the guidance as it is".into(),
+            id: id.into(),
+            short: short.into(),
+            label: label.into(),
             description: None,
             reject: false,
         }
@@ -362,8 +372,11 @@ impl Terms {
     }
 }
 
-/// The seed's name for "accept my guidance as it is". No option may be called so.
+/// The seed's name for "accept the current proposal". No option may be called so.
 pub const ACCEPT: &str = "_accept";
+
+/// The name for "accept my guidance as it is". No option may be called so.
+pub const GUIDANCE: &str = "_guidance";
 
 /// What somebody answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -374,10 +387,14 @@ pub enum Response {
     Option(Text),
     /// A text of one's own, which ends the question.
     Text(Text),
-    /// The guidance that led to this round, as it is. Not in the first round.
+    /// The current proposal, to be recorded as [`Response::Proposal`]. In records that were made
+    /// under rules before number 6 it is the guidance that led to the round. Not in the first
+    /// round.
     Accept,
     /// Guidance: another round, with a proposal that heeds it.
     Guidance(Text),
+    /// The current proposal: its default option, where it has one. Not in the first round.
+    Proposal(Option<Text>),
 }
 
 impl Response {
@@ -392,8 +409,30 @@ impl Response {
     pub fn words(&self) -> Option<&Text> {
         match self {
             Self::Text(words) | Self::Guidance(words) => Some(words),
-            Self::Option(_) | Self::Accept => None,
+            Self::Option(_) | Self::Accept | Self::Proposal(_) => None,
         }
+    }
+
+    /// The option that it chooses: by its id, or as the default of what is proposed.
+    #[must_use]
+    pub fn chosen(&self) -> Option<&Text> {
+        match self {
+            Self::Option(id) => Some(id),
+            Self::Proposal(default) => default.as_ref(),
+            Self::Text(_) | Self::Accept | Self::Guidance(_) => None,
+        }
+    }
+
+    /// Whether it accepts what is there, instead of choosing or saying something.
+    #[must_use]
+    pub const fn is_acceptance(&self) -> bool {
+        matches!(self, Self::Accept | Self::Proposal(_))
+    }
+
+    /// Whether two people who answer so choose the same.
+    pub(crate) fn is_same_choice(&self, other: &Self) -> bool {
+        let chosen = self.chosen();
+        self == other || (chosen.is_some() && chosen == other.chosen())
     }
 }
 
@@ -404,4 +443,5 @@ crate::core::arbitrary::one_of! {
         |input| input.arbitrary().map(Response::Text),
         |_| Ok(Response::Accept),
         |input| input.arbitrary().map(Response::Guidance),
+        |input| input.arbitrary().map(Response::Proposal),
 }

@@ -40,7 +40,8 @@ pub struct DecisionPointView<'a> {
     pub prompt: &'a str,
     /// What one should know to answer it.
     pub context: Option<&'a str>,
-    /// The ways to answer: the requester's options, and from the second round on `_accept`.
+    /// The ways to answer: the requester's options, and from the second round on `_accept` and
+    /// `_guidance`.
     pub options: Vec<Cow<'a, DecisionOption>>,
     /// The option that the requester prefers.
     pub default_option: Option<&'a str>,
@@ -192,12 +193,19 @@ pub struct HeadView<'a> {
 }
 
 impl DecisionPoint {
-    /// The options, and from the second round on the one that accepts the guidance as it is. That
-    /// one is no part of the record.
+    /// The options, and from the second round on those that accept the proposal or the guidance as
+    /// it is. These are no part of the record.
     #[must_use]
     pub fn ways_to_answer(&self) -> Vec<Cow<'_, DecisionOption>> {
-        let accept = (self.iteration > 1).then(|| Cow::Owned(DecisionOption::accept()));
-        self.terms.proposal.options.iter().map(Cow::Borrowed).chain(accept).collect()
+        let offered = self.terms.proposal.options.iter().map(Cow::Borrowed);
+        offered.chain(self.own_ways().map(Cow::Owned)).collect()
+    }
+
+    /// The ways to answer that are no options of the requester: what is there is accepted.
+    pub fn own_ways(&self) -> impl Iterator<Item = DecisionOption> {
+        let accept = self.takes_acceptance().then(DecisionOption::accept);
+        let guidance = self.guidance.is_some().then(DecisionOption::guidance);
+        accept.into_iter().chain(guidance)
     }
 
     fn waits_for(&self) -> Option<&'static str> {
@@ -284,7 +292,7 @@ impl DecisionPoint {
         match self.ending.as_ref()?.response.as_ref()? {
             Response::Text(words) => Some(words),
             Response::Accept => self.guidance.as_deref(),
-            Response::Option(_) | Response::Guidance(_) => None,
+            Response::Option(_) | Response::Guidance(_) | Response::Proposal(_) => None,
         }
     }
 
@@ -293,7 +301,9 @@ impl DecisionPoint {
     pub fn guidance_given(&self) -> Option<&str> {
         match self.ending.as_ref()?.response.as_ref()? {
             Response::Guidance(words) => Some(words),
-            Response::Option(_) | Response::Text(_) | Response::Accept => None,
+            Response::Option(_) | Response::Text(_) | Response::Accept | Response::Proposal(_) => {
+                None
+            }
         }
     }
 }
@@ -316,6 +326,7 @@ impl<'a> VoteView<'a> {
             Response::Option(id) => (Some(id), "option"),
             Response::Text(_) => (None, "text"),
             Response::Accept => (None, "accept"),
+            Response::Proposal(default) => (default.as_deref(), "accept"),
             Response::Guidance(_) => (None, "guidance"),
         };
         Self {

@@ -226,7 +226,10 @@ impl Event {
     }
 
     /// Whether the event says what the rules before number 6 had no words for.
-    pub(crate) const fn has_sixth_words(&self) -> bool {
+    pub(crate) fn has_sixth_words(&self) -> bool {
+        if let Self::DecisionPoint(event) = self {
+            return event.accepts_proposal();
+        }
         if let Self::InterruptionThread(InterruptionThreadEvent::PlanDrafted(body)) = self {
             return body.unsaid.is_some();
         }

@@ -439,7 +439,7 @@ fn an_unanswered_refinement_is_aborted_and_never_takes_the_default_that_was_guid
 
 #[test]
 fn what_waits_is_released_by_the_answer_that_approves_or_by_words() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::adopted();
     let bob = person(APPROVER);
     for (response, releases) in
         [(choice("yes"), true), (choice("no"), false), (text("Neither."), true)]
@@ -454,36 +454,38 @@ fn what_waits_is_released_by_the_answer_that_approves_or_by_words() {
     let first = stage.ask(question());
     let second = stage.guide(&first, &bob, "Smaller.");
     assert_eq!(stage.point(&first).released_at, None, "guidance releases nothing");
-    stage.respond(&second, &bob, Response::Accept).unwrap();
+    assert_eq!(told(&stage.respond(&second, &bob, Response::Accept)), Err("NOT_REFINED"));
+    stage.respond(&second, &bob, choice("_guidance")).unwrap();
     assert!(stage.point(&second).released_at.is_some());
 }
 
 #[test]
 fn a_vote_does_not_count_for_a_proposal_that_the_voter_has_not_seen() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::adopted();
     let first = stage.ask(approval(&[], 2));
     let id = stage.guide(&first, &person("bob"), "Smaller.");
-    assert_eq!(told(&stage.respond(&id, &person("bob"), Response::Accept)), Ok(vec!["vote"]));
+    assert_eq!(told(&stage.respond(&id, &person("bob"), choice("_guidance"))), Ok(vec!["vote"]));
     let options = Some(vec![option("small"), rejecting("no")]);
     let by = person(REQUESTER);
     stage.refine(RefineDecisionPoint { options, ..refinement(&id, &by) }).unwrap();
     assert_eq!(stage.point(&id).votes, []);
-    let answer = stage.respond(&id, &person("cleo"), Response::Accept);
+    let answer = stage.respond(&id, &person("cleo"), choice("_guidance"));
     assert_eq!(told(&answer), Ok(vec!["vote"]));
-    let answer = stage.respond(&id, &person("bob"), Response::Accept);
-    assert_eq!(told(&answer), Ok(ENDS.to_vec()));
+    let answer = stage.respond(&id, &person("bob"), choice("_guidance"));
+    assert_eq!(told(&answer), Ok(vec!["vote", "resolved"]));
     assert_eq!(stage.point(&id).response_text(), Some("Smaller."));
+    assert!(!stage.point(&id).approves(), "words approve nothing");
 }
 
 #[test]
 fn who_accepts_guidance_approves_no_action_that_was_bound_before_it() {
     for (asked, is_approval) in [(bound(), false), (question(), true)] {
-        let mut stage = Stage::new();
+        let mut stage = Stage::adopted();
         let first = stage.ask(asked);
         let id = stage.guide(&first, &person(APPROVER), "Only with --dry-run.");
-        stage.respond(&id, &person(APPROVER), Response::Accept).unwrap();
+        stage.respond(&id, &person(APPROVER), choice("_guidance")).unwrap();
         let point = stage.point(&id);
-        assert_eq!((point.state, point.approves()), (State::Resolved, is_approval));
+        assert_eq!((point.state, point.approves()), (State::Resolved, false));
         assert_eq!(point.releases(), is_approval);
         let spent = stage.consume(&id, &agent(REQUESTER), &action("rm"));
         let expected = if is_approval { "BINDING_MISMATCH" } else { "NOT_APPROVED" };

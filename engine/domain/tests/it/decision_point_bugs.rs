@@ -3,13 +3,12 @@
 
 use crate::points::{
     APPROVER, HOUR_MS, REQUESTER, Stage, action, agent, approval, bound, choice, guidance, kinds,
-    option, person, principal, question, text, timed, told,
+    option, person, principal, question, text, timed, told, view,
 };
 use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::decision_point::{
-    CreateDecisionPoint, DecisionOption, DecisionPointEvent, DecisionPointState as State,
-    OnTimeout, Response,
+    CreateDecisionPoint, DecisionOption, DecisionPointEvent, DecisionPointState as State, OnTimeout,
 };
 
 /// What the rules do not decide: which tests prove it, or why it cannot exist here.
@@ -313,7 +312,7 @@ fn bug_35_an_approval_of_one_action_is_none_of_another() {
 
 #[test]
 fn bug_36_an_approval_is_good_for_one_time() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::adopted();
     let id = stage.ask(bound());
     stage.respond(&id, &person(APPROVER), choice("yes")).unwrap();
     assert_eq!(told(&stage.consume(&id, &agent("a"), &action("rm"))), Ok(vec!["consumed"]));
@@ -321,11 +320,7 @@ fn bug_36_an_approval_is_good_for_one_time() {
     assert_eq!(stage.world.decisions_bound_to(&action("rm")).count(), 0);
     let accepted = stage.ask(bound());
     let next = stage.guide(&accepted, &person(APPROVER), "Smaller.");
-    stage.respond(&next, &person(APPROVER), Response::Accept).unwrap();
+    stage.respond(&next, &person(APPROVER), choice("_guidance")).unwrap();
     let old = stage.consume(&accepted, &agent("a"), &action("rm"));
     assert_eq!(told(&old), Err("NOT_APPROVED"), "each round is spent for itself");
-}
-
-fn view(stage: &Stage, id: &str) -> serde_json::Value {
-    serde_json::to_value(stage.point(id).view(stage.now(), None)).unwrap()
 }

@@ -126,9 +126,10 @@ fn expected(place: Place, said: Said, who: Who) -> Result<Vec<&'static str>, &'s
         (Policy::Approvers, Who::Stranger) => return Err("NOT_AN_APPROVER"),
         _ => {}
     }
-    // "Accept: iteration > 1 only; legal at once in round N + 1."
+    // "Accept: iteration > 1 only; what somebody has to approve is proposed anew before."
     match (said, place.state, place.iteration) {
         (Said::Accept, _, FIRST) => return Err("NOTHING_TO_ACCEPT"),
+        (Said::Accept, State::Refining, _) => return Err("NOT_REFINED"),
         (Said::Accept, ..) => {}
         (_, State::Refining, _) => return Err("NOT_REFINED"),
         (Said::UnknownOption, ..) => return Err("BAD_OPTION"),

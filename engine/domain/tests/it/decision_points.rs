@@ -263,7 +263,8 @@ fn what_a_round_does_not_take_is_refused_and_leaves_it_open() {
     let by = person(APPROVER);
     for (response, rule) in [
         (choice("maybe"), "BAD_OPTION"),
-        (choice("_accept"), "BAD_OPTION"),
+        (choice("_accept"), "NOTHING_TO_ACCEPT"),
+        (choice("_guidance"), "NOTHING_TO_ACCEPT"),
         (text("Neither."), "TEXT_NOT_ALLOWED"),
         (Response::Accept, "NOTHING_TO_ACCEPT"),
         (Response::option("_accept"), "NOTHING_TO_ACCEPT"),
@@ -376,7 +377,7 @@ fn old_options_cannot_be_chosen_before_the_requester_proposed_anew() {
 
 #[test]
 fn accepting_takes_the_guidance_of_that_round_word_for_word() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::adopted();
     let by = person(APPROVER);
     for is_refined in [false, true] {
         let first = stage.ask(question());
@@ -384,7 +385,7 @@ fn accepting_takes_the_guidance_of_that_round_word_for_word() {
         if is_refined {
             stage.refine_prompt(&id);
         }
-        let answer = stage.respond(&id, &by, Response::option("_accept"));
+        let answer = stage.respond(&id, &by, choice("_guidance"));
         assert_eq!(told(&answer), Ok(vec!["resolved", "released"]));
         assert_eq!(stage.point(&id).response_text(), Some("  Smaller,\nplease. "));
         assert_eq!(stage.point(&id).selected_option(), None);

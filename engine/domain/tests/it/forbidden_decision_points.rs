@@ -289,7 +289,38 @@ fn answers_that_the_round_does_not_take_are_found() {
     assert_forbidden(&story, wordy, rule);
     let (refining, second) = refining();
     assert_forbidden(&refining, resolved(&second, person("alice"), option("go")), rule);
+    // By the rules of before, the guidance was accepted, and was no text.
     assert_genuine(&refining, resolved(&second, person("alice"), Response::Accept));
+    let words = refining.world.decision_point(&second).unwrap().guidance.clone().unwrap();
+    assert_found(&refining, resolved(&second, person("alice"), Response::Text(words)), rule);
+}
+
+#[test]
+fn acceptances_of_something_else_than_the_proposal_are_found() {
+    let rule = Rule::DecisionPointAnswer;
+    let mut story = Story::adopted();
+    let first = story.asks_with(|_| {});
+    let of = |id: &str, response| resolved(id, person("alice"), response);
+    assert_forbidden(&story, of(&first, Response::Proposal(None)), rule);
+    let second = story.guides(&first);
+    let point = story.world.decision_point(&second).unwrap().clone();
+    let default = point.terms.proposal.default_option;
+    let others = [Some("go".into()), Some("none of them".into()), None];
+    for other in others.into_iter().filter(|other| *other != default) {
+        assert_forbidden(&story, of(&second, Response::Proposal(other)), rule);
+    }
+    assert_genuine(&story, of(&second, Response::Proposal(default)));
+    assert_genuine(&story, of(&second, Response::Text(point.guidance.unwrap())));
+    assert_forbidden(&story, of(&second, Response::Text("other words".into())), rule);
+    assert_found(&story, of(&second, Response::Accept), rule);
+}
+
+/// By the rules of its time an event is forbidden, though it counts by those of another.
+#[track_caller]
+fn assert_found(story: &Story, event: DecisionPointResolved, rule: Rule) {
+    let (_, findings) = recorded(story, envelope(event.into()));
+    let [found] = findings.as_slice() else { panic!("{findings:?}") };
+    assert_eq!(found.rule, rule, "{found:?}");
 }
 
 /// The time of an answer is that of its record: nobody gets it in after the deadline.

@@ -22,8 +22,9 @@ pub struct DecisionPointRecord {
     /// by [`CreateDecisionPoint`](holdpoint_domain::decision_point::CreateDecisionPoint), and its
     /// terms say so.
     pub default_option: Option<String>,
-    /// The option that was chosen. To accept the guidance as it is, set it to `_accept`; what is
-    /// read then has the guidance as its text.
+    /// The option that was chosen. To accept the current proposal, set it to `_accept`: what is
+    /// read then is its default option. To accept the guidance as it is, set it to `_guidance`:
+    /// what is read then has the guidance as its text.
     pub selected_option: Option<String>,
     /// The text that was answered instead of an option, at most 32 KiB.
     pub response_text: Option<String>,

@@ -97,9 +97,10 @@ impl Round {
     fn end_by(&self, response: &Response) -> End {
         let asks_approval = self.terms.policy.is_some() || self.terms.binding.is_some();
         match response {
-            Response::Option(id) if self.rejects(id) => End::Other,
-            Response::Accept if self.terms.binding.is_some() => End::Other,
-            Response::Option(_) | Response::Accept => End::Approved,
+            Response::Option(id) | Response::Proposal(Some(id)) if self.rejects(id) => End::Other,
+            Response::Option(_) | Response::Proposal(Some(_)) => End::Approved,
+            Response::Proposal(None) if !asks_approval => End::Words,
+            Response::Proposal(None) | Response::Accept => End::Other,
             Response::Text(_) if !asks_approval => End::Words,
             Response::Text(_) | Response::Guidance(_) => End::Other,
         }
@@ -107,9 +108,12 @@ impl Round {
 
     fn assert_suffices(&self, body: &DecisionPointResolved) {
         let Some(policy) = &self.terms.policy else { return };
-        let agree = self.votes.iter().filter(|(_, choice)| *choice == body.response);
+        let chosen = body.response.chosen();
+        let is_same = |other: &Response| chosen.is_some() && other.chosen() == chosen;
+        let agree =
+            self.votes.iter().filter(|(_, choice)| *choice == body.response || is_same(choice));
         let names: BTreeSet<&Text> = agree.map(|(name, _)| name).collect();
-        let is_rejected = matches!(&body.response, Response::Option(id) if self.rejects(id));
+        let is_rejected = chosen.is_some_and(|id| self.rejects(id));
         assert!(names.contains(&body.by.id), "resolved by somebody who did not vote: {body:?}");
         let enough = names.len() >= usize::from(policy.quorum);
         assert!(is_rejected || enough, "no quorum: {names:?} of {}", policy.quorum);

@@ -17,6 +17,7 @@ use holdpoint_domain::world::envelope;
 use holdpoint_domain::{
     ActorId, Command, Envelope, Event, Refusal, Time, World, decide, kind_name,
 };
+use holdpoint_testing::story::adoption;
 
 /// Who asks in most tests, and who answers.
 pub(crate) const REQUESTER: &str = "ann";
@@ -53,6 +54,14 @@ impl Stage {
             now_ns: BEGIN_NS,
             minted: 0,
         }
+    }
+
+    /// A log that states the newest rules, in its first record.
+    pub(crate) fn adopted() -> Self {
+        let mut stage = Self::new();
+        let Envelope { actor, event, .. } = adoption(&stage.world);
+        stage.record(&actor, event);
+        stage
     }
 
     pub(crate) fn now(&self) -> Time {
@@ -329,6 +338,11 @@ pub(crate) fn text(words: &str) -> Response {
 
 pub(crate) fn guidance(words: &str) -> Response {
     Response::Guidance(words.into())
+}
+
+/// A decision point as programs read it.
+pub(crate) fn view(stage: &Stage, id: &str) -> serde_json::Value {
+    serde_json::to_value(stage.point(id).view(stage.now(), None)).unwrap()
 }
 
 /// A question of [`REQUESTER`] with the options yes, also and no, of which no rejects.
