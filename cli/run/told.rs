@@ -25,12 +25,14 @@ const EVIDENCE_DROPPED: &str = "the disk is full: some of what the command print
     log; its length, its digest and how it ended are";
 
 /// The status that a run ends with as far as it went well, and its id. Where its end waits, that is
-/// the command's own, unless a person is to be asked.
+/// the command's own, unless a person is to be asked or another attempt was due.
 pub(super) fn status_and_id(run: &HeldRun) -> (u8, &str) {
     match run {
         HeldRun::Ended(report) => (report.exit_status, &report.loop_id),
         HeldRun::LeftOpen(open) => (EXIT_LEFT_WAITING, &open.loop_id),
-        HeldRun::EndWaits(end) if end.may_be_asked => (EXIT_LEFT_WAITING, &end.loop_id),
+        HeldRun::EndWaits(end) if end.may_be_asked || end.is_cut_short => {
+            (EXIT_LEFT_WAITING, &end.loop_id)
+        }
         HeldRun::EndWaits(end) => (end.exit_status, &end.loop_id),
     }
 }
@@ -92,18 +94,24 @@ fn waiting(end: &EndWaits) -> String {
         (false, false) => "nothing is lost",
         (false, true) => "of the output a part is lost: its length and its digest are kept",
     };
-    let (why, who) = match end.waits_for_room {
-        true => (
+    let (why, who) = match (&end.log_failure, end.waits_for_room) {
+        (Some(failure), _) => (failure.as_str(), ", and the next writer puts it on the log"),
+        (None, true) => (
             "the log's disk is full",
             "; once there is room (`df`), `holdpoint hold expire` puts it on the log, or whoever \
              writes next",
         ),
-        false => {
+        (None, false) => {
             ("another process keeps the log locked", ", and the next writer puts it on the log")
         }
     };
+    let cut_short = match end.is_cut_short {
+        true => "; another attempt was due, and none is made: the run ends as it stands",
+        false => "",
+    };
+    let why = visible(why);
     format!(
-        "{why}: how the command ended (status {}) is safe in runs/{}{who}; {then}",
+        "{why}: how the command ended (status {}) is safe in runs/{}{who}; {then}{cut_short}",
         end.exit_status, end.loop_id
     )
 }

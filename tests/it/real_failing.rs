@@ -181,6 +181,52 @@ fn what_was_not_started_is_not_said_to_be_on_record_and_no_loop_is_named() {
     assert!(closed_badly > 1 && without_room > 0, "{closed_badly} {without_room}");
 }
 
+/// A command that prints before and behind a pause in which that goes on record.
+const IN_TWO_PIECES: &str = "touch ran; echo hello; sleep 0.2; echo world; exit 7";
+
+/// One call of the log fails after the command began: what it came to is in the log or the run's
+/// own file, and once on the log when the next writer came by.
+#[test]
+fn the_end_and_the_output_are_kept_whichever_write_to_the_log_fails_behind_the_start() {
+    if !is_possible() {
+        return;
+    }
+    let mut hits = 0;
+    for (calls, error) in [("pwrite64", "ENOSPC"), ("pwrite64", "EIO"), ("fdatasync", "EIO")] {
+        for number in part((2..CALLS_MAX).collect(), 4) {
+            let place = with_a_log(true);
+            let injected = format!("{calls}:error={error}:when={number}");
+            let options = ["run", "--hold", "never", "--flush", "10ms", "--"];
+            let words = [&options[..], &["sh", "-c", IN_TWO_PIECES]].concat();
+            let Outcome { output, is_hit } =
+                traced(&place, &injected, calls, Stdio::null(), &words);
+            if !is_hit {
+                break;
+            }
+            if !place.directory.path().join("ran").exists() {
+                continue;
+            }
+            hits += 1;
+            let said = text(&output.stderr);
+            assert_eq!(status(&output), 7, "{injected}: {said}");
+            assert!(!said.contains("not on the log"), "{injected}: {said}");
+            assert_eq!(status(&place.holdpoint(&["hold", "expire"])), 0, "{injected}: {said}");
+            let runs = text(&place.holdpoint(&["runs", "-n1", "--json"]).stdout).to_string();
+            let run: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
+            assert_eq!((&run["outcome"], &run["exit_status"]), (&"failed".into(), &7.into()));
+            let shown = place.holdpoint(&["output", run["run"].as_str().unwrap(), "--stdout"]);
+            assert_eq!((status(&shown), text(&shown.stdout).as_str()), (0, "hello\nworld\n"));
+            let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout).to_string();
+            // One of the run before.
+            let ends = records.lines().filter(|line| line.contains("response_evaluated"));
+            assert_eq!(ends.count(), 2, "{injected}: {said}");
+            assert_eq!(std::fs::read_dir(place.log.join("runs")).unwrap().count(), 0, "{injected}");
+            place.verified();
+        }
+    }
+    assert!(hits > 0);
+}
+
 #[test]
 fn crash_every_failing_call_under_apply_exits_1_and_what_was_answered_is_there() {
     if !is_possible() {

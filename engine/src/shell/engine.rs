@@ -14,7 +14,7 @@ use super::person_terminal::TypedLine;
 use super::read_only::{ReadOnlyEngine, ReadOnlyError};
 use super::rebuild::{LiveState, expect_all_salvaged};
 use super::recall::FoundRecord;
-use super::run_seat::Recorders;
+use super::recorders::Recorders;
 use super::snapshot::{self, Snapshot};
 use super::start::ApprovalKeys;
 use super::submit::{Begun, Origin, Receipt, Submitted, with_turn};

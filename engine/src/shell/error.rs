@@ -159,6 +159,49 @@ impl SubmitError {
         matches!(self, Self::Append(AppendError::Locked { .. }))
     }
 
+    /// Whether the log is at fault and not what was to be recorded: what a run says may wait in
+    /// its own file. What is on the log and lacks only a witness does not wait.
+    pub(super) const fn is_of_log(&self) -> bool {
+        match self {
+            Self::Append(error) => !matches!(
+                error,
+                AppendError::Empty
+                    | AppendError::EventKind { .. }
+                    | AppendError::PayloadTooLarge { .. }
+                    | AppendError::BatchTooLarge { .. }
+                    | AppendError::NotThere { .. }
+                    | AppendError::Unwitnessed { .. }
+                    | AppendError::Forked { .. }
+            ),
+            Self::Follow(_)
+            | Self::Undecodable { .. }
+            | Self::Withheld { .. }
+            | Self::Beginning(_)
+            | Self::BeginningUnstated { .. }
+            | Self::CarriedState { .. }
+            | Self::ArchiveUnread { .. }
+            | Self::Floors(_)
+            | Self::Contradicted(_)
+            | Self::NewerRules(_)
+            | Self::UnreadableSnapshot
+            | Self::Discarded => true,
+            Self::Encode(_)
+            | Self::RunFile { .. }
+            | Self::OutOfReach { .. }
+            | Self::EndNotKept { .. }
+            | Self::OutputQueue { .. }
+            | Self::Entropy(_)
+            | Self::Panicked
+            | Self::Closed
+            | Self::Taken => false,
+        }
+    }
+
+    /// Whether what was to be recorded is on the log, durably.
+    pub(super) const fn is_behind_commit(&self) -> bool {
+        matches!(self, Self::Append(AppendError::Unwitnessed { .. }))
+    }
+
     /// Whether the disk has no room for what was to be appended.
     #[must_use]
     pub const fn is_full(&self) -> bool {

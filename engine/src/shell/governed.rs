@@ -11,8 +11,8 @@ use super::outcome::{Told, exit, exit_status, status_of_unknown, told};
 use super::prompter::{Prompter, Question};
 use super::recording::GivenUp;
 use super::run::{
-    ASKING, BINDING_MISMATCH, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EndWaits, FaultOutcome,
-    GovernedRun, HeldRun, LeftOpen, RunError, RunReport,
+    EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EndWaits, FaultOutcome, GovernedRun, HeldRun,
+    LeftOpen, RunError, RunReport,
 };
 use super::run_seat::RunSeat;
 use super::runs::{loop_of, story_of};
@@ -71,8 +71,10 @@ pub(super) struct Runner<'a, S: Storage> {
     pub(super) is_permitted: bool,
     /// Whether the last attempt ended as it should: no other response completes a loop.
     pub(super) is_well: bool,
-    /// Whether the last attempt ended in a fault.
-    pub(super) is_faulted: bool,
+    /// Whether another attempt may follow the last one, as far as Phase-21 says so.
+    pub(super) may_be_tried_again: bool,
+    /// Whether another attempt was due, and the log let none begin.
+    pub(super) is_cut_short: bool,
     /// Whether a question may follow when what waits is taken up.
     pub(super) may_be_asked: bool,
     /// The guard of an attempt that has ended, until that is on record.
@@ -161,7 +163,8 @@ impl<'a, S: Storage> Runner<'a, S> {
             approved_files: None,
             is_permitted: false,
             is_well: false,
-            is_faulted: false,
+            may_be_tried_again: false,
+            is_cut_short: false,
             may_be_asked: false,
             parting: None,
         })
@@ -202,17 +205,6 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.approved_files = Some(files);
     }
 
-    /// Nothing is started in the place of what was approved.
-    fn stop_replaced(&mut self, difference: &str) -> Result<(), RunError> {
-        let facts = StopFacts { authorization_present: Some(false), ..StopFacts::default() };
-        let details = format!(
-            "not what was approved ({BINDING_MISMATCH}): {difference}; ask anew with `{ASKING}`"
-        );
-        self.exit_status = EXIT_HOLDPOINT_FAILED;
-        self.details = Some(details.clone());
-        self.stop(StopCondition::MissingAuthorization, facts, details)
-    }
-
     /// Carries the run out, and says what came of it.
     pub(super) fn conclude(
         mut self,
@@ -223,7 +215,10 @@ impl<'a, S: Storage> Runner<'a, S> {
         let carried_out = self.carry_out(prompter, sink, signals);
         let acknowledged = self.seat.acknowledge().and_then(|()| self.seat.check_reach());
         let place = self.end_place();
-        self.is_recorded &= acknowledged.is_ok() && self.engine.core().log.poison().is_none();
+        self.is_recorded &= match &acknowledged {
+            Ok(()) => true,
+            Err(error) => error.is_behind_commit(),
+        };
         if self.is_recorded {
             self.part_from_guard();
         }
@@ -241,8 +236,14 @@ impl<'a, S: Storage> Runner<'a, S> {
         signals: &mut dyn SignalSource,
     ) -> Result<(), RunError> {
         loop {
-            self.settle_attempt()?;
-            let is_permitted = self.attempt_once(sink, signals)?;
+            if !self.settle_attempt()? {
+                return Ok(());
+            }
+            let refusal = self.run.command.resolve().err();
+            if !self.dispatch_or_leave(refusal.as_ref(), signals)? {
+                return Ok(());
+            }
+            let is_permitted = self.attempt_once(refusal.as_ref(), sink, signals)?;
             if self.halted.is_some() {
                 return Ok(());
             }
@@ -263,16 +264,16 @@ impl<'a, S: Storage> Runner<'a, S> {
         }
     }
 
-    /// One attempt: dispatched, started, captured, reported. Whether another one is permitted.
+    /// One attempt that was dispatched: started, captured, reported. Whether another one is
+    /// permitted.
     fn attempt_once(
         &mut self,
+        refusal: Option<&StartRefusal>,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<bool, RunError> {
-        let refusal = self.run.command.resolve().err();
-        self.dispatch(refusal.as_ref(), &mut *signals)?;
         if self.halted.is_some() {
-            self.refused_to_start(refusal.as_ref());
+            self.refused_to_start(refusal);
             return Ok(false);
         }
         let started = self.seat.start(&self.origin, self.run.recording.on_full)?;
@@ -321,7 +322,7 @@ impl<'a, S: Storage> Runner<'a, S> {
     }
 
     /// All ten stop conditions are checked here; a signal that came before the start is one.
-    fn dispatch(
+    pub(super) fn dispatch(
         &mut self,
         refusal: Option<&StartRefusal>,
         signals: &mut dyn SignalSource,
@@ -374,7 +375,8 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.wall = self.wall.saturating_add(report.wall);
         let (told, exit, evidence) =
             (told(&report), exit(&report), evidence(self.run, &report, &self.given_up));
-        self.is_faulted = matches!(told, Told::Fault { .. });
+        self.may_be_tried_again =
+            matches!(told, Told::Fault { fault, .. } if self.is_retryable(fault));
         self.is_well =
             matches!(told, Told::Response { reported: ExecutorResponseType::Success, .. });
         self.execution = Some(report);
@@ -532,7 +534,8 @@ impl<'a, S: Storage> Runner<'a, S> {
 
     fn into_outcome(self) -> Result<HeldRun, RunError> {
         let (is_waiting, waits_for_room) = (self.seat.is_waiting(), self.seat.waits_for_room());
-        if self.halted.is_some() || self.left_open.is_some() {
+        let log_failure = self.seat.log_failure();
+        if !is_waiting && (self.halted.is_some() || self.left_open.is_some()) {
             self.seat.leave();
         }
         let last_sequence = self.origin.causation.unwrap_or(self.first_sequence);
@@ -548,7 +551,8 @@ impl<'a, S: Storage> Runner<'a, S> {
                 is_evidence_dropped: self.given_up.bytes > 0,
             })));
         }
-        let Some(halted) = self.halted else {
+        // A halt that was not synced waits as well.
+        let Some(halted) = self.halted.filter(|_| !is_waiting) else {
             if !is_waiting {
                 return Err(RunError::Unfinished { loop_id: self.loop_id });
             }
@@ -556,7 +560,9 @@ impl<'a, S: Storage> Runner<'a, S> {
                 loop_id: self.loop_id,
                 exit_status: self.exit_status,
                 may_be_asked: self.may_be_asked,
+                is_cut_short: self.is_cut_short,
                 waits_for_room,
+                log_failure,
                 attempts: self.attempts,
                 first_sequence: self.first_sequence,
                 last_sequence,

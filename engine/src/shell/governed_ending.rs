@@ -1,5 +1,5 @@
 //! What a run records once its command began: on the log, or in the run's own file while another
-//! process keeps the log's lock, or the log's disk is full.
+//! process keeps the log's lock, the log's disk is full, or the log fails.
 
 use super::conditions::Conditions;
 use super::error::SubmitError;
@@ -7,14 +7,15 @@ use super::governed::Runner;
 use super::interrupt::Interrupt;
 use super::origin::Origin;
 use super::receipt::{Receipt, Submitted};
-use super::run::RunError;
+use super::run::{ASKING, BINDING_MISMATCH, EXIT_HOLDPOINT_FAILED, RunError};
 use super::run_seat::{Recorded, Sync};
-use crate::executor::Parting;
+use crate::executor::{Parting, SignalSource, StartRefusal};
 use crate::log::Storage;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{CompleteLoop, ExecutionLoopCommand, StopLoop};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionCommand, RequestHumanDecision};
+use holdpoint_domain::sandbox_fault::{ExecutionFaultType, RetryPolicy, classify_fault};
 use holdpoint_domain::{ActorId, Command, Proof};
 
 /// The place of the end of the last execution.
@@ -43,13 +44,44 @@ impl<S: Storage> Runner<'_, S> {
         self.parting.take().into_iter().for_each(Parting::recorded);
     }
 
-    /// Before another attempt the end of the one before is durable.
-    pub(super) fn settle_attempt(&mut self) -> Result<(), RunError> {
+    /// Before another attempt the end of the one before is durable, on the log. `false`: it waits
+    /// in the run's own file, and no attempt begins.
+    pub(super) fn settle_attempt(&mut self) -> Result<bool, RunError> {
         if self.parting.is_some() {
             self.seat.acknowledge()?;
+            if self.seat.is_waiting() {
+                self.is_cut_short = true;
+                return self.leave_the_rest().map(|()| false);
+            }
             self.part_from_guard();
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Dispatches an attempt. `false`: the log does not take it, and what follows from the attempt
+    /// before waits in the run's own file.
+    pub(super) fn dispatch_or_leave(
+        &mut self,
+        refusal: Option<&StartRefusal>,
+        signals: &mut dyn SignalSource,
+    ) -> Result<bool, RunError> {
+        match self.dispatch(refusal, signals) {
+            Err(RunError::Submit(error)) if self.execution.is_some() && error.is_of_log() => {
+                self.is_cut_short = true;
+                self.leave_the_rest().map(|()| false)
+            }
+            dispatched => dispatched.map(|()| true),
+        }
+    }
+
+    /// Whether Phase-21 permits another attempt after this fault.
+    pub(super) fn is_retryable(&self, fault: ExecutionFaultType) -> bool {
+        let most = self.run.max_attempts;
+        match classify_fault(fault).narrowed_by(self.run.retry_ceiling) {
+            RetryPolicy::RetryLimited => self.attempts < most,
+            RetryPolicy::RetryOnce => self.attempts < most.min(2),
+            RetryPolicy::NoRetry | RetryPolicy::HumanDecision => false,
+        }
     }
 
     /// The place of the end of the last execution, before the last sync.
@@ -108,8 +140,7 @@ impl<S: Storage> Runner<'_, S> {
     /// question or another attempt may follow, the log is waited for as for any start; if that
     /// is not enough, the question is left to be asked by whoever takes up the end.
     pub(super) fn catch_up(&mut self) -> Result<bool, RunError> {
-        let may_be_tried_again = self.is_faulted && self.attempts < self.run.max_attempts;
-        if !self.is_held() && !may_be_tried_again {
+        if !self.is_held() && !self.may_be_tried_again {
             return Ok(true);
         }
         match self.seat.settle(&self.origin) {
@@ -117,7 +148,8 @@ impl<S: Storage> Runner<'_, S> {
                 self.follow_waited(waited);
                 Ok(self.halted.is_none())
             }
-            Err(error) if error.is_locked() || error.is_full() => {
+            Err(error) if error.is_of_log() => {
+                self.is_cut_short = self.may_be_tried_again;
                 self.leave_the_rest().map(|()| false)
             }
             Err(error) => Err(error.into()),
@@ -135,7 +167,7 @@ impl<S: Storage> Runner<'_, S> {
 
     /// Where a hold applies only the question counts, and where none does only the completion: the
     /// rules refuse the other one.
-    fn leave_the_rest(&mut self) -> Result<(), RunError> {
+    pub(super) fn leave_the_rest(&mut self) -> Result<(), RunError> {
         let proof = self.engine.core().identity.proof_of(&self.origin.actor);
         let loop_id = || self.loop_id.clone();
         let ask = RequestHumanDecision { loop_id: loop_id(), entropy: self.engine.entropy()? };
@@ -166,6 +198,17 @@ impl<S: Storage> Runner<'_, S> {
         let (loop_id, entropy) = (self.loop_id.clone(), self.engine.entropy()?);
         let stop = StopLoop { loop_id, entropy, condition, facts, details };
         self.record(&Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(stop))).map(drop)
+    }
+
+    /// Nothing is started in the place of what was approved.
+    pub(super) fn stop_replaced(&mut self, difference: &str) -> Result<(), RunError> {
+        let facts = StopFacts { authorization_present: Some(false), ..StopFacts::default() };
+        let details = format!(
+            "not what was approved ({BINDING_MISMATCH}): {difference}; ask anew with `{ASKING}`"
+        );
+        self.exit_status = EXIT_HOLDPOINT_FAILED;
+        self.details = Some(details.clone());
+        self.stop(StopCondition::MissingAuthorization, facts, details)
     }
 
     /// Halts for a signal that asked for the end.

@@ -70,7 +70,9 @@ impl<S: Storage> Runner<'_, S> {
         let is_unasked = is_permitted && !self.is_asked_before();
         let unheld = if is_unasked { Next::Again } else { Next::Complete };
         let needs_nobody = is_unasked && !self.terms.retry_needs_person;
-        if needs_nobody || self.terms.policy == HoldPolicy::Never {
+        // Of an end that waits it is known by now that no hold applies.
+        let is_unheld = self.terms.policy == HoldPolicy::Never || self.is_ending_waiting();
+        if needs_nobody || is_unheld {
             return Ok(unheld);
         }
         match self.held_ending()? {
@@ -101,7 +103,13 @@ impl<S: Storage> Runner<'_, S> {
         let request = Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(
             RequestHumanDecision { loop_id, entropy },
         ));
-        let receipt = self.submit(&request)?;
+        let receipt = match self.submit(&request) {
+            // Whoever takes up the end asks.
+            Err(RunError::Submit(error)) if error.is_of_log() => {
+                return self.leave_the_rest().map(|()| Next::Stop);
+            }
+            submitted => submitted?,
+        };
         self.part_from_guard();
         // Whoever is asked sees the last of what was printed above the question.
         sink.catch_up();

@@ -52,6 +52,7 @@ mod rebuild;
 mod recall;
 mod receipt;
 mod recent;
+mod recorders;
 mod recording;
 mod reducer_access;
 mod resume;

@@ -21,7 +21,7 @@ use crate::executor::{
     OutputStream as Stream, Piece, PieceRecorder, Recorded, SNAPSHOTS_MAX, SignalSource, Snapshot,
     execute_recorded,
 };
-use crate::log::{AppendError, Storage};
+use crate::log::Storage;
 use crate::sync::{Condvar, Mutex};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::evidence_capture::{
@@ -106,12 +106,12 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
     }
 
     /// The last record that it made, or the one before all of them; and the bytes that were given
-    /// up because the disk was full.
+    /// up.
     fn told(&mut self) -> (Option<u64>, GivenUp) {
         (self.origin.causation, std::mem::take(&mut self.given_up))
     }
 
-    /// Records pieces, durable on return while the command runs. Where the disk is full they are
+    /// Records pieces, durable on return while the command runs. Where nothing takes them they are
     /// given up, and the next ones say what is missing.
     fn record(&mut self, pieces: Vec<Piece>) -> Result<(), RunError> {
         let mut pieces = VecDeque::from(pieces);
@@ -175,9 +175,10 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
                 self.is_full = false;
                 Ok(())
             }
-            Err(RunError::Submit(SubmitError::Append(AppendError::NoSpace { .. }))) => {
-                ranges.into_iter().for_each(|range| self.given_up.take(range));
-                self.is_full = true;
+            Err(RunError::Submit(error)) if error.is_of_log() => {
+                self.is_full = error.is_full();
+                let is_full = self.is_full;
+                ranges.into_iter().for_each(|range| self.given_up.take(range, is_full));
                 Ok(())
             }
             Err(error) => Err(error),
@@ -205,12 +206,12 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
 /// So many ranges that were given up are told one by one.
 const GIVEN_UP_RANGES_MAX: usize = 256;
 
-/// Output that was given up because the disk was full.
+/// Output that was given up because neither the log nor the run's own file took it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GivenUp {
     /// How many bytes.
     pub(super) bytes: u64,
-    /// The first of them, in the order in which they were given up.
+    /// The first of them for which the disk had no room, in the order in which they were given up.
     pub(super) ranges: Vec<GivenUpRange>,
 }
 
@@ -234,8 +235,12 @@ impl GivenUpRange {
 }
 
 impl GivenUp {
-    fn take(&mut self, range: GivenUpRange) {
+    fn take(&mut self, range: GivenUpRange, is_full: bool) {
         self.bytes = self.bytes.saturating_add(range.length);
+        // Of what is not listed nobody says why it is missing.
+        if !is_full {
+            return;
+        }
         let is_full = self.ranges.len() >= GIVEN_UP_RANGES_MAX;
         let newest = self.ranges.iter_mut().rev().find(|it| it.stream == range.stream);
         match newest.filter(|it| it.end() == range.offset) {

@@ -155,8 +155,12 @@ pub struct EndWaits {
     pub exit_status: u8,
     /// Whether a person may be asked when it is taken up: the question is then left open.
     pub may_be_asked: bool,
+    /// Whether another attempt was due, and the log let none begin: none is made.
+    pub is_cut_short: bool,
     /// Whether it waits for room on the log's disk.
     pub waits_for_room: bool,
+    /// The failure of the log that it waits for, where it failed.
+    pub log_failure: Option<String>,
     /// How many attempts were dispatched.
     pub attempts: u8,
     /// Sequence of the run's first record.

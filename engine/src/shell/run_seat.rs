@@ -2,14 +2,16 @@
 //! its own file, whose lock says that its recorder lives, and room for its ending.
 //!
 //! After the command began, all that its recorder says goes through one door: to the log where its
-//! lock is free soon and its disk has room, else to the run's own file, from which the next writer
-//! takes it up.
+//! lock is free soon, its disk has room and it does not fail, else to the run's own file, from
+//! which the next writer takes it up. Where a log failed, nobody knows what of it is there: what
+//! waits in the file may be on the log as well, and whoever takes it up finds that it is.
 //!
 //! # Invariants
 //!
 //! - Once something waits in the file, what is said later follows it there, or is decided behind it
 //!   in a turn that takes it up first.
-//! - What is on the log without a sync is synced before anything goes to the file behind it.
+//! - What is on the log without a sync is synced before anything goes to the file behind it; where
+//!   that fails, it goes to the file too.
 //! - The private key of an attempt is in the memory of its recorder and its guard alone.
 
 use super::conditions::Conditions;
@@ -32,54 +34,14 @@ use holdpoint_domain::execution_loop::{
     AwaitResponse, ExecutionLoopCommand, ExecutionLoopEvent, OnFull,
 };
 use holdpoint_domain::world::waiting::WaitingCommand;
-use holdpoint_domain::{Command, Event, Refusal, World};
+use holdpoint_domain::{Command, Event};
 use holdpoint_log_format::{ChainPosition, EntryKind, RunKey, RunStart, names};
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
 
-/// So many loops are known at most to be recorded by nobody: they are looked at again.
-const UNRECORDED_MAX: usize = 128;
-
 /// How long whoever records a command that began waits for the log's lock.
 const AT_DOOR: Duration = Duration::from_millis(200);
-
-/// Who records the runs of loops, as far as this engine knows.
-#[derive(Default)]
-pub(super) struct Recorders {
-    /// The loops of the runs that this engine records.
-    here: BTreeSet<String>,
-    /// Loops whose runs have no file, and get none but here: files are made in turns, and nobody
-    /// else has one while this engine keeps the lock.
-    unrecorded: BTreeSet<String>,
-}
-
-impl Recorders {
-    /// This engine makes the file of a run.
-    fn begin(&mut self, loop_id: &str) {
-        self.unrecorded.remove(loop_id);
-        self.here.insert(loop_id.to_string());
-    }
-
-    /// A run has no file, and every other process waits for this engine to give the lock back.
-    fn has_no_file(&mut self, loop_id: &str) {
-        if self.unrecorded.len() >= UNRECORDED_MAX {
-            self.unrecorded.clear();
-        }
-        self.unrecorded.insert(loop_id.to_string());
-    }
-
-    /// Whether it is known without a look that nobody else records a run.
-    fn excludes_others(&self, loop_id: &str) -> bool {
-        self.here.contains(loop_id) || self.unrecorded.contains(loop_id)
-    }
-
-    /// Whether this engine records a run.
-    pub(super) fn is_here(&self, loop_id: &str) -> bool {
-        self.here.contains(loop_id)
-    }
-}
 
 /// What became of something that a recorder said.
 pub(super) enum Recorded {
@@ -103,9 +65,22 @@ pub(super) enum Sync {
     Later,
 }
 
+/// Something that a recorder says.
+struct Saying {
+    origin: Origin,
+    proof: Proof,
+    command: Command,
+}
+
+/// A step on the log whose sync was left to a later one.
+struct Unsynced<'a, S: Storage> {
+    turn: UnsyncedTurn<'a, Measured<S>>,
+    /// The step, once the command began: where the sync fails, it waits in the run's own file.
+    saying: Option<Saying>,
+}
+
 /// What is said once the command began.
-#[derive(Default)]
-struct Door {
+struct Door<'a, S: Storage> {
     /// What signs for the attempt under way, once its start is on the log.
     signing: Option<(RunKey, Start)>,
     /// The number of the newest entry.
@@ -114,6 +89,26 @@ struct Door {
     is_waiting: bool,
     /// Whether something went to the file because the log's disk was full.
     is_full: bool,
+    /// Whether the file refused something, and not for want of room.
+    is_file_lost: bool,
+    /// The failure of the log that something went to the file for.
+    failure: Option<String>,
+    /// The steps whose sync was left to a later one: as many as an attempt has.
+    unsynced: Vec<Unsynced<'a, S>>,
+}
+
+impl<S: Storage> Default for Door<'_, S> {
+    fn default() -> Self {
+        Self {
+            signing: None,
+            number: 0,
+            is_waiting: false,
+            is_full: false,
+            is_file_lost: false,
+            failure: None,
+            unsynced: Vec::new(),
+        }
+    }
 }
 
 /// The place of a run. Without a word its file stays, unlocked: then the recorder is lost.
@@ -122,9 +117,7 @@ pub(super) struct RunSeat<'a, S: Storage> {
     loop_id: String,
     /// `None` on a disk that keeps no such files.
     file: Option<RunFile>,
-    door: Mutex<Door>,
-    /// The turns whose sync was left to a later step: as many as an attempt has steps.
-    unsynced: Mutex<Vec<UnsyncedTurn<'a, Measured<S>>>>,
+    door: Mutex<Door<'a, S>>,
 }
 
 impl<'a, S: Storage> RunSeat<'a, S> {
@@ -132,7 +125,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
     pub(super) fn take(core: &'a Core<Measured<S>>, loop_id: String) -> Result<Self, SubmitError> {
         core.recorders.lock().begin(&loop_id);
         let file = begin(core, &loop_id).inspect_err(|_| forget(core, &loop_id))?;
-        let seat = Self { core, loop_id, file, door: Mutex::default(), unsynced: Mutex::default() };
+        let seat = Self { core, loop_id, file, door: Mutex::default() };
         match seat.persist() {
             Ok(()) => Ok(seat),
             Err(error) => {
@@ -187,15 +180,34 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         command: &Command,
     ) -> Result<Submitted, SubmitError> {
         let (submitted, turn) = self.core.begin(origin, conditions, command)?.ahead()?;
-        self.unsynced.lock().extend(turn);
+        let unsynced = turn.map(|turn| Unsynced { turn, saying: None });
+        self.door.lock().unsynced.extend(unsynced);
         Ok(submitted)
     }
 
-    /// Waits until every step is durable whose sync was left for later.
+    /// Waits until every step is durable whose sync was left for later: on the log, or, of a
+    /// command that began, in the run's own file where the sync fails.
     pub(super) fn acknowledge(&self) -> Result<(), SubmitError> {
-        let turns = std::mem::take(&mut *self.unsynced.lock());
+        self.acknowledge_in(&mut self.door.lock())
+    }
+
+    fn acknowledge_in(&self, door: &mut Door<'a, S>) -> Result<(), SubmitError> {
+        let unsynced = std::mem::take(&mut door.unsynced);
+        let (turns, sayings): (Vec<_>, Vec<_>) =
+            unsynced.into_iter().map(|step| (step.turn, step.saying)).unzip();
         // The newest first: its sync covers those before it.
-        turns.into_iter().rev().try_for_each(UnsyncedTurn::wait)
+        let Err(error) = turns.into_iter().rev().try_for_each(UnsyncedTurn::wait) else {
+            return Ok(());
+        };
+        let sayings: Option<Vec<Saying>> = sayings.into_iter().collect();
+        let Some(sayings) = sayings.filter(|_| error.is_of_log()) else { return Err(error) };
+        for Saying { origin, proof, command } in &sayings {
+            if self.append(door, (origin, *proof), command, Room::Reserved).is_err() {
+                return Err(error);
+            }
+        }
+        door.failure.get_or_insert_with(|| error.to_string());
+        Ok(())
     }
 
     /// Puts the start of an attempt on the log, with a new key. From here on what is recorded may
@@ -219,7 +231,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             })?;
         let newest = begun.newest;
         let submitted = begun.acknowledged()?;
-        self.acknowledge()?;
+        self.acknowledge_in(&mut door)?;
         let place = newest.and_then(|ChainPosition { sequence, link, .. }| {
             let attempt = awaited(&submitted, sequence)?;
             let loop_digits = RunStart::digits_of(&self.loop_id)?;
@@ -245,11 +257,12 @@ impl<'a, S: Storage> RunSeat<'a, S> {
     }
 
     /// Records what a recorder says once its command began: on the log where its lock is free
-    /// within 200 ms and its disk has room, else in the run's own file. From any thread.
+    /// within 200 ms, its disk has room and it does not fail, else in the run's own file. From any
+    /// thread.
     ///
     /// # Errors
-    /// As [`Engine::submit`](super::Engine::submit). Where neither the log's lock is to be had
-    /// within the log's own wait, or room on its disk, nor the file takes the entry, that error.
+    /// As [`Engine::submit`](super::Engine::submit). Where neither the log, whose lock is waited
+    /// for as long as its options say, nor the file takes it, the log's error.
     pub(super) fn record(
         &self,
         origin: &Origin,
@@ -284,24 +297,33 @@ impl<'a, S: Storage> RunSeat<'a, S> {
     ) -> Result<Recorded, SubmitError> {
         let mut door = self.door.lock();
         let may_wait = self.file.is_some() && door.signing.is_some();
-        let told =
-            self.on_log(&mut door, (origin, proof), command, may_wait.then_some(AT_DOOR), sync);
-        let is_no_room = told.as_ref().is_err_and(SubmitError::is_full);
+        let wait = may_wait.then_some(AT_DOOR);
+        let error = match self.on_log(&mut door, (origin, proof), command, wait, sync) {
+            Err(error) if may_wait && error.is_of_log() => error,
+            recorded => return recorded,
+        };
+        let is_piece = room == Room::BesideReserved;
         // Output that finds no room is given up: the end of the run needs what the file has left.
-        let is_to_wait = is_locked(&told) || (is_no_room && room == Room::Reserved);
-        if !may_wait || !is_to_wait {
-            return told;
+        if is_piece && error.is_full() {
+            return Err(error);
         }
         match self.in_file(&mut door, (origin, proof), command, room) {
             Ok(_) => {
-                door.is_full |= is_no_room;
+                door.is_full |= error.is_full();
+                if !error.is_full() && !error.is_locked() {
+                    door.failure.get_or_insert_with(|| error.to_string());
+                }
                 Ok(Recorded::InFile)
             }
-            Err(_) if is_no_room => told,
-            Err(error) if room == Room::BesideReserved && is_full(&error) => {
+            Err(refused) if is_piece && is_full(&refused) => {
                 Err(AppendError::NoSpace { needed: 0 }.into())
             }
-            Err(_) => self.on_log(&mut door, (origin, proof), command, None, sync),
+            // A piece waits for the lock once: the command waits with it.
+            Err(_) if error.is_locked() && !(is_piece && door.is_file_lost) => {
+                door.is_file_lost = true;
+                self.on_log(&mut door, (origin, proof), command, None, sync)
+            }
+            Err(_) => Err(error),
         }
     }
 
@@ -337,6 +359,12 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         self.door.lock().is_waiting
     }
 
+    /// The failure of the log that something waits for.
+    pub(super) fn log_failure(&self) -> Option<String> {
+        let door = self.door.lock();
+        door.failure.clone().filter(|_| door.is_waiting)
+    }
+
     /// Whether something waits because the log's disk was full.
     pub(super) fn waits_for_room(&self) -> bool {
         let door = self.door.lock();
@@ -353,7 +381,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
 
     fn on_log(
         &self,
-        door: &mut Door,
+        door: &mut Door<'a, S>,
         (origin, proof): (&Origin, Proof),
         command: &Command,
         wait: Option<Duration>,
@@ -374,7 +402,11 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         // What was taken up leaves the file, so it is durable first.
         let submitted = if sync == Sync::Later && !door.is_waiting {
             let (submitted, turn) = begun.ahead()?;
-            self.unsynced.lock().extend(turn);
+            let saying = door.signing.as_ref().map(|_| {
+                let (origin, command) = (origin.clone(), command.clone());
+                Saying { origin, proof, command }
+            });
+            door.unsynced.extend(turn.map(|turn| Unsynced { turn, saying }));
             submitted
         } else {
             begun.acknowledged()?
@@ -387,19 +419,19 @@ impl<'a, S: Storage> RunSeat<'a, S> {
 
     /// What waited is on the log: it is taken out of the file, so that nobody takes it for waiting.
     /// Where that fails, its keys on the log say so.
-    fn is_taken_up(&self, door: &mut Door) {
+    fn is_taken_up(&self, door: &mut Door<'a, S>) {
         if std::mem::take(&mut door.is_waiting)
             && let Some(file) = &self.file
         {
             let _ = file.clear();
-            door.is_full = false;
+            (door.is_full, door.failure) = (false, None);
         }
     }
 
     fn take_up_own(
         &self,
         core: &Core<Measured<S>>,
-        (door, origin): (&Door, &Origin),
+        (door, origin): (&Door<'a, S>, &Origin),
         hot: &mut LiveState,
         turn: &mut WriteTransaction<'_, Measured<S>>,
     ) -> Result<Vec<Answer>, SubmitError> {
@@ -415,10 +447,21 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         }
     }
 
-    /// Appends an entry, durably; its number.
+    /// Appends an entry, durably, behind all that was said before; its number.
     fn in_file(
         &self,
-        door: &mut Door,
+        door: &mut Door<'a, S>,
+        saying: (&Origin, Proof),
+        command: &Command,
+        room: Room,
+    ) -> io::Result<u64> {
+        self.acknowledge_in(door).map_err(io::Error::other)?;
+        self.append(door, saying, command, room)
+    }
+
+    fn append(
+        &self,
+        door: &mut Door<'a, S>,
         (origin, proof): (&Origin, Proof),
         command: &Command,
         room: Room,
@@ -426,7 +469,6 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         let (Some(file), Some((key, start))) = (&self.file, &door.signing) else {
             return Err(io::ErrorKind::Unsupported.into());
         };
-        self.acknowledge().map_err(io::Error::other)?;
         let number = door.number.saturating_add(1);
         let (actor, command) = (origin.actor.clone(), command.clone());
         let waiting = WaitingCommand { actor, proven_by: proof.by, command };
@@ -442,11 +484,6 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             file.remove();
         }
     }
-}
-
-/// The log's lock is somebody else's.
-fn is_locked<T>(told: &Result<T, SubmitError>) -> bool {
-    told.as_ref().is_err_and(SubmitError::is_locked)
 }
 
 /// The attempt whose response is awaited by the record with this sequence.
@@ -466,38 +503,7 @@ impl<S: Storage> Drop for RunSeat<'_, S> {
 }
 
 fn forget<S: Storage>(core: &Core<S>, loop_id: &str) {
-    core.recorders.lock().here.remove(loop_id);
-}
-
-/// Whether somebody else records the run of the loop that the command would move on: its recorder
-/// or guard holds a lock, its file's or the one that no change of that file releases. A file that
-/// cannot be looked at speaks for a recorder.
-pub(super) fn check_recorder<S: Storage>(
-    engine: &Core<S>,
-    world: &World,
-    command: &Command,
-) -> Result<(), Refusal> {
-    // Only the ids of loops that live are names of files.
-    let live = command.driven_loop().filter(|loop_id| world.live_loop(loop_id).is_some());
-    let Some(loop_id) = live else { return Ok(()) };
-    let mut recorders = engine.recorders.lock();
-    if recorders.excludes_others(loop_id) {
-        return Ok(());
-    }
-    let elsewhere = || Refusal::RecordedElsewhere { loop_id: loop_id.to_string() };
-    if matches!(engine.caches.is_recorded(loop_id), Ok(Some(true))) {
-        return Err(elsewhere());
-    }
-    if matches!(engine.caches.open(&names::run(loop_id)), Ok(None)) {
-        if engine.log.keeps_its_lock() {
-            recorders.has_no_file(loop_id);
-        }
-        return Ok(());
-    }
-    match engine.caches.take_run(loop_id) {
-        Ok(Some(_)) => Ok(()),
-        _ => Err(elsewhere()),
-    }
+    core.recorders.lock().end(loop_id);
 }
 
 /// Makes and locks the file of a run, in a turn: whoever looks for lost recorders does that in one.
@@ -512,26 +518,4 @@ fn begin<S: Storage>(
 
 fn file_error<S: Storage>(core: &Core<Measured<S>>, source: io::Error) -> SubmitError {
     SubmitError::RunFile { path: core.caches.root().join(names::RUNS), source }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_is_looked_at_again_when_it_was_recorded_here_and_when_many_others_came() {
-        let mut recorders = Recorders::default();
-        assert!(!recorders.excludes_others("LOOP-1"));
-        recorders.has_no_file("LOOP-1");
-        assert!(recorders.excludes_others("LOOP-1") && !recorders.excludes_others("LOOP-2"));
-        recorders.begin("LOOP-1");
-        assert!(recorders.excludes_others("LOOP-1"));
-        // What is left of the run may have a guard that lives on.
-        recorders.here.remove("LOOP-1");
-        assert!(!recorders.excludes_others("LOOP-1"));
-        for number in 0..10 * UNRECORDED_MAX {
-            recorders.has_no_file(&format!("LOOP-{number}"));
-            assert!(recorders.unrecorded.len() <= UNRECORDED_MAX);
-        }
-    }
 }

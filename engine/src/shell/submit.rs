@@ -13,7 +13,7 @@ use super::owner::check_owner;
 use super::rebuild::{LiveState, first_kept, read_events};
 use super::recall::{self, FoundRecord};
 pub use super::receipt::{Receipt, Submitted};
-use super::run_seat::check_recorder;
+use super::recorders::check_recorder;
 use super::snapshot;
 use super::unsynced_turn::UnsyncedTurn;
 use super::writers_own::{note_clock_step, note_recoveries, record_in_turn};

@@ -18,7 +18,10 @@ use super::submit::{Answer, Asked, By, Origin, carry_out, done_before, moment_of
 use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Proof;
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, ExecutionLoopState};
+use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HumanDecisionCommand;
+use holdpoint_domain::sandbox_fault::SandboxFaultCommand;
 use holdpoint_domain::world::waiting::{KEY_ENGINE, KEY_TENANT, WaitingCommand, key_of_entry};
 use holdpoint_log_files::{RunEntries, RunFileFault};
 use holdpoint_log_format::{EntryFault, EntryKind, GuardFacts, RunStart};
@@ -211,8 +214,9 @@ impl TakenUp {
         let key = IdempotencyKey::new(KEY_TENANT, KEY_ENGINE, key);
         let conditions = Conditions::once(key);
         let entity = hot.world.live_loop(loop_id);
-        let Some(entity) = entity.filter(|it| it.attempt_count() == start.place.attempt) else {
-            // Taken up by another process, which ended the run by that.
+        let entity = entity.filter(|it| it.attempt_count() == start.place.attempt);
+        let Some(entity) = entity.filter(|it| !is_end(&command) || is_awaited(it)) else {
+            // Taken up by another process, or on the log although its recorder could not tell.
             if let Taker::Recorder { origin, .. } = taker
                 && !matches!(command, Command::EvidenceCapture(_))
             {
@@ -261,6 +265,19 @@ fn done_under_key<S: Storage>(
 fn is_under_way(hot: &LiveState, loop_id: &str, start: &Start) -> bool {
     let entity = hot.world.live_loop(loop_id);
     entity.is_some_and(|entity| entity.attempt_count() == start.place.attempt)
+}
+
+/// Whether a command says how an attempt ended, which happens once.
+const fn is_end(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(_))
+            | Command::SandboxFault(SandboxFaultCommand::ReportFault(_))
+    )
+}
+
+fn is_awaited(entity: &ExecutionLoop) -> bool {
+    entity.state() == ExecutionLoopState::AwaitingResponse
 }
 
 /// Whether a command is one by which a recorder of this loop says what came of its attempt.
