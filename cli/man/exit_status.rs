@@ -43,7 +43,7 @@ const RUN: [(&str, &str); 10] = [
     ("120", "a person's ABORT or denial"),
     ("121", "nobody answered"),
     ("122", "left waiting"),
-    ("123", "terminated by Phase-21 under a hold although the command's own status was 0"),
+    ("123", "terminated by Phase-21 under a hold behind the command, although the status was 0"),
     ("124", "timed out"),
     (
         "125",
