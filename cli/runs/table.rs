@@ -107,6 +107,7 @@ fn cells(placed: &Placed<'_>, clock: &Clock) -> Vec<String> {
         last.and_then(exit_of)
             .map_or(NOTHING.to_string(), |exit| told(exit.trim_start_matches("exit status "))),
         match (took_ns(run), &entity.halt) {
+            (Some(length), _) if !run.ran_at_most.is_empty() => format!("<= {}", took(length)),
             (Some(length), _) => took(length),
             (None, Some(_)) => "unknown".to_string(),
             (None, None) => NOTHING.to_string(),

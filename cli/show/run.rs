@@ -97,6 +97,9 @@ pub(crate) struct Shown<'r> {
     /// The size of the terminal of each attempt that had one of its own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     terminals: &'r BTreeMap<u8, TerminalSize>,
+    /// The most that each attempt ran, in nanoseconds, whose end nobody saw when it came.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    ran_at_most: &'r BTreeMap<u8, u64>,
     /// What a full disk was to do to the command of each attempt, where its recorder said so.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     on_full: &'r BTreeMap<u8, OnFull>,
@@ -155,6 +158,7 @@ impl<'r> Shown<'r> {
             outputs: run.outputs.iter().map(kept).collect(),
             snapshots: snapshots(&run.entity).collect(),
             terminals: &run.terminals,
+            ran_at_most: &run.ran_at_most,
             on_full: &run.on_full,
             waiting: None,
             unread_records: &run.unread,
@@ -324,6 +328,9 @@ fn began(run: &Run, View { clock, is_unfinished, .. }: &View<'_>) -> String {
 pub(crate) fn length(run: &Run, now: Timestamp) -> String {
     let end = run.entity.halt.as_ref().map(|halt| halt.at);
     let length = match (end, took_ns(run)) {
+        (Some(_), Some(length)) if !run.ran_at_most.is_empty() => {
+            format!("took at most {}", took(length))
+        }
         (Some(_), Some(length)) => format!("took {}", took(length)),
         (Some(_), None) => return UNSEEN.to_string(),
         (None, _) if now < run.entity.started_at => "for how long is not known".to_string(),
@@ -415,10 +422,12 @@ fn snapshots(entity: &ExecutionLoop) -> impl Iterator<Item = &ResourceSnapshot> 
 
 fn attempts(page: &mut Page, run: &Run, columns: usize) {
     for attempt in &run.entity.attempts {
-        let ended = match RunOutcome::of(&run.entity) {
-            RunOutcome::Lost => seen(attempt).unwrap_or_else(|| UNSEEN.to_string()),
-            _ => ended(attempt),
+        let unseen = match RunOutcome::of(&run.entity) {
+            RunOutcome::Lost => UNSEEN,
+            _ => NOT_ENDED,
         };
+        let is_at_most = run.ran_at_most.contains_key(&attempt.number);
+        let ended = seen(attempt, is_at_most).unwrap_or_else(|| unseen.to_string());
         page.row(&format!("attempt {}", attempt.number), &ended);
         if let Some(size) = run.terminals.get(&attempt.number) {
             page.row("terminal", &format!("{} columns, {} rows", size.columns, size.rows));
@@ -438,23 +447,27 @@ const fn in_words(on_full: OnFull) -> &'static str {
     }
 }
 
+/// What is said of an attempt of which no end is on record.
+const NOT_ENDED: &str = "has not ended";
+
 /// How an attempt ended, and what it used.
 pub(crate) fn ended(attempt: &Attempt) -> String {
-    seen(attempt).unwrap_or_else(|| "has not ended".to_string())
+    seen(attempt, false).unwrap_or_else(|| NOT_ENDED.to_string())
 }
 
-/// The same, where something of it was seen.
-fn seen(attempt: &Attempt) -> Option<String> {
+/// The same, where something of it was seen: perhaps some time behind its end.
+fn seen(attempt: &Attempt, is_at_most: bool) -> Option<String> {
     let mut words = Vec::from_iter(told_exit(attempt));
     words.extend(attempt.fault.as_ref().map(|fault| code_in_words(fault.fault_type.name())));
     if let Some(usage) = &attempt.resources {
-        words.push(used(usage));
+        words.push(used(usage, is_at_most));
     }
     (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// What an attempt used.
-fn used(usage: &ResourceUsage) -> String {
+fn used(usage: &ResourceUsage, is_at_most: bool) -> String {
+    let at_most = if is_at_most { "at most " } else { "" };
     let processor = match usage.user_cpu_ns.saturating_add(usage.system_cpu_ns) {
         0..1_000_000 => "under 1 ms".to_string(),
         nanoseconds => took(nanoseconds),
@@ -464,7 +477,7 @@ fn used(usage: &ResourceUsage) -> String {
         0 => "not measured".to_string(),
         peak => bytes(peak),
     };
-    format!("took {}, processor {processor}, memory {memory}", took(usage.wall_ns))
+    format!("took {at_most}{}, processor {processor}, memory {memory}", took(usage.wall_ns))
 }
 
 fn put_output(page: &mut Page, entity: &ExecutionLoop, output: &CapturedOutput) {
@@ -516,7 +529,7 @@ mod tests {
             system_cpu_ns: 0,
             peak_memory_bytes: 0,
         };
-        assert_eq!(used(&nothing), "took 2 ms, processor under 1 ms, memory not measured");
+        assert_eq!(used(&nothing, false), "took 2 ms, processor under 1 ms, memory not measured");
     }
 
     #[test]

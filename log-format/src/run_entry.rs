@@ -284,6 +284,8 @@ pub struct GuardFacts {
     pub killed_for: GuardKilledFor,
     /// How long it ran, by the monotonic clock, in nanoseconds.
     pub duration_ns: u64,
+    /// Whether it may have been over earlier: the guard was stopped for a part of that time.
+    pub is_at_most: bool,
     /// Processor time in user mode of the command and what it waited for, in nanoseconds.
     pub user_ns: u64,
     /// The same in kernel mode.
@@ -331,13 +333,17 @@ impl GuardKilledFor {
     }
 }
 
+/// The bit of why a guard killed a command that says that the command may have been over earlier.
+const AT_MOST: u32 = 1 << 31;
+
 impl GuardFacts {
     /// The payload's bytes.
     #[must_use]
     pub fn encode(&self) -> [u8; GUARD_FACTS_LENGTH] {
+        let why = self.killed_for.number() | if self.is_at_most { AT_MOST } else { 0 };
         FieldsMut::new()
             .put(&self.wait_status.to_le_bytes())
-            .put(&self.killed_for.number().to_le_bytes())
+            .put(&why.to_le_bytes())
             .put(&self.duration_ns.to_le_bytes())
             .put(&self.user_ns.to_le_bytes())
             .put(&self.system_ns.to_le_bytes())
@@ -353,8 +359,9 @@ impl GuardFacts {
         let (wait_status, why) = (i32::from_le_bytes(fields.array()), fields.u32());
         Some(Self {
             wait_status,
-            killed_for: GuardKilledFor::numbered(why)?,
+            killed_for: GuardKilledFor::numbered(why & !AT_MOST)?,
             duration_ns: fields.u64(),
+            is_at_most: why & AT_MOST != 0,
             user_ns: fields.u64(),
             system_ns: fields.u64(),
             peak_resident_bytes: fields.u64(),
@@ -413,15 +420,19 @@ mod tests {
 
     #[test]
     fn the_facts_of_a_guard_are_read_back() {
-        let facts = GuardFacts {
-            wait_status: 9,
-            killed_for: GuardKilledFor::Time,
-            duration_ns: 1,
-            user_ns: 2,
-            system_ns: 3,
-            peak_resident_bytes: 4,
-        };
-        assert_eq!(GuardFacts::decode(&facts.encode()), Some(facts));
-        assert_eq!(GuardFacts::decode(&facts.encode()[1..]), None);
+        for is_at_most in [false, true] {
+            let facts = GuardFacts {
+                wait_status: 9,
+                killed_for: GuardKilledFor::Time,
+                duration_ns: 1,
+                is_at_most,
+                user_ns: 2,
+                system_ns: 3,
+                peak_resident_bytes: 4,
+            };
+            assert_eq!(facts.encode()[4..8], [2, 0, 0, 0x80 * u8::from(is_at_most)]);
+            assert_eq!(GuardFacts::decode(&facts.encode()), Some(facts));
+            assert_eq!(GuardFacts::decode(&facts.encode()[1..]), None);
+        }
     }
 }

@@ -17,6 +17,7 @@ pub mod again;
 mod anchor;
 mod archive_statements;
 pub mod archives;
+mod at_most;
 mod axes;
 mod beginnings;
 mod begun_twice;

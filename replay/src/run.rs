@@ -4,6 +4,7 @@
 //! to a state of their own. So a run is told by the rules that the live state follows; what the
 //! policy of the log allowed is for [`verify`](crate::verify()) to judge.
 
+use crate::at_most::ran_at_most;
 use crate::beginnings::ids_beginning_with;
 use crate::begun_twice::{BegunOnce, BegunTwice};
 use crate::captured_output::{CapturedOutput, Outputs};
@@ -95,6 +96,9 @@ pub struct Run {
     pub interrupted: Option<Interrupted>,
     /// The size of the terminal of each attempt that had one of its own.
     pub terminals: BTreeMap<u8, TerminalSize>,
+    /// The most that each attempt ran, in nanoseconds, that ended while its recorder and its guard
+    /// were stopped: nobody knows how long it did.
+    pub ran_at_most: BTreeMap<u8, u64>,
     /// The attempt and number of the newest entry of its own file that the log has.
     pub taken_up: Option<(u8, u64)>,
     /// Whether the records of its end were taken up from its own file: their time is later than it.
@@ -324,6 +328,7 @@ pub(crate) struct Gathered {
     labels: BTreeMap<String, String>,
     interrupted: Option<Interrupted>,
     terminals: BTreeMap<u8, TerminalSize>,
+    ran_at_most: BTreeMap<u8, u64>,
     taken_up: Option<(u8, u64)>,
     is_end_taken_up: bool,
     has_recorder_key: bool,
@@ -347,6 +352,7 @@ impl Default for Gathered {
             labels: BTreeMap::new(),
             interrupted: None,
             terminals: BTreeMap::new(),
+            ran_at_most: BTreeMap::new(),
             taken_up: None,
             is_end_taken_up: false,
             has_recorder_key: false,
@@ -412,6 +418,7 @@ impl Gathered {
     fn take_evidence(&mut self, body: &EvidenceCaptured, sequence: u64, standing: Standing) {
         self.interrupted = Interrupted::of(body).or(self.interrupted);
         self.terminals.extend(TerminalSize::of(body).map(|size| (self.attempt, size)));
+        self.ran_at_most.extend(ran_at_most(body).map(|most| (self.attempt, most)));
         if !self.keeps_output {
             return;
         }
@@ -456,6 +463,7 @@ impl Gathered {
             labels,
             interrupted,
             terminals,
+            ran_at_most: self.ran_at_most,
             taken_up,
             is_end_taken_up,
             on_full,

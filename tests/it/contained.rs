@@ -364,7 +364,7 @@ fn a_guard_is_known_by_its_name_and_shows_nothing_of_the_command() {
     let place = Place::new();
     let script = "cat /proc/$PPID/comm; tr '\\0' ' ' < /proc/$PPID/cmdline";
     let output = place.run(&["sh", "-c", script, "sh", "hidden word"]);
-    assert_eq!(text(&output.stdout), "holdpoint-guard\nholdpoint-guard __guard 6 ");
+    assert_eq!(text(&output.stdout), "holdpoint-guard\nholdpoint-guard __guard 7 ");
 }
 
 #[test]

@@ -133,6 +133,7 @@ mod run;
 mod run_before;
 mod run_bound;
 mod run_bound_formerly;
+mod run_cut_short;
 mod run_ending;
 mod run_prompt;
 mod run_refused;

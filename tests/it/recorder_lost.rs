@@ -512,3 +512,66 @@ fn the_guard_writes_its_word_behind_what_somebody_else_wrote_into_the_runs_file(
         assert!(file.exists(), "it is kept");
     }
 }
+
+/// Stops the recorder and the guard, lets the command end, and waits until its time is over.
+fn ended_while_both_are_stopped(script: &str) -> Begun {
+    let begun = Begun::start(&["--timeout", "2s"], "", script);
+    let since = Instant::now();
+    begun.signal(Signal::STOP);
+    kill_process(begun.guard, Signal::STOP).unwrap();
+    begun.go_on();
+    begun.until_over();
+    until("its time is not over", || since.elapsed() > Duration::from_millis(2500));
+    begun
+}
+
+#[test]
+fn a_command_that_ended_while_recorder_and_guard_were_stopped_ended_as_it_did() {
+    for is_guard_first in [true, false] {
+        for (script, exit, outcome) in [("exit 3", 3, "failed"), ("kill -SEGV $$", 139, "crashed")]
+        {
+            let mut begun = ended_while_both_are_stopped(script);
+            let go_on = |is_guard| match is_guard {
+                true => kill_process(begun.guard, Signal::CONT).unwrap(),
+                false => begun.signal(Signal::CONT),
+            };
+            go_on(is_guard_first);
+            go_on(!is_guard_first);
+            assert_eq!(begun.recorder.wait().unwrap().code(), Some(exit));
+            let shown = begun.shown();
+            assert_eq!(shown["outcome"], outcome, "{shown:#}");
+            // The system tells nobody when it ended.
+            assert!(shown["ran_at_most"]["1"].as_u64() >= Some(2_000_000_000), "{shown:#}");
+            let words = text(&begun.place.holdpoint(&["show", &begun.run]).stdout);
+            assert!(words.contains("took at most "), "{words}");
+            begun.place.verified();
+        }
+    }
+}
+
+#[test]
+fn a_signal_to_a_stopped_recorder_interrupts_no_command_that_has_ended() {
+    let mut begun = ended_while_both_are_stopped("exit 3");
+    begun.signal(Signal::TERM);
+    kill_process(begun.guard, Signal::CONT).unwrap();
+    begun.signal(Signal::CONT);
+    assert_eq!(begun.recorder.wait().unwrap().code(), Some(3));
+    assert_eq!(begun.shown()["outcome"], "failed");
+}
+
+#[test]
+fn a_guard_that_was_stopped_with_a_lost_recorder_calls_no_end_a_timeout() {
+    let mut begun = ended_while_both_are_stopped("exit 3");
+    begun.signal(Signal::KILL);
+    begun.recorder.wait().unwrap();
+    kill_process(begun.guard, Signal::CONT).unwrap();
+    begun.until_left();
+    let shown = begun.settled();
+    assert_eq!(shown["outcome"], "lost", "{shown:#}");
+    let attempt = &shown["execution_loop"]["attempts"][0];
+    assert_eq!(
+        (&attempt["fault"], &attempt["response"]["exit"]["status"]),
+        (&Value::Null, &3.into())
+    );
+    assert!(shown.to_string().contains("exited with status 3 after at most "), "{shown:#}");
+}

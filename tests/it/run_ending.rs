@@ -11,10 +11,10 @@ use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// The log's lock, held by this process until it is dropped.
-struct HeldLock(#[expect(dead_code, reason = "dropping it releases")] File);
+pub(crate) struct HeldLock(#[expect(dead_code, reason = "dropping it releases")] File);
 
 impl HeldLock {
-    fn of(place: &Place) -> Self {
+    pub(crate) fn of(place: &Place) -> Self {
         let lock = File::open(place.log.join("LOCK")).unwrap();
         flock(&lock, FlockOperation::LockExclusive).unwrap();
         Self(lock)
@@ -22,14 +22,14 @@ impl HeldLock {
 }
 
 /// A run whose command has begun, and ends when it is told to.
-struct Begun {
+pub(crate) struct Begun {
     child: Child,
     go: PathBuf,
 }
 
 impl Begun {
     /// Starts a run of a script, which first waits for a file.
-    fn start(place: &Place, number: usize, options: &[&str], script: &str) -> Self {
+    pub(crate) fn start(place: &Place, number: usize, options: &[&str], script: &str) -> Self {
         Self::start_with(place, number, &[&["--hold", "never"], options].concat(), script)
     }
 
@@ -53,21 +53,21 @@ impl Begun {
         Self { child, go }
     }
 
-    fn end(self) -> Output {
+    pub(crate) fn end(self) -> Output {
         fs::write(&self.go, "").unwrap();
         self.child.wait_with_output().unwrap()
     }
 }
 
 /// The files of runs that are there, without their room.
-fn run_files(place: &Place) -> Vec<PathBuf> {
+pub(crate) fn run_files(place: &Place) -> Vec<PathBuf> {
     let listed = fs::read_dir(place.log.join("runs")).unwrap();
     let files = listed.map(|entry| entry.unwrap().path());
     files.filter(|path| path.extension().is_none()).collect()
 }
 
 /// What `show` says of the run, once a writer came by.
-fn shown_after_a_writer(place: &Place, run: &str) -> Value {
+pub(crate) fn shown_after_a_writer(place: &Place, run: &str) -> Value {
     let recorded = place.holdpoint(&["record", "--stream", "builds", "--type", "build.done"]);
     assert_eq!(status(&recorded), 0, "{}", text(&recorded.stderr));
     json(&place.holdpoint(&["show", run, "--json"]))
@@ -554,33 +554,6 @@ fn the_end_behind_a_hold_waits_for_the_lock_and_leaves_the_question_to_the_next_
     let shown = shown_after_a_writer(&place, run);
     assert_eq!(shown["outcome"], "waiting", "{shown:#}");
     place.verified();
-}
-
-/// A crash permits another attempt, which the lock lets nobody begin; one that is not retryable
-/// permits none.
-#[test]
-fn an_attempt_that_the_lock_lets_nobody_begin_is_told_and_the_next_writer_ends_the_run() {
-    for (script, exit, is_due, outcome) in
-        [("kill -SEGV $$", 122, true, "crashed"), ("kill -SYS $$", 159, false, "stopped")]
-    {
-        let place = Place::with_log();
-        let options = ["--json", "--max-attempts", "2", "--lock-wait", "1s"];
-        let begun = Begun::start(&place, 0, &options, script);
-        let lock = HeldLock::of(&place);
-        let output = begun.end();
-        assert_eq!(status(&output), exit, "{}", text(&output.stderr));
-        let told = json(&output);
-        assert_eq!((&told["exit_status"], &told["end_waits"]), (&exit.into(), &true.into()));
-        let warning = told["warning"].as_str().unwrap();
-        assert_eq!(warning.contains("another attempt was due, and none is made"), is_due);
-        drop(lock);
-        let shown = shown_after_a_writer(&place, told["loop_id"].as_str().unwrap());
-        assert_eq!(shown["outcome"], outcome, "{shown:#}");
-        let attempts = shown["execution_loop"]["attempts"].as_array().unwrap();
-        assert_eq!(attempts.len(), 1, "{shown:#}");
-        place.verified();
-        assert_eq!(run_files(&place).len(), 0);
-    }
 }
 
 /// What waits is put out of reach while `run` waits for the lock to ask its question.

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use super::again::again;
 use super::child_calls::{hand_on_signals, separate_from_terminals, wait_at_gate};
 use super::guard_messages::Order;
-use super::guard_process::wait_for;
+use super::guard_signals::wait_for;
 use super::own_child::{command, execute_found, execute_opened};
 
 /// How many bytes the number of a process has.
@@ -141,9 +141,14 @@ impl Passage {
 
 /// Whether SIGKILL ended a child, which is not reaped.
 pub(super) fn was_killed(child: Pid) -> bool {
+    was_ended_by(child, Signal::KILL)
+}
+
+/// Whether a signal ended a child, which is not reaped.
+pub(super) fn was_ended_by(child: Pid, signal: Signal) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let ended = again(|| Ok(waitid(WaitId::Pid(child), options)?)).ok().flatten();
-    ended.and_then(|status| status.terminating_signal()) == Some(Signal::KILL.as_raw())
+    ended.and_then(|status| status.terminating_signal()) == Some(signal.as_raw())
 }
 
 /// The command as an order says, with one more step before it executes. What of the descriptors is

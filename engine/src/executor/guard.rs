@@ -14,7 +14,7 @@ use super::last_word::LastWord;
 pub(super) const GUARD_VERB: &str = "__guard";
 #[cfg(target_os = "linux")]
 /// The second one: what a recorder and a guard say to each other, by number.
-pub(super) const GUARD_VERSION: &str = "6";
+pub(super) const GUARD_VERSION: &str = "7";
 #[cfg(target_os = "linux")]
 /// The third one of the process above a guard.
 pub(super) const GUARD_ABOVE: &str = "above";

@@ -16,8 +16,8 @@ use rustix::process::{Pid, getpid, set_child_subreaper};
 
 use super::child_calls::{close_inherited, ended_child, separate_from_terminals, wait_with_usage};
 use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION};
-use super::guard_process::{silence, wait_for};
 use super::guard_signals::outlive_signals;
+use super::guard_signals::{silence, wait_for};
 use super::process_table::ProcessTable;
 use super::tree::Tree;
 

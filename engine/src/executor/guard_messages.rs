@@ -21,6 +21,7 @@ use super::again::again;
 use super::last_word::Entrusted;
 use super::leader::{Limit, Limits};
 use super::opened::Plan;
+use super::pauses::Ran;
 use super::report::Survivor;
 use super::signal_state::SignalState;
 use super::usage::Usage;
@@ -97,7 +98,7 @@ pub(super) struct Finished {
     pub(super) status: i32,
     pub(super) usage: Usage,
     /// The time from the opening of the gate until its first process was seen to have ended.
-    pub(super) ran: Duration,
+    pub(super) ran: Ran,
     /// The peak of the guard, out of which the command was started.
     pub(super) own_peak: Option<u64>,
     pub(super) survivors: Vec<Survivor>,

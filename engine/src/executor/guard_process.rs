@@ -10,17 +10,15 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use holdpoint_log_format::GuardKilledFor;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{
     DumpableBehavior, Pid, Signal, getpid, kill_process_group, set_child_subreaper,
@@ -28,15 +26,16 @@ use rustix::process::{
 };
 
 use super::child_calls::{close_inherited, ended_child, wait_with_usage};
-use super::gate::{Gate, Passage, was_killed};
+use super::gate::{Gate, Passage, was_ended_by, was_killed};
 use super::guard::{GUARD_ABOVE, GUARD_NAME, GUARD_VERB, GUARD_VERSION};
 use super::guard_above::serve_above;
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
-use super::guard_signals::outlive_signals;
+use super::guard_signals::{outlive_signals, silence, wait_for};
 use super::keeper::serve_as_keeper;
 use super::last_word::{Entrusted, LastWord};
 use super::leader::{Limit, Limits};
 use super::memory::MemoryWatch;
+use super::pauses::{Pauses, Ran};
 use super::process_table::{Among, ProcessTable};
 use super::run::TERMINATE_GRACE;
 use super::tree::Tree;
@@ -83,6 +82,7 @@ fn serve() -> io::Result<()> {
     keep_memory_private();
     set_child_subreaper(Some(getpid()))?;
     let bell = outlive_signals()?;
+    let pauses = Pauses::heed()?;
     let table = ProcessTable::find().ok_or(ErrorKind::Unsupported)?;
     let Some((mut order, mut incoming)) = receive_order(&channel)? else { return Ok(()) };
     let descriptors = std::mem::take(&mut incoming.descriptors);
@@ -112,6 +112,8 @@ fn serve() -> io::Result<()> {
         gate: Some(gate),
         failure: None,
         opened,
+        pauses,
+        was_continued: false,
         ran: None,
         has_ended: false,
         deadline,
@@ -213,8 +215,11 @@ struct GuardProcess {
     /// Why it does not.
     failure: Option<io::Error>,
     opened: Instant,
+    pauses: Pauses,
+    /// Whether this process was continued between its last look at the leader and the one before.
+    was_continued: bool,
     /// How long the leader ran, as far as this process saw it.
-    ran: Option<Duration>,
+    ran: Option<Ran>,
     /// Whether the recorder was told that the leader has ended.
     has_ended: bool,
     /// When the command is asked to end, and killed a little later, although the recorder has not
@@ -281,7 +286,7 @@ impl GuardProcess {
     fn attend(&mut self) -> io::Result<Attended> {
         loop {
             self.heed_start();
-            self.look_at_children()?;
+            self.look()?;
             if let Some(error) = &self.failure {
                 // A recorder that is gone has nothing to be told.
                 let _ = send(&self.channel, &not_started(error));
@@ -326,19 +331,25 @@ impl GuardProcess {
         Ok(())
     }
 
-    /// The time of the command is over. A command that ended in time leaves nobody in its group.
+    /// The time of the command is over. One that has ended by itself leaves nobody in its group.
     fn run_out(&mut self, now: Instant) -> io::Result<()> {
         (self.deadline, self.memory) = (None, None);
-        if self.has_ended {
+        self.look()?;
+        if !self.has_ended {
+            self.tree.signal(Signal::TERM);
+            if self.pauses.may_be() {
+                self.look()?;
+            }
+        }
+        if self.has_ended && !was_ended_by(self.leader, Signal::TERM) {
             if self.reaped.is_none() {
                 let _ = kill_process_group(self.leader, Signal::KILL);
             }
             return Ok(());
         }
         self.kill_at = Some(now + TERMINATE_GRACE);
-        self.kills_for(GuardKilledFor::Time);
+        self.killed_for = GuardKilledFor::Time;
         send(&self.channel, &Report::Exceeded(Limit::Time))?;
-        self.tree.signal(Signal::TERM);
         // They may be stopped with the recorder.
         self.tree.signal(Signal::CONT);
         Ok(())
@@ -348,6 +359,12 @@ impl GuardProcess {
         self.was_told_to_kill = true;
         self.kill_tree(Some(Instant::now() + KILLING_MAX));
         self.tell_end()
+    }
+
+    /// As [`GuardProcess::look_at_children`], by who may have been stopped since the last look.
+    fn look(&mut self) -> io::Result<()> {
+        self.was_continued = self.pauses.forget();
+        self.look_at_children()
     }
 
     /// Reaps orphans, and tells what became of the leader, which is reaped last: until then its
@@ -374,7 +391,10 @@ impl GuardProcess {
     }
 
     fn note_end(&mut self) {
-        self.ran.get_or_insert_with(|| self.opened.elapsed());
+        self.ran.get_or_insert_with(|| {
+            let time = self.opened.elapsed();
+            Ran { time, is_at_most: self.was_continued || self.pauses.may_be() }
+        });
     }
 
     /// Notes whether the system executes the command, as soon as that is known.
@@ -572,25 +592,6 @@ fn keep_memory_private() {
         // What the system refuses of that is not worth the command.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
-}
-
-/// Waits until one of them is readable, or for so long.
-pub(super) fn wait_for<'a>(
-    awaited: impl IntoIterator<Item = BorrowedFd<'a>>,
-    at_most: Option<Duration>,
-) {
-    let awaited = awaited.into_iter();
-    let mut watched: Vec<PollFd<'_>> =
-        awaited.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)).collect();
-    let at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
-    // Whoever waits looks again, whatever ended the wait.
-    let _: Result<usize, Errno> = poll(&mut watched, at_most.as_ref());
-}
-
-/// Takes in that children have changed.
-pub(super) fn silence(mut bell: &UnixStream) {
-    let mut rings = [0; 64];
-    while bell.read(&mut rings).is_ok_and(|count| count == rings.len()) {}
 }
 
 pub(super) fn not_by_hand() -> io::Error {

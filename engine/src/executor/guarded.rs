@@ -230,9 +230,13 @@ impl Guarded {
                 self.lose_guard();
                 return;
             }
-            self.signal_guard(Signal::CONT);
+            let asked = Instant::now();
             wait_for_news(&self.channel, left.min(CONTINUE_INTERVAL));
             self.listen();
+            // To one that goes on it would say that it may have been stopped.
+            if asked.elapsed() >= CONTINUE_INTERVAL {
+                self.signal_guard(Signal::CONT);
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use holdpoint_log_format::{EntryKind, GuardFacts, GuardKilledFor, Link, LogId, RunKey, RunStart};
 use serde::{Deserialize, Serialize};
 
+use super::pauses::Ran;
 use super::usage::Usage;
 use crate::log::append_entry;
 
@@ -81,14 +82,15 @@ impl LastWord {
     pub(super) fn write(
         &self,
         (status, usage): (ExitStatus, Usage),
-        ran: Duration,
+        ran: Ran,
         killed_for: GuardKilledFor,
     ) -> io::Result<()> {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let facts = GuardFacts {
             wait_status: status.into_raw(),
             killed_for,
-            duration_ns: nanoseconds(ran),
+            duration_ns: nanoseconds(ran.time),
+            is_at_most: ran.is_at_most,
             user_ns: nanoseconds(usage.user_cpu),
             system_ns: nanoseconds(usage.system_cpu),
             peak_resident_bytes: usage.max_resident_bytes,

@@ -16,6 +16,7 @@ use super::opened::OpenedProgram;
 use super::own_child::OwnChild;
 use super::own_terminal::OwnTerminal;
 use super::parting::Parting;
+use super::pauses::Ran;
 use super::process_table::{Among, ProcessTable};
 use super::report::{Containment, ExecuteError, Survivor};
 use super::resolve::refusal_of_exec;
@@ -107,11 +108,25 @@ pub(super) struct End {
     /// The peak of the process out of which it was started, where that was not this one.
     pub(super) starters_peak: Option<u64>,
     /// How long it ran, as its guard saw it.
-    pub(super) ran: Option<Duration>,
+    pub(super) ran: Option<Ran>,
     /// The guard died before it could say how the command ended.
     pub(super) lost_guard: Option<LostGuard>,
     /// The guard, where it waits until the end is on record.
     pub(super) parting: Option<Parting>,
+}
+
+impl End {
+    /// How long it ran, as far as its guard or this process, whoever was closer, saw that.
+    pub(super) fn known_time(&self, opened: Instant, seen: Option<Ran>) -> Option<Ran> {
+        match (self.ran, self.lost_guard) {
+            (_, Some(lost)) if lost.outlived => {
+                let time = lost.at.checked_duration_since(opened)?;
+                Some(Ran { time, is_at_most: false })
+            }
+            (_, Some(_)) | (None, None) => None,
+            (Some(ran), None) => Some(seen.map_or(ran, |seen| seen.closer(ran))),
+        }
+    }
 }
 
 /// A guard that died, or does not answer.

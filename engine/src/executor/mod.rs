@@ -51,6 +51,7 @@ mod own_child;
 mod own_signals;
 mod own_terminal;
 mod parting;
+mod pauses;
 mod pieces;
 mod process_table;
 mod redaction;

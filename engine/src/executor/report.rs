@@ -33,6 +33,9 @@ pub struct ExecutionReport {
     /// How long its first process ran, by the monotonic clock, as its guard or this process saw it:
     /// whoever saw its end first.
     pub wall: Duration,
+    /// Whether it may have ended earlier than `wall` says: its guard and this process were stopped
+    /// for a part of that time, and the system does not tell when it ended.
+    pub is_wall_at_most: bool,
     /// Time spent in user mode by the command and the descendants that it waited for.
     pub user_cpu: Duration,
     /// Time spent in the kernel by the command and the descendants that it waited for.

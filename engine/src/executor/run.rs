@@ -1,5 +1,6 @@
 //! One execution, from the start of the command to the report.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,12 +12,13 @@ use super::again::again;
 use super::child_calls::{StopRequests, inherited_terminals};
 use super::command::CommandSpec;
 use super::due::{earliest, timespec};
-use super::leader::{End, Leader, Limit, LostGuard, Program, start};
+use super::leader::{End, Leader, Limit, Program, start};
 use super::memory::MemoryWatch;
 use super::opened::OpenedProgram;
 use super::outlets::{Outlets, Recorded};
 use super::output::{Notice, OutputSink, OutputStream};
 use super::own_terminal::OwnTerminal;
+use super::pauses::{Pauses, Ran};
 use super::pieces::PieceCutter;
 use super::process_table::ProcessTable;
 use super::report::{Containment, ExecuteError, ExecutionReport, Outcome, exit_status};
@@ -122,8 +124,11 @@ struct Run {
     /// When the command was let go.
     opened: Instant,
     timeout: Option<Duration>,
+    pauses: Pauses,
     /// How long it ran, as far as this process saw it.
-    seen_to_run: Option<Duration>,
+    seen_to_run: Option<Ran>,
+    /// Whether this process was stopped between its last look and the end of the command's time.
+    is_timeout_in_doubt: bool,
     deadline: Option<Instant>,
     stage: Stage,
     cause: Option<Cause>,
@@ -140,11 +145,12 @@ impl Run {
         let table = ProcessTable::find();
         let memory = MemoryWatch::new(table, spec.max_memory_bytes);
         let closed = inherited_terminals();
+        let watch = |during| move |source| ExecuteError::Watch { during, source };
+        let pauses = Pauses::heed().map_err(watch("preparing to be stopped"))?;
         let (leader, pipes) = start(spec, program, table)?;
         let opened = Instant::now();
         let stream = |name, pipe| {
-            Stream::new(name, pipe, spec.max_output_bytes)
-                .map_err(|source| ExecuteError::Watch { during: "preparing its output", source })
+            Stream::new(name, pipe, spec.max_output_bytes).map_err(watch("preparing its output"))
         };
         Ok(Self {
             streams: [
@@ -164,7 +170,9 @@ impl Run {
             memory_limit: spec.max_memory_bytes,
             opened,
             timeout: spec.timeout,
+            pauses,
             seen_to_run: None,
+            is_timeout_in_doubt: false,
             deadline: spec.timeout.and_then(|timeout| opened.checked_add(timeout)),
             stage: Stage::Running,
             cause: None,
@@ -204,6 +212,8 @@ impl Run {
         self.take_keyboard(spec)?;
         loop {
             self.heed_stop(spec)?;
+            // What ended before a signal was looked at was not ended by it.
+            self.heed_the_end()?;
             self.heed_signals(signals);
             self.terminal.iter_mut().for_each(OwnTerminal::advance);
             self.move_output(outlets)?;
@@ -212,7 +222,7 @@ impl Run {
                 self.streams.iter_mut().for_each(|stream| stream.defer(&mut *outlets.sink));
                 self.heed_the_end()?;
             }
-            self.heed_the_clock();
+            self.heed_the_clock()?;
             if self.stage == Stage::Running {
                 let processes = (self.leader.pid(), self.leader.among());
                 outlets.look(self.snapshots.as_mut(), processes);
@@ -274,9 +284,13 @@ impl Run {
 
     /// Whether the command has ended. Takes in what its guard did to it.
     fn has_ended(&mut self) -> Result<bool, ExecuteError> {
+        let was_continued = self.pauses.forget();
         let has_ended = self.leader.has_ended()?;
         if has_ended {
-            self.seen_to_run.get_or_insert_with(|| self.opened.elapsed());
+            self.seen_to_run.get_or_insert_with(|| {
+                let time = self.opened.elapsed();
+                Ran { time, is_at_most: was_continued || self.pauses.may_be() }
+            });
         }
         match self.leader.exceeded().filter(|_| self.cause.is_none()) {
             Some(Limit::Time) => self.stop(Cause::TimedOut, TERMINATE_GRACE),
@@ -324,23 +338,27 @@ impl Run {
     }
 
     /// Does what is due by the clock while the leader runs.
-    fn heed_the_clock(&mut self) {
+    fn heed_the_clock(&mut self) -> Result<(), ExecuteError> {
         if self.stage != Stage::Running {
-            return;
+            return Ok(());
         }
         let now = Instant::now();
         let (leader, among) = (self.leader.pid(), self.leader.among());
         if let Some(seen) = self.memory.look(leader, among, now) {
             self.stop(Cause::MemoryExceeded { seen }, Duration::ZERO);
         }
-        if self.cause.is_none() && self.deadline.is_some_and(|deadline| now >= deadline) {
+        let is_over = self.deadline.is_some_and(|deadline| now >= deadline);
+        // It may have ended while this process was stopped: then that is its own end.
+        if self.cause.is_none() && is_over && !self.has_ended()? {
             self.leader.signal_all(Signal::TERM);
+            self.is_timeout_in_doubt = self.pauses.may_be();
             self.stop(Cause::TimedOut, TERMINATE_GRACE);
         }
         if self.kill_at.is_some_and(|kill_at| now >= kill_at) {
             self.leader.kill_all();
             self.kill_at = None;
         }
+        Ok(())
     }
 
     /// Stops the command and this process as one job, and continues both when this is continued.
@@ -394,9 +412,8 @@ impl Run {
         let containment = self.leader.containment();
         let mut end = self.leader.finish()?;
         let parting = end.parting.take();
-        let End { status, usage, survivors, beyond_reach, .. } = end;
-        let End { starters_peak, ran, lost_guard, .. } = end;
-        let wall = self.judge_time(ran, lost_guard);
+        let ran = self.judge_time(&end);
+        let End { status, usage, survivors, beyond_reach, starters_peak, lost_guard, .. } = end;
         self.memory.started_by(starters_peak);
         let peak_memory_bytes = self.memory.peak(usage.max_resident_bytes);
         let of_status = match lost_guard {
@@ -413,7 +430,8 @@ impl Run {
             exit_status: exit_status(status),
             stdout,
             stderr,
-            wall,
+            wall: ran.time,
+            is_wall_at_most: ran.is_at_most,
             user_cpu: usage.user_cpu,
             system_cpu: usage.system_cpu,
             peak_memory_bytes,
@@ -427,23 +445,23 @@ impl Run {
         })
     }
 
-    /// A command that ran longer than it may has timed out, however late this process heard of it.
-    /// Of two who saw its end the first is closer to the truth. Gives how long it ran.
-    fn judge_time(&mut self, ran: Option<Duration>, lost_guard: Option<LostGuard>) -> Duration {
-        let ran_at_least = match (ran, lost_guard) {
-            (_, Some(lost)) if lost.outlived => lost.at.checked_duration_since(self.opened),
-            (_, Some(_)) => None,
-            (Some(ran), None) => Some(self.seen_to_run.map_or(ran, |seen| seen.min(ran))),
-            (None, None) => None,
-        };
-        let is_over_time = ran_at_least.zip(self.timeout).is_some_and(|(ran, limit)| ran > limit);
-        if is_over_time {
+    /// A command that is known to have run longer than it may has timed out, however late this
+    /// process heard of it. Gives how long it ran.
+    fn judge_time(&mut self, end: &End) -> Ran {
+        let known = end.known_time(self.opened, self.seen_to_run);
+        if self.is_timeout_in_doubt && end.status.signal().is_none() {
+            self.cause.take_if(|cause| matches!(cause, Cause::TimedOut));
+        }
+        if known.zip(self.timeout).is_some_and(|(ran, limit)| ran.is_longer_than(limit)) {
             self.cause.get_or_insert(Cause::TimedOut);
         }
-        let ran = ran_at_least.or(self.seen_to_run).unwrap_or_else(|| self.opened.elapsed());
+        let now = || Ran { time: self.opened.elapsed(), is_at_most: true };
+        let ran = known.or(self.seen_to_run).unwrap_or_else(now);
         // Two who count do not begin at the same moment, and it was alive when its time was over.
-        let limit = self.timeout.filter(|_| matches!(self.cause, Some(Cause::TimedOut)));
-        ran.max(limit.unwrap_or_default())
+        match self.timeout.filter(|_| matches!(self.cause, Some(Cause::TimedOut))) {
+            Some(limit) => Ran { time: ran.time.max(limit), is_at_most: false },
+            None => ran,
+        }
     }
 
     fn outcome(&self, of_status: Outcome, peak: Option<u64>) -> Outcome {

@@ -80,7 +80,15 @@ pub(super) fn evidence(
     items.extend(processes(run, report).map(EvidenceItem::TimestampEvent));
     items.extend(not_recorded(run, given_up).map(EvidenceItem::TimestampEvent));
     items.extend(terminal(report).map(EvidenceItem::TimestampEvent));
+    items.extend(at_most(report).map(EvidenceItem::TimestampEvent));
     items
+}
+
+/// Of a command that may have ended earlier than it was seen to: that its time is the most that it
+/// ran.
+fn at_most(report: &ExecutionReport) -> Option<Vec<u8>> {
+    let told = serde_json::json!({ "ran_at_most_ns": nanoseconds(report.wall) });
+    report.is_wall_at_most.then(|| told.to_string().into_bytes())
 }
 
 /// The size of the command's own terminal. Nothing where it had none.

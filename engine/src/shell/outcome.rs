@@ -139,7 +139,9 @@ pub(super) fn guarded_end(facts: &GuardFacts, limit: Option<Duration>) -> Guarde
         (None, Some(signal)) => (Exit::Signal(signal), format!("was killed by {}", named(signal))),
         (None, None) => (Exit::Unknown, "ended".to_string()),
     };
-    let is_late = facts.killed_for == GuardKilledFor::Time || limit.is_some_and(|it| ran > it);
+    let is_known_late = !facts.is_at_most && limit.is_some_and(|it| ran > it);
+    let is_late = facts.killed_for == GuardKilledFor::Time || is_known_late;
+    let at_most = if facts.is_at_most { "at most " } else { "" };
     let (fault, why) = match (facts.killed_for, exit) {
         _ if is_late => (Some(ExecutionFaultType::Timeout), ", longer than it may"),
         (GuardKilledFor::Memory, _) => {
@@ -158,7 +160,7 @@ pub(super) fn guarded_end(facts: &GuardFacts, limit: Option<Duration>) -> Guarde
     GuardedEnd {
         exit,
         fault,
-        message: format!("{ended} after {:.3} s{why}", ran.as_secs_f64()),
+        message: format!("{ended} after {at_most}{:.3} s{why}", ran.as_secs_f64()),
         usage: ResourceUsage {
             wall_ns: facts.duration_ns,
             user_cpu_ns: facts.user_ns,

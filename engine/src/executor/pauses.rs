@@ -1,0 +1,83 @@
+//! What a process knows of a time in which it was stopped: nothing but that it was continued.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use signal_hook::SigId;
+
+/// How long a process ran, as somebody saw it who looked whether it has ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Ran {
+    pub(super) time: Duration,
+    /// Whether it may have been over earlier: whoever saw it was stopped for a part of that time.
+    pub(super) is_at_most: bool,
+}
+
+impl Ran {
+    /// Of two who saw the same end: whoever was not stopped, and then the first.
+    pub(super) fn closer(self, other: Self) -> Self {
+        match (self.is_at_most, other.is_at_most) {
+            (false, true) if self.time <= other.time => self,
+            (true, false) if other.time <= self.time => other,
+            _ if self.time <= other.time => self,
+            _ => other,
+        }
+    }
+
+    /// Whether it ran longer than this, as far as that is known.
+    pub(super) fn is_longer_than(self, limit: Duration) -> bool {
+        !self.is_at_most && self.time > limit
+    }
+}
+
+/// Notes while it exists that this process is continued: it may have been stopped before, and the
+/// system tells nobody for how long.
+#[derive(Debug)]
+pub(super) struct Pauses {
+    was_continued: Arc<AtomicBool>,
+    handler: SigId,
+}
+
+impl Pauses {
+    pub(super) fn heed() -> io::Result<Self> {
+        let was_continued = Arc::default();
+        let handler = signal_hook::flag::register(libc::SIGCONT, Arc::clone(&was_continued))?;
+        Ok(Self { was_continued, handler })
+    }
+
+    /// Whether this process was continued since it last forgot that. It is forgotten before a look
+    /// at what may have happened meanwhile.
+    pub(super) fn forget(&self) -> bool {
+        self.was_continued.swap(false, Ordering::SeqCst)
+    }
+
+    /// The same, and it is not forgotten.
+    pub(super) fn may_be(&self) -> bool {
+        self.was_continued.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Pauses {
+    fn drop(&mut self) {
+        signal_hook::low_level::unregister(self.handler);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_was_not_stopped_is_believed_unless_the_end_was_seen_earlier() {
+        let ran = |time, is_at_most| Ran { time: Duration::from_secs(time), is_at_most };
+        assert_eq!(ran(3, false).closer(ran(5, true)), ran(3, false));
+        assert_eq!(ran(5, true).closer(ran(3, false)), ran(3, false));
+        assert_eq!(ran(5, true).closer(ran(4, true)), ran(4, true));
+        assert_eq!(ran(2, true).closer(ran(3, false)), ran(2, true));
+        assert!(ran(3, false).is_longer_than(Duration::from_secs(2)));
+        assert!(!ran(3, true).is_longer_than(Duration::from_secs(2)));
+    }
+}
