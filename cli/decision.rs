@@ -47,8 +47,8 @@ pub(crate) use principal::{Speaker, claimed, kind_of_caller, user};
 pub(crate) use respond::{Answered, answer, give};
 pub(crate) use session::{DecisionSession, Only, is_late, unproven};
 pub(crate) use shown::{
-    Doubts, brief_lines, doubt, how_to_answer, lines, outcome, outcome_with_reason, span,
-    tell_how_to_answer, what_starts,
+    CLAIM_WAITS, Doubts, brief_lines, doubt, how_to_answer, lines, outcome, outcome_with_reason,
+    span, tell_how_to_answer, what_starts,
 };
 
 /// What to do with decisions.

@@ -11,6 +11,7 @@ use crate::travel::{parse_at, tell_reach};
 use holdpoint_domain::World;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_replay::Until;
+use holdpoint_replay::waiting::outcomes_waiting;
 
 /// Options of `decision show`.
 #[derive(Debug, clap::Args)]
@@ -38,11 +39,14 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let rounds = args.rounds(look.world(), point);
     let mut out = Output::stdout();
     if !global.json {
-        let columns = columns();
+        let (columns, waiting) = (columns(), outcomes_waiting(&directory.storage));
         for (index, round) in rounds.iter().enumerate() {
             (index > 0).then(|| out.line(""));
-            let is_log_damaged = look.state.failed();
-            let doubts = Doubts { is_log_damaged, ..Doubts::of(look.world(), round, look.now()) };
+            let doubts = Doubts {
+                is_log_damaged: look.state.failed(),
+                is_outcome_waiting: waiting.contains(&*round.decision_id),
+                ..Doubts::of(look.world(), round, look.now())
+            };
             let shown = lines(global, round, (look.now(), columns), doubts);
             shown.iter().for_each(|line| out.line(line));
         }

@@ -39,6 +39,8 @@ pub(crate) struct Doubts {
     pub(crate) are_clocks_apart: bool,
     /// By how many nanoseconds its times are ahead of the clock by which it is seen.
     pub(crate) ahead_ns: u64,
+    /// A hook's claim of what became of the action waits to be recorded.
+    pub(crate) is_outcome_waiting: bool,
 }
 
 impl Doubts {
@@ -53,6 +55,7 @@ impl Doubts {
             asked_by,
             are_clocks_apart: becomes != point.at_deadline(EndedBy::Both),
             ahead_ns: clock::time_of(world, &point.decision_id, now).nanoseconds_since(now),
+            is_outcome_waiting: false,
         }
     }
 
@@ -398,7 +401,8 @@ fn add_answers(page: &mut Page, point: &DecisionPoint, doubts: Doubts) {
     if let Some(consumed) = &point.consumed {
         page.row("spent", &format!("by {}, {}", who(&consumed.by), moment(consumed.at)));
     }
-    claimed_outcome(point).iter().for_each(|told| page.row("what it did", told));
+    let told = claimed_outcome(point, doubts.is_outcome_waiting);
+    told.iter().for_each(|told| page.row("what it did", told));
     point.lapsed_at.iter().for_each(|at| page.row("lapsed", &moment(*at)));
     point.late_responses.iter().for_each(|late| page.row("too late", &given(late)));
     let kept = u64::try_from(point.late_responses.len()).unwrap_or(u64::MAX);
@@ -408,8 +412,12 @@ fn add_answers(page: &mut Page, point: &DecisionPoint, doubts: Doubts) {
     }
 }
 
+/// What is said of a claim that is in a file below `runs/`.
+pub(crate) const CLAIM_WAITS: &str =
+    "what its host claims waits in `runs/`, unproven, and the next writer records it";
+
 /// What a host claims of the action. What became of a run and of a policy, the log itself has.
-fn claimed_outcome(point: &DecisionPoint) -> Option<String> {
+fn claimed_outcome(point: &DecisionPoint, is_waiting: bool) -> Option<String> {
     let is_own = |tool: &str| [RUN_TOOL, RELAX_TOOL].contains(&tool);
     let is_recorded = point.binding().is_some_and(|binding| is_own(&binding.tool));
     match &point.outcome {
@@ -418,9 +426,10 @@ fn claimed_outcome(point: &DecisionPoint) -> Option<String> {
             let said = format!("{status}, claimed by the host and not proven; {answer}");
             Some(format!("{said}; record {sequence}"))
         }
-        None if point.consumed.is_some() && !is_recorded => {
-            Some("outcome unknown: nothing was reported of it".to_string())
-        }
+        None if point.consumed.is_some() && !is_recorded => Some(match is_waiting {
+            true => format!("outcome unknown: {CLAIM_WAITS}"),
+            false => "outcome unknown: nothing was reported of it".to_string(),
+        }),
         None => None,
     }
 }

@@ -4,6 +4,7 @@
 use super::run::{View, who};
 use super::{Args, tell_doers};
 use crate::arguments::{Global, program};
+use crate::decision::CLAIM_WAITS;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_show::conclude;
@@ -17,7 +18,9 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::{ClaimedStatus, DecisionPoint};
 use holdpoint_engine::executor::command_line;
 use holdpoint_replay::Session;
+use holdpoint_replay::waiting::outcomes_waiting;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 /// A question takes so many lines at most: `decision show` has all of it.
@@ -83,7 +86,9 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     } else {
         let clock = args.times.clock();
         let view = View::of(columns(), &clock, &out);
-        lines(session, &view, &program(&global.log)).into_iter().for_each(|line| out.line(line));
+        let waiting = outcomes_waiting(&directory.storage);
+        let lines = lines(session, &view, &program(&global.log), &waiting);
+        lines.into_iter().for_each(|line| out.line(line));
     }
     out.finish()?;
     if !global.json {
@@ -100,13 +105,20 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// The screen. `program` is how this one is called for the log.
-pub(super) fn lines(session: &Session, view: &View<'_>, program: &str) -> Vec<String> {
+pub(super) fn lines(
+    session: &Session,
+    view: &View<'_>,
+    program: &str,
+    waiting: &BTreeSet<String>,
+) -> Vec<String> {
     let mut page = Page::new(view.columns);
     page.row("session", &sessions::id(session));
     page.row("by", &who(Actor::Agent, &session.name, Authentication::None, ""));
     page.row("began", &view.clock.told_with_moment(session.began_at));
     page.row("tools", &Tools::of(session).words());
-    session.calls.iter().for_each(|point| put_call(&mut page, point, view.clock));
+    for point in &session.calls {
+        put_call(&mut page, point, view.clock, waiting.contains(&*point.decision_id));
+    }
     page.sentence(&format!("`{program} decision show DP-..` has all of one question"));
     page.sentence(&format!(
         "`{program} show {}` has its records",
@@ -115,12 +127,13 @@ pub(super) fn lines(session: &Session, view: &View<'_>, program: &str) -> Vec<St
     page.lines()
 }
 
-fn put_call(page: &mut Page, point: &DecisionPoint, clock: &Clock) {
+fn put_call(page: &mut Page, point: &DecisionPoint, clock: &Clock, is_waiting: bool) {
     page.row("asked", &format!("{}, {}", point.decision_id, clock.told(point.created_at)));
     page.recorded_beginning(&point.terms.proposal.prompt, QUESTION_LINES);
     page.row("answer", &answer(point, clock));
     let outcome = match &point.outcome {
         Some(outcome) => format!("{}, claimed by the host and not proven", outcome.status),
+        None if point.consumed.is_some() && is_waiting => format!("unknown: {CLAIM_WAITS}"),
         None if point.consumed.is_some() => "unknown: nothing was reported of it".to_string(),
         None if point.spendable_until().is_some_and(|until| until > clock.now()) => {
             "none: it was not used yet".to_string()
@@ -151,7 +164,11 @@ mod tests {
         let session = &sample.sessions()[0];
         for columns in golden::COLUMNS {
             let view = View::plain(columns, &clock);
-            golden::compare("show-session", columns, &lines(session, &view, "holdpoint"));
+            golden::compare(
+                "show-session",
+                columns,
+                &lines(session, &view, "holdpoint", &BTreeSet::new()),
+            );
         }
     }
 }

@@ -16,7 +16,7 @@ use holdpoint_domain::world::waiting::{WaitingCommand, entry_of_key};
 use holdpoint_domain::{Command, Envelope, Event, Time};
 use holdpoint_log_files::{
     DirectoryStorage, Follower, LogReader, ReadStorage, RunEntries, RunEntry, RunFileFault,
-    outcome_of,
+    is_outcome_under_way, outcome_of,
 };
 use holdpoint_log_format::{
     EntryKind, GuardFacts, GuardKilledFor, LogId, Record, RecordHeader, RunStart, names,
@@ -28,6 +28,10 @@ use std::fmt::Write as _;
 /// What is said of files that no writer takes up, for it follows nothing to them.
 const OUT_OF_REACH: &str = "`runs` in the log's directory is not a directory of its own, and no \
     writer follows it";
+
+/// What is said of an outcome whose file has no end.
+const TORN: &str = "it is torn: its hook was killed before it had kept the outcome, or somebody \
+    cut it";
 
 /// What waits in the file of one run.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -254,6 +258,17 @@ impl OnLog {
     }
 }
 
+/// The decision points of whose approved calls a hook's claim waits: unproven.
+#[must_use]
+pub fn outcomes_waiting(storage: &DirectoryStorage) -> BTreeSet<String> {
+    let listed = storage.list(names::RUNS).unwrap_or_default().into_iter();
+    let waits = |name: &str| {
+        let waiting = outcome_waiting(storage, name)?;
+        (!waiting.entries.is_empty()).then(|| names::parse_outcome(name)).flatten()
+    };
+    listed.filter_map(|entry| waits(&entry.name)).collect()
+}
+
 /// The outcome of an approved call that waits in a file of this name; `None`: nothing does.
 fn outcome_waiting(storage: &DirectoryStorage, name: &str) -> Option<WaitingRun> {
     let decision_id = names::parse_outcome(name)?;
@@ -263,8 +278,10 @@ fn outcome_waiting(storage: &DirectoryStorage, name: &str) -> Option<WaitingRun>
         return Some(WaitingRun { fault, is_out_of_reach: true, ..waiting });
     }
     let opened = storage.open(&names::run(name)).map_err(RunFileFault::from).transpose()?;
+    let is_under_way = opened.as_ref().is_ok_and(is_outcome_under_way);
     match opened.and_then(|file| outcome_of(&file)) {
-        Ok((_, None)) => return None,
+        Ok((_, None)) if is_under_way => return None,
+        Ok((_, None)) => waiting.fault = Some(TORN.to_string()),
         Ok((owner, Some(payload))) => {
             let command = serde_json::from_slice::<WaitingCommand>(&payload).ok();
             match command.filter(|command| command.is_outcome_of(&decision_id, owner)) {

@@ -249,8 +249,41 @@ fn an_outcome_is_not_lost_to_what_is_torn_or_foreign_in_the_place_of_its_file() 
         assert_eq!(show(&place, &id)["claimed_outcome"]["status"], "SUCCEEDED", "{number}");
         assert_eq!(reported(&place).len(), 1, "{number}");
         assert!(!other.exists(), "{number}");
+        assert!(file.symlink_metadata().is_ok(), "{number}: it is kept");
         place.verified();
     }
+}
+
+#[test]
+fn an_outcome_that_is_torn_is_kept_and_told_as_a_file_that_is_no_hooks() {
+    for length in [0, 10, 80] {
+        let place = Place::new();
+        let id = let_through(&place, "make deploy");
+        let file = waiting(&place, &id);
+        fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(length).unwrap();
+        write(&place);
+        assert_eq!(fs::metadata(&file).unwrap().len(), length);
+        assert_eq!(reported(&place).len(), 0);
+        let told = text(&place.holdpoint(&["verify"]).stdout);
+        assert!(told.contains("not the recorder's") && told.contains("it is torn"), "{told}");
+        assert!(shown(&place, &id).contains("nothing was reported of it"));
+        place.verified();
+    }
+}
+
+#[test]
+fn of_an_outcome_that_waits_nobody_says_that_nothing_was_reported() {
+    let place = Place::new();
+    let id = let_through(&place, "make deploy");
+    waiting(&place, &id);
+    let session = text(&place.holdpoint(&["show", "session:claude-code:s"]).stdout);
+    for told in [shown(&place, &id), session.to_string()] {
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("waits in `runs/`, unproven"), "{told}");
+        assert!(!told.contains("nothing was reported"), "{told}");
+    }
+    write(&place);
+    assert!(shown(&place, &id).contains("SUCCEEDED"));
 }
 
 #[test]

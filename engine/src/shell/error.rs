@@ -111,6 +111,17 @@ pub enum SubmitError {
         /// What became of the file.
         source: io::Error,
     },
+    /// Neither the log nor the run's own file takes what a run says.
+    #[error(
+        "{source}; and the run's own file takes nothing: {file}; put `runs/` and what was in it back \
+         as it was before anybody writes to the log, for how the command ended is kept there alone"
+    )]
+    NowhereKept {
+        /// Why the log does not.
+        source: Box<Self>,
+        /// Why the file does not.
+        file: io::Error,
+    },
     /// Neither the log nor the run's own file takes what follows the end of a run.
     #[error(
         "the log is locked or its disk is full, and the run's own file takes no more: {source}; \
@@ -189,6 +200,7 @@ impl SubmitError {
             | Self::RunFile { .. }
             | Self::OutOfReach { .. }
             | Self::EndNotKept { .. }
+            | Self::NowhereKept { .. }
             | Self::OutputQueue { .. }
             | Self::Entropy(_)
             | Self::Panicked

@@ -319,11 +319,13 @@ impl<'a, S: Storage> RunSeat<'a, S> {
                 Err(AppendError::NoSpace { needed: 0 }.into())
             }
             // A piece waits for the lock once: the command waits with it.
-            Err(_) if error.is_locked() && !(is_piece && door.is_file_lost) => {
+            Err(file) if error.is_locked() && !(is_piece && door.is_file_lost) => {
                 door.is_file_lost = true;
-                self.on_log(&mut door, (origin, proof), command, None, sync)
+                let recorded = self.on_log(&mut door, (origin, proof), command, None, sync);
+                recorded.map_err(|error| if is_piece { error } else { nowhere(error, file) })
             }
-            Err(_) => Err(error),
+            Err(_) if is_piece || error.is_full() => Err(error),
+            Err(file) => Err(nowhere(error, file)),
         }
     }
 
@@ -484,6 +486,10 @@ impl<'a, S: Storage> RunSeat<'a, S> {
             file.remove();
         }
     }
+}
+
+fn nowhere(error: SubmitError, file: io::Error) -> SubmitError {
+    SubmitError::NowhereKept { source: Box::new(error), file }
 }
 
 /// The attempt whose response is awaited by the record with this sequence.

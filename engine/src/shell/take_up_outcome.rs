@@ -25,29 +25,28 @@ pub(super) fn take_up_outcome<S: Storage>(
 ) -> Result<bool, SubmitError> {
     // Who holds its lock still writes it.
     let Ok(Some(file)) = engine.caches.take_run(name) else { return Ok(false) };
-    let Ok((user, payload)) = file.outcome() else { return Ok(true) };
-    // Its hook was killed before it had said that the outcome is kept.
-    if let Some(payload) = payload {
-        let waiting: Option<WaitingCommand> = serde_json::from_slice(&payload).ok();
-        let claimed = waiting.and_then(|waiting| {
-            let users = [Some(user), owns_log(engine, user).then_some(0)];
-            let user = users.into_iter().flatten();
-            let mut user = user.filter(|user| waiting.is_outcome_of(decision_id, *user));
-            user.next().map(|user| (waiting, user))
-        });
-        let Some((waiting, user)) = claimed else { return Ok(true) };
-        let point = hot.world.closed_decision_points().find(|it| *it.decision_id == *decision_id);
-        let causation = point.and_then(|it| it.consumed.as_ref()).map(|spent| spent.sequence);
-        let WaitingCommand { actor, proven_by, command } = waiting;
-        let correlation = actor.id.clone();
-        let origin = Origin { actor, correlation, causation };
-        let key = IdempotencyKey::new(KEY_TENANT, KEY_ENGINE, format!("outcome {decision_id}"));
-        let floors = engine.floors_for(&command)?;
-        let by = By { origin: &origin, proof: Some(Proof { user, by: proven_by }) };
-        let asked = Asked { by, command: &command, floors: &floors, is_taken_up: true };
-        let now = moment_of_next(engine.now(), turn);
-        carry_out(engine, hot, turn, asked, &Conditions::once(key), now)?;
-    }
+    // A torn one stays: its hook was killed before it had said that the outcome is kept, or
+    // somebody cut it.
+    let Ok((user, Some(payload))) = file.outcome() else { return Ok(true) };
+    let waiting: Option<WaitingCommand> = serde_json::from_slice(&payload).ok();
+    let claimed = waiting.and_then(|waiting| {
+        let users = [Some(user), owns_log(engine, user).then_some(0)];
+        let user = users.into_iter().flatten();
+        let mut user = user.filter(|user| waiting.is_outcome_of(decision_id, *user));
+        user.next().map(|user| (waiting, user))
+    });
+    let Some((waiting, user)) = claimed else { return Ok(true) };
+    let point = hot.world.closed_decision_points().find(|it| *it.decision_id == *decision_id);
+    let causation = point.and_then(|it| it.consumed.as_ref()).map(|spent| spent.sequence);
+    let WaitingCommand { actor, proven_by, command } = waiting;
+    let correlation = actor.id.clone();
+    let origin = Origin { actor, correlation, causation };
+    let key = IdempotencyKey::new(KEY_TENANT, KEY_ENGINE, format!("outcome {decision_id}"));
+    let floors = engine.floors_for(&command)?;
+    let by = By { origin: &origin, proof: Some(Proof { user, by: proven_by }) };
+    let asked = Asked { by, command: &command, floors: &floors, is_taken_up: true };
+    let now = moment_of_next(engine.now(), turn);
+    carry_out(engine, hot, turn, asked, &Conditions::once(key), now)?;
     engine.settled.lock().push((turn.position().sequence, file));
     Ok(true)
 }

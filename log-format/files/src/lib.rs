@@ -42,7 +42,9 @@ pub use mapped::Mapped;
 pub use reader::{LogReader, Standing, Ties};
 pub use recording_lock::{hold_recording_lock, is_recording_locked};
 pub use run::{RecordPlace, Run, Stop};
-pub use run_entries::{RunEntries, RunEntry, RunFileFault, outcome_of, read_outcome};
+pub use run_entries::{
+    RunEntries, RunEntry, RunFileFault, is_outcome_under_way, outcome_of, read_outcome,
+};
 pub use storage::{DirectoryStorage, Entry, EntryKind, ReadFile, ReadStorage, Stamp};
 pub use survey::{
     Extent, READINGS_MAX, Survey, SurveyError, SurveyOptions, survey, survey_completing,

@@ -14,9 +14,9 @@ use holdpoint_log_format::limits::{
 use holdpoint_log_format::outcome_file::{self, OutcomeFile};
 use holdpoint_log_format::run_entry::{ENTRY_MAGIC, GUARD_FACTS_LENGTH};
 use holdpoint_log_format::{EntryFault, EntryHeader, EntryKind, RunStart};
-use rustix::fs::{OFlags, fstat};
+use rustix::fs::{FlockOperation, OFlags, flock, fstat};
 #[cfg(target_os = "linux")]
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -394,6 +394,17 @@ pub fn outcome_of(file: &File) -> Result<(u32, Option<Vec<u8>>), RunFileFault> {
         OutcomeFile::Torn => Ok((stat.st_uid, None)),
         OutcomeFile::Foreign => Err(source(EntryFault::Payload)),
     }
+}
+
+/// Whether whoever writes the outcome into a file still holds its lock.
+#[must_use]
+pub fn is_outcome_under_way(file: &File) -> bool {
+    let tried = || flock(file, FlockOperation::NonBlockingLockShared);
+    let held = retry_on_intr(tried).is_err_and(|error| error == Errno::WOULDBLOCK);
+    if !held {
+        let _ = flock(file, FlockOperation::Unlock);
+    }
+    held
 }
 
 #[cfg(test)]
