@@ -113,8 +113,9 @@ pub enum SubmitError {
     },
     /// Neither the log nor the run's own file takes what a run says.
     #[error(
-        "{source}; and the run's own file takes nothing: {file}; put `runs/` and what was in it back \
-         as it was before anybody writes to the log, for how the command ended is kept there alone"
+        "{source}; and the run's own file takes nothing: {file}; put `runs/` and what was in it \
+         back as it was before anybody writes to the log, for how the command ended is kept there \
+         alone"
     )]
     NowhereKept {
         /// Why the log does not.
