@@ -56,7 +56,7 @@ pub(crate) fn continued(place: &Place) -> Value {
 }
 
 /// Every file by its name below the directory, with its bytes.
-fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let below = |path: PathBuf| path.strip_prefix(directory).unwrap().to_path_buf();
     contents(directory).into_iter().map(|(path, bytes)| (below(path), bytes)).collect()
 }
@@ -254,7 +254,7 @@ fn a_log_in_any_other_state_is_not_continued_and_the_advice_is_true() {
 }
 
 /// What a log that is being made is called, beside the log.
-fn building(place: &Place) -> Option<PathBuf> {
+pub(crate) fn building(place: &Place) -> Option<PathBuf> {
     let entries = fs::read_dir(place.directory.path()).unwrap().map(|it| it.unwrap().path());
     entries.into_iter().find(|path| path.to_string_lossy().ends_with(".continuing"))
 }

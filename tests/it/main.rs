@@ -83,6 +83,7 @@ mod locate;
 mod log_archive;
 mod log_archive_claims;
 mod log_continued;
+mod log_continued_power;
 mod log_copy;
 mod log_exchanged;
 mod log_show;

@@ -114,6 +114,17 @@ fn is_answer(arguments: &[&str]) -> bool {
 /// The program as a person runs it, who sits at a terminal of their own, reads what is asked, and
 /// types the word that is offered; what it prints is kept apart.
 pub(crate) fn by_person(program: &Command) -> Output {
+    let (mut command, keyboard) = at_terminal(program);
+    let child = command.spawn().unwrap();
+    drop(command);
+    let typist = std::thread::spawn(move || type_words(keyboard));
+    let output = child.wait_with_output().unwrap();
+    typist.join().unwrap();
+    output
+}
+
+/// A program at a terminal of its own, whose keyboard is given, with pipes for what it prints.
+pub(crate) fn at_terminal(program: &Command) -> (Command, File) {
     let (master, device) = new_terminal();
     let slave = File::options().read(true).write(true).open(device).unwrap();
     let mut command = Command::new("setsid");
@@ -128,16 +139,11 @@ pub(crate) fn by_person(program: &Command) -> Output {
         };
     }
     command.stdin(slave).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    drop(command);
-    let typist = std::thread::spawn(move || type_words(File::from(master)));
-    let output = child.wait_with_output().unwrap();
-    typist.join().unwrap();
-    output
+    (command, File::from(master))
 }
 
 /// Types each word that is asked for, until the terminal is gone.
-fn type_words(mut keyboard: File) {
+pub(crate) fn type_words(mut keyboard: File) {
     let (mut shown, mut buffer) = (String::new(), [0; 4096]);
     while let Ok(length @ 1..) = keyboard.read(&mut buffer) {
         shown.push_str(&String::from_utf8_lossy(&buffer[..length]));
