@@ -130,7 +130,7 @@ fn open(global: &Global, lock_wait: Duration) -> Result<Engine, Failure> {
         EngineError::Submit(error) => failed(global, &error),
         error => {
             let (exit, code) = error.exit();
-            Failure::new(exit, code, visible(&error.to_string()))
+            Failure::new(exit, code, visible(&error.to_string())).with_room(error.room())
         }
     })
 }

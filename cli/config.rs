@@ -17,6 +17,7 @@
 //! quorum = 1                     # of a start; what comes after it one person decides
 //! authentication = "terminal"    # os-user or terminal
 //! separation = false             # true: only another user than the one who asks
+//! show_output = true             # false: hides what a command printed while a question is open
 //!
 //! [[hold.escalation_targets]]
 //! target = "on-call"
@@ -135,11 +136,18 @@ impl Configuration {
             "separation" => hold.separation.is_some(),
             "override_approvers" => hold.override_approvers.is_some(),
             "escalation_targets" => hold.escalation_targets.is_some(),
+            "show_output" => hold.show_output.is_some(),
             _ => false,
         };
         let Some(file) = self.file.as_ref().filter(|_| is_stated) else { return failure };
         let placed = fault_of_key(&self.bytes, key, failure.message());
         Failure::new(Exit::REFUSED, "policy_loosened", format!("{}:{placed}", path(file)))
+    }
+
+    /// Whether what a command printed may be shown while a question about it is open: by the floors
+    /// and by this.
+    pub(crate) fn shows_output(&self) -> Result<bool, Failure> {
+        Ok(floors()?.defaults().show_output && self.settings.hold.show_output != Some(false))
     }
 
     /// Names of variables to record, and parts of names to keep secret, besides the usual ones: of
@@ -162,6 +170,13 @@ impl Configuration {
         }));
         engine.submit(&Origin { actor, correlation, causation: None }, &command).map(drop)
     }
+}
+
+/// Whether what a command printed is hidden while a question about it is open. Where that cannot be
+/// known it is.
+pub(crate) fn hides_output(global: &Global) -> bool {
+    let shows = Configuration::load(global).and_then(|configuration| configuration.shows_output());
+    !shows.unwrap_or(false)
 }
 
 /// That a configuration that was named is there: whoever names one does not expect that it is

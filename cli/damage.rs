@@ -3,7 +3,7 @@
 use crate::archives::BEFORE_THE_LOG;
 use crate::exit::Exit;
 use holdpoint_engine::log::{AppendError, ArchiveError, CloseError, OpenError};
-use holdpoint_engine::shell::{EngineError, MoveError, SubmitError, SubscriptionError};
+use holdpoint_engine::shell::{EngineError, MoveError, RunError, SubmitError, SubscriptionError};
 use holdpoint_log_files::FollowError;
 use std::fmt::Display;
 
@@ -24,6 +24,11 @@ pub(crate) trait LogError: Display {
     /// is in an archive that cannot be read.
     fn code(&self) -> &'static str {
         "log"
+    }
+
+    /// How many bytes a full disk lacked room for, and how many it had, where that is known.
+    fn room(&self) -> Option<(u64, Option<u64>)> {
+        None
     }
 
     /// The exit of the verb, and the code for programs.
@@ -51,6 +56,10 @@ impl<E: LogError> LogError for &E {
     fn refusal(&self) -> Option<&'static str> {
         (*self).refusal()
     }
+
+    fn room(&self) -> Option<(u64, Option<u64>)> {
+        (*self).room()
+    }
 }
 
 impl LogError for EngineError {
@@ -73,6 +82,14 @@ impl LogError for EngineError {
     fn code(&self) -> &'static str {
         if let Self::Submit(error) = self { error.code() } else { "log" }
     }
+
+    fn room(&self) -> Option<(u64, Option<u64>)> {
+        match self {
+            Self::Open(error) => error.room(),
+            Self::Submit(error) => error.room(),
+            _ => None,
+        }
+    }
 }
 
 impl LogError for OpenError {
@@ -82,6 +99,11 @@ impl LogError for OpenError {
 
     fn refusal(&self) -> Option<&'static str> {
         matches!(self, Self::Archive { .. }).then_some("is_archive")
+    }
+
+    fn room(&self) -> Option<(u64, Option<u64>)> {
+        let Self::NoSpace { needed, free, .. } = self else { return None };
+        Some((*needed, *free))
     }
 }
 
@@ -107,11 +129,20 @@ impl LogError for SubmitError {
             _ => "log",
         }
     }
+
+    fn room(&self) -> Option<(u64, Option<u64>)> {
+        if let Self::Append(error) = self { error.room() } else { None }
+    }
 }
 
 impl LogError for AppendError {
     fn is_damage(&self) -> bool {
         matches!(self, Self::Reopen(error) if error.is_damage())
+    }
+
+    fn room(&self) -> Option<(u64, Option<u64>)> {
+        let Self::NoSpace { needed, free } = self else { return None };
+        Some((*needed, *free))
     }
 }
 
@@ -146,6 +177,14 @@ impl LogError for MoveError {
             _ => None,
         }
     }
+
+    fn room(&self) -> Option<(u64, Option<u64>)> {
+        match self {
+            Self::Archive(error) => error.room(),
+            Self::Submit(error) => error.room(),
+            _ => None,
+        }
+    }
 }
 
 impl LogError for ArchiveError {
@@ -157,10 +196,35 @@ impl LogError for ArchiveError {
             _ => false,
         }
     }
+
+    fn room(&self) -> Option<(u64, Option<u64>)> {
+        match self {
+            Self::NoSpace { needed, free, .. } => Some((*needed, *free)),
+            Self::Append(error) => error.room(),
+            _ => None,
+        }
+    }
 }
 
 impl LogError for FollowError {
     fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged(_) | Self::Header { .. })
+    }
+}
+
+impl LogError for RunError {
+    fn is_damage(&self) -> bool {
+        matches!(self, Self::Submit(error) if error.is_damage())
+    }
+
+    fn room(&self) -> Option<(u64, Option<u64>)> {
+        match self {
+            Self::Submit(error) => error.room(),
+            Self::NotRecorded { source, .. }
+            | Self::NotSynced { source, .. }
+            | Self::NotConcluded { source, .. }
+            | Self::EndWaitsUnfinished { source, .. } => source.room(),
+            _ => None,
+        }
     }
 }

@@ -106,6 +106,16 @@ impl Failure {
         self
     }
 
+    /// The same failure, with what a full disk was asked for and what it had.
+    pub(crate) fn with_room(self, room: Option<(u64, Option<u64>)>) -> Self {
+        match room {
+            Some((needed, free)) => {
+                self.with("needed_bytes", needed.into()).with("free_bytes", free.into())
+            }
+            None => self,
+        }
+    }
+
     /// The same failure, of which a program is told null under a key where it is told nothing else.
     pub(crate) fn with_key(mut self, key: &str) -> Self {
         self.more.entry(key).or_insert(Value::Null);

@@ -41,8 +41,8 @@ pub(crate) use answer::{Args as AnswerArgs, answer, give};
 pub(crate) use expire::record_due;
 pub(crate) use reason::check_reason;
 pub(crate) use shown::{
-    ALL_OVER, NamedHumanDecision, RECORDED_NEXT, ROOT_IS_ALL, add_root, brief_lines, how_to_answer,
-    left, lines, outcome_line, verbose_lines,
+    ALL_OVER, HIDDEN, NamedHumanDecision, RECORDED_NEXT, ROOT_IS_ALL, add_root, brief_lines,
+    how_to_answer, left, lines, outcome_line, verbose_lines,
 };
 
 /// What to do with the questions that wait for a person.
@@ -170,7 +170,7 @@ fn not_opened(global: &Global, error: &EngineError) -> Failure {
         EngineError::Submit(error) => failed(global, error),
         _ => {
             let (exit, code) = error.exit();
-            Failure::new(exit, code, said)
+            Failure::new(exit, code, said).with_room(error.room())
         }
     }
 }
@@ -207,7 +207,7 @@ pub(crate) fn failed_at(log: &Path, error: impl LogError) -> Failure {
         false => "; `holdpoint verify` says how it stands",
     };
     let (exit, code) = error.exit();
-    Failure::new(exit, code, format!("log {}: {said}{advice}", path(log)))
+    Failure::new(exit, code, format!("log {}: {said}{advice}", path(log))).with_room(error.room())
 }
 
 /// What every id begins with: by itself it names nothing, whatever there is.

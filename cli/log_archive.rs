@@ -1,6 +1,7 @@
 //! `holdpoint log archive`: the first records of a log, moved to an archive.
 
 use crate::arguments::Global;
+use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, settle};
 use crate::hold::{LockWaitArgs, failed, open, read_end};
@@ -190,7 +191,7 @@ fn failure(global: &Global, error: &MoveError) -> Failure {
             ArchiveError::Write { .. }
             | ArchiveError::NoSpace { .. }
             | ArchiveError::Unreadable { .. },
-        ) => return Failure::new(Exit::FAILED, "archive_io", said),
+        ) => return Failure::new(Exit::FAILED, "archive_io", said).with_room(error.room()),
         MoveError::Inside { .. } => (Exit::USAGE, "inside_the_log"),
         MoveError::WithoutBeginning { .. } => (Exit::REFUSED, "without_beginning"),
         MoveError::ApartFromReport { .. } => (Exit::REFUSED, "apart_from_report"),

@@ -160,6 +160,9 @@ fn failure(args: &Args, error: &CopyDirectoryError) -> Failure {
         }
         CopyDirectoryError::Copy(CopyError::Moved { .. }) => from("changed", Exit::FAILED),
         CopyDirectoryError::Copy(CopyError::Read(_)) => from("io", Exit::FAILED),
+        CopyDirectoryError::Copy(CopyError::NoSpace { needed, free, .. }) => {
+            Failure::new(Exit::FAILED, "io", error).with_room(Some((*needed, *free)))
+        }
         _ => Failure::new(Exit::FAILED, "io", error),
     }
 }

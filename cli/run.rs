@@ -17,6 +17,7 @@ use crate::adoption;
 use crate::arguments::Global;
 use crate::clock;
 use crate::config::{Configuration, Demands, InForce, confirm_less, floors, open_bounds};
+use crate::damage::LogError;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold;
 use crate::inbox;
@@ -376,7 +377,7 @@ fn open(global: &Global, lock_wait: Duration, without_head: bool) -> Result<Engi
     let opened = Engine::open_with(DirectoryStorage::new(&log), options);
     let engine = opened.map_err(|error| match error {
         EngineError::Submit(error) => unrecorded(global, error.into()),
-        error => not_started("log", why_not_opened(&error)),
+        error => not_started("log", why_not_opened(&error)).with_room(error.room()),
     })?;
     tell_recovery(&log, engine.report());
     clock::tell(engine.ahead_of_clock_ns());
@@ -432,8 +433,8 @@ fn after_failure(exit_status: u8) -> Exit {
 }
 
 fn unrecorded(global: &Global, error: RunError) -> Failure {
-    let log = path(&global.log);
-    match error {
+    let (log, room) = (path(&global.log), error.room());
+    let failure = match error {
         RunError::NotRecorded { exit_status, .. } => {
             let message = format!("log {log}: {error}; `holdpoint verify` says how it stands");
             Failure::new(after_failure(exit_status), "not_recorded", message)
@@ -449,7 +450,8 @@ fn unrecorded(global: &Global, error: RunError) -> Failure {
             not_started(refusal.code(), format!("log {log}: {}", visible_once(&error.to_string())))
         }
         error => not_started("log", format!("log {log}: {error}")),
-    }
+    };
+    failure.with_room(room)
 }
 
 fn not_started(code: &'static str, reason: impl Display) -> Failure {

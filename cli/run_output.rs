@@ -5,9 +5,11 @@ pub(crate) mod cast;
 mod follow;
 mod merged;
 mod open_end;
+mod unproven;
 
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
+use crate::config::hides_output;
 use crate::directory::Directory;
 use crate::elsewhere;
 use crate::exit::{Exit, Failure, complain, settle};
@@ -23,14 +25,14 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::machine::recorder_of;
-use holdpoint_replay::waiting::{WaitingOutput, WaitingRun, waiting_for};
 use holdpoint_replay::{
     BegunTwice, CapturedOutput, Missing, Reach, Run, RunFound, Searched, run_of,
 };
-use merged::{Chunk, Merged, TimedLines, bytes_of};
+use merged::{Chunk, Merged, TimedLines};
 use open_end::{open_end, tell_doubt};
 use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal};
+use unproven::{Ending, Waiting, put_unproven, tell_nothing_printed, total, unproven};
 
 /// Options of `output`.
 #[derive(Debug, clap::Args)]
@@ -81,6 +83,7 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
         return conclude(global, &directory, &searched);
     }
     let run = expect_run(&directory, &loop_id, found)?;
+    expect_not_hidden(global, &run)?;
     let Waiting { pieces, in_file } = Waiting::of(&directory, &run, args);
     let outputs = chosen(&run, args);
     let is_told = in_file.as_ref().is_some_and(|file| !pieces.is_empty() || file.ends_output());
@@ -124,51 +127,6 @@ const fn streams(args: &Args) -> &'static [OutputStream] {
     }
 }
 
-/// What waits in the run's file: signed by its recorder, and unproven until a writer takes it up.
-struct Waiting {
-    /// Of the streams that are asked for, behind what is on record of them.
-    pieces: Vec<WaitingOutput>,
-    /// All of it, where the run has not ended on record and what is asked for may be there.
-    in_file: Option<WaitingRun>,
-}
-
-impl Waiting {
-    fn of(directory: &Directory, run: &Run, args: &Args) -> Self {
-        let number = run.entity.attempt_count();
-        let is_asked = run.entity.halt.is_none() && args.attempt.is_none_or(|it| it == number);
-        let in_file = waiting_for(&directory.storage, run).filter(|_| is_asked);
-        let mut pieces = in_file.as_ref().map_or_else(Vec::new, |file| file.output(run));
-        pieces.retain(|piece| streams(args).contains(&piece.stream));
-        Self { pieces, in_file }
-    }
-}
-
-/// Writes what waits, below what it is.
-fn put_unproven(
-    global: &Global,
-    run: &Run,
-    merged: &Merged<'_>,
-    args: &Args,
-    mut lines: TimedLines,
-) -> Result<(), Failure> {
-    let Some(first) = merged.waiting.first() else { return Ok(()) };
-    let (id, length) = (run.entity.loop_id(), bytes_of(&merged.waiting).len());
-    let is_one = merged.waiting.iter().all(|chunk| chunk.stream == first.stream);
-    complain(&format!(
-        "{} of attempt {}, {}: unproven, it waits in runs/{id} for the next writer; nothing in it \
-         is said by holdpoint",
-        if is_one { name_of(first.stream) } else { "standard output and standard error" },
-        run.entity.attempt_count(),
-        bytes(u64::try_from(length).unwrap_or(u64::MAX)),
-    ));
-    let mut out = Output::paged(global);
-    let is_seen = io::stdout().is_terminal() && !args.raw;
-    for chunk in &merged.waiting {
-        put_chunk(&mut out, chunk, args, &mut lines, is_seen);
-    }
-    out.finish()
-}
-
 fn put_chunk(
     out: &mut Output,
     chunk: &Chunk<'_>,
@@ -182,60 +140,6 @@ fn put_chunk(
     }
 }
 
-/// Says of a run whose end waits that it printed nothing.
-fn tell_nothing_printed(run: &Run, streams: &[OutputStream]) {
-    complain(&format!(
-        "{} of attempt {}: nothing was printed; unproven, its end waits in runs/{} for the next \
-         writer",
-        name_of_all(streams),
-        run.entity.attempt_count(),
-        run.entity.loop_id()
-    ));
-}
-
-/// How many bytes are missing, where nobody knows.
-const UNKNOWN: &str = "unknown";
-
-/// What is known of the end of a run's output that is not on record.
-#[derive(Clone, Copy)]
-struct Ending<'w> {
-    /// Whether more may have been printed last than is there.
-    is_open: bool,
-    waiting: Option<&'w WaitingRun>,
-}
-
-impl Ending<'_> {
-    /// How many bytes of a stream are missing whose end is not on record.
-    fn missing(self, run: &Run, stream: OutputStream, known: Option<u64>) -> Value {
-        let waiting = self.waiting.map_or(0, |waiting| waiting.missing_of(run, stream));
-        match self.is_open && waiting == 0 && !self.states(stream) {
-            true => json!(UNKNOWN),
-            false => json!(Some(known.unwrap_or(0).saturating_add(waiting)).filter(|it| *it > 0)),
-        }
-    }
-
-    fn states(self, stream: OutputStream) -> bool {
-        self.waiting.is_some_and(|waiting| waiting.ended().any(|ended| ended == stream))
-    }
-}
-
-/// What waits, of each stream of which something does.
-fn unproven(run: &Run, merged: &Merged<'_>, streams: &[OutputStream], end: Ending<'_>) -> Value {
-    let of_stream = |stream: &OutputStream| {
-        let of_it = merged.waiting.iter().filter(|chunk| chunk.stream == *stream).copied();
-        let bytes = bytes_of(&of_it.collect::<Vec<_>>());
-        (!bytes.is_empty() || end.states(*stream)).then(|| {
-            json!({
-                "stream": stream,
-                "text": std::str::from_utf8(&bytes).ok(),
-                "bytes_hex": base16ct::lower::encode_string(&bytes),
-                "missing": end.missing(run, *stream, None),
-            })
-        })
-    };
-    streams.iter().filter_map(of_stream).collect()
-}
-
 /// What is asked for: one stream or both, of an attempt, or of the last one that printed anything.
 fn chosen<'r>(run: &'r Run, args: &Args) -> Result<Vec<&'r CapturedOutput>, Failure> {
     let streams = streams(args);
@@ -247,14 +151,34 @@ fn chosen<'r>(run: &'r Run, args: &Args) -> Result<Vec<&'r CapturedOutput>, Fail
     if outputs.is_empty() { Err(nothing()) } else { Ok(outputs) }
 }
 
+/// Whether what a run printed is hidden now: a person is to decide about it, and floors say so.
+pub(crate) fn is_hidden(global: &Global, run: &Run) -> bool {
+    run.entity.open_request().is_some() && hides_output(global)
+}
+
+/// That it is not. Exit 5 where it is.
+fn expect_not_hidden(global: &Global, run: &Run) -> Result<(), Failure> {
+    if !is_hidden(global, run) {
+        return Ok(());
+    }
+    let message = format!(
+        "a person decides about {} now, and what it printed is not shown before that \
+         (hold.show_output = false): answer first",
+        run.entity.loop_id()
+    );
+    Err(Failure::new(Exit::REFUSED, "output_hidden", message))
+}
+
 /// What a run printed last in each stream, for a screen of its own: so many last lines, made
 /// visible, below what they are. Nothing of it before all has verified.
 pub(crate) fn last_shown(
+    global: &Global,
     directory: &Directory,
     loop_id: &str,
     most_lines: usize,
 ) -> Result<Vec<(String, Vec<String>)>, Failure> {
     let Read { run, searched } = read(directory, loop_id)?;
+    expect_not_hidden(global, &run)?;
     let mut shown = Vec::new();
     for stream in [OutputStream::Stdout, OutputStream::Stderr] {
         let printed = run.output(stream, None).filter(|output| output.length() > 0);
@@ -550,16 +474,6 @@ fn put_json(
     let mut out = Output::stdout();
     out.json(&told);
     out.finish()
-}
-
-/// How many bytes are missing of several streams: unknown where it is of one.
-fn total(missing: impl Iterator<Item = Value>) -> Value {
-    let all: Vec<Value> = missing.filter(|missing| !missing.is_null()).collect();
-    match all.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>() {
-        None => json!(UNKNOWN),
-        Some(known) if known.is_empty() => Value::Null,
-        Some(known) => json!(known.into_iter().sum::<u64>()),
-    }
 }
 
 /// Of a stream whose end is open it may be that nobody knows how much is missing.

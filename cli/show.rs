@@ -16,7 +16,7 @@ use crate::log_show::conclude;
 use crate::output::Output;
 use crate::reach::Untied;
 use crate::recorders;
-use crate::run_output::expect_run;
+use crate::run_output::{expect_run, is_hidden};
 use crate::runs::{sessions, tell_uncounted};
 use crate::screen::columns;
 use crate::when::TimesArgs;
@@ -109,7 +109,8 @@ fn show_run(
         let clock = args.times.clock();
         let view = View::of(columns(), &clock, &out);
         let waiting = waiting.as_ref();
-        let view = View { is_verbose: args.verbose, is_unfinished, waiting, ..view };
+        let hides_output = is_hidden(global, &run);
+        let view = View { is_verbose: args.verbose, is_unfinished, hides_output, waiting, ..view };
         let program = crate::arguments::program(&global.log);
         let shown = run::lines((&run, &relations), &view, &program);
         shown.iter().for_each(|line| out.line(line));

@@ -45,11 +45,12 @@ fn check(global: &Global, args: Args) -> Result<Exit, Failure> {
     let demands = Demands::read(&floors, Some(&rebuilt.world))?;
     let in_force = demands.in_force(&configuration, &Asked::default())?;
     let evidence = configuration.evidence_over(floors.defaults());
+    let show_output = configuration.shows_output()?;
     let mut out = Output::stdout().folding();
     if global.json {
-        out.json(&Shown::of(&configuration, &in_force, &evidence));
+        out.json(&Shown::of(&configuration, &in_force, (&evidence, show_output)));
     } else {
-        show(&mut out, &configuration, &in_force, &evidence);
+        show(&mut out, &configuration, &in_force, (&evidence, show_output));
     }
     out.finish()?;
     Ok(Exit::DONE)
@@ -64,13 +65,15 @@ struct Shown<'a> {
     gate: &'a GateTerms,
     policy: &'a GatePolicy,
     evidence: &'a EvidenceTable,
+    /// Whether what a command printed may be shown while a question about it is open.
+    show_output: bool,
 }
 
 impl<'a> Shown<'a> {
     fn of(
         configuration: &'a Configuration,
         in_force: &'a InForce,
-        evidence: &'a EvidenceTable,
+        (evidence, show_output): (&'a EvidenceTable, bool),
     ) -> Self {
         Self {
             file: configuration.file.as_deref().map(|file| file.to_string_lossy().into_owned()),
@@ -79,6 +82,7 @@ impl<'a> Shown<'a> {
             gate: &in_force.gate,
             policy: &in_force.policy,
             evidence,
+            show_output,
         }
     }
 }
@@ -87,7 +91,7 @@ fn show(
     out: &mut Output,
     configuration: &Configuration,
     in_force: &InForce,
-    evidence: &EvidenceTable,
+    (evidence, show_output): (&EvidenceTable, bool),
 ) {
     let file = configuration.file.as_deref().map_or("none".into(), path);
     row(out, "file", file);
@@ -103,6 +107,7 @@ fn show(
         let target = visible(&entry.target);
         row(out, "escalation target", format!("{target}: {approvers}, {timeout}"));
     }
+    row(out, "show output", show_output);
     row(out, "record env", listed(&evidence.record_env, "the usual names"));
     row(out, "redact", listed(&evidence.redact, "the usual words"));
     for source in in_force.gate.sources.iter() {

@@ -71,7 +71,7 @@ impl AskedApproval {
 /// The option that asks for a weaker proof of who answers than the defaults do.
 pub(super) fn weaker_proof(asked: Option<Authentication>, defaults: &Defaults) -> Option<String> {
     let option = match asked.filter(|proof| *proof < defaults.authentication)? {
-        Authentication::None => "--authentication claimed: claimed names count",
+        Authentication::None => "--authentication none: claimed names count",
         _ => "--authentication os-user: a program of another user counts as a person",
     };
     Some(option.to_string())

@@ -111,6 +111,7 @@ impl Asked {
             separation: self.separation.or(project.separation),
             override_approvers: project.override_approvers.clone(),
             escalation_targets: project.escalation_targets.clone(),
+            show_output: project.show_output,
         }
     }
 }

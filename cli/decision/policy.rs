@@ -37,8 +37,9 @@ pub(super) struct PolicyArgs {
 /// What proves who somebody is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Proof {
-    /// Nothing: names that are claimed count.
-    Claimed,
+    /// Nothing: claims count.
+    #[value(alias = "claimed")]
+    None,
     /// The operating system's user.
     OsUser,
     /// The operating system's user, at a terminal.
@@ -75,7 +76,7 @@ impl Proof {
     /// As policies have it.
     pub(crate) const fn authentication(self) -> Authentication {
         match self {
-            Self::Claimed => Authentication::None,
+            Self::None => Authentication::None,
             Self::OsUser => Authentication::OsUser,
             Self::Terminal => Authentication::Terminal,
         }

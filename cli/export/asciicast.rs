@@ -34,7 +34,7 @@ pub(super) fn wanted(args: &Args) -> Result<Option<&str>, Failure> {
 pub(super) fn export(global: &Global, args: &Args, run: &str) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
     check(global, args)?;
-    let cast = Cast::read(&directory, run)?;
+    let cast = Cast::read(global, &directory, run)?;
     complain(
         "the recording holds what the command printed, secrets included; keep it as you keep the \
          log",

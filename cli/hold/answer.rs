@@ -3,6 +3,7 @@
 use super::shown::{NamedHumanDecision, outcome_line, output_of};
 use super::{LockWaitArgs, check_reason, failed, like, not_submitted};
 use crate::arguments::{Global, program};
+use crate::config::hides_output;
 use crate::confirm::{self, Offer};
 use crate::decision::unproven;
 use crate::exit::{Exit, Failure, complain};
@@ -170,8 +171,10 @@ fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
     };
     let failed = |error| failed(global, error).behind_any(recorded.as_ref());
     let outcome = outcome(&engine, &request_id).map_err(failed)?;
+    let is_hidden = hides_output(global);
     let output = engine.query(|world| {
-        Some(output_of(&program(&global.log), world.find_request(&request_id)?.held()))
+        let held = world.find_request(&request_id)?.held();
+        Some(output_of(&program(&global.log), held, is_hidden))
     });
     let output = output.map_err(failed)?;
     let doubt = engine.query(|world| world.doubt_of_request(world.find_request(&request_id)?));

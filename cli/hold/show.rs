@@ -4,6 +4,7 @@ use super::shown::{Shown, lines, outcome_line, verbose_lines};
 use super::{records_of, requests, resolve, unknown};
 use crate::arguments::{Global, program};
 use crate::clock;
+use crate::config::hides_output;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::live::LiveState;
@@ -40,6 +41,8 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
         None => live(&directory, &args.request)?.map_or_else(|| whole(&directory, args), Ok)?,
         Some(_) => whole(&directory, args)?,
     };
+    let hides_output = question.held.is_open() && hides_output(global);
+    let question = Question { hides_output, ..question };
     // How much time is left is known of now only.
     let now = args.at.is_none().then(|| {
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);

@@ -2,6 +2,7 @@
 //! person. There is no field for what is hidden.
 
 use crate::arguments::{Global, program};
+use crate::config::hides_output;
 use crate::screen::{Page, named, quoted};
 use crate::text::moment;
 use crate::when::took;
@@ -161,7 +162,7 @@ pub(crate) fn verbose_lines(
 /// What is asked, what has the output that it is about, and what is bound.
 fn recorded(question: &Question, now: Option<Time>, columns: usize, program: &str) -> Page {
     let mut page = asked(question, now, columns);
-    page.sentence(&output_of(program, &question.held));
+    page.sentence(&output_of(program, &question.held, question.hides_output));
     add_record(&mut page, question);
     page
 }
@@ -193,8 +194,16 @@ pub(crate) fn add_root(page: &mut Page, asked_by: Option<u32>) {
     }
 }
 
-/// The command that shows what the attempt printed that a question is about.
-pub(super) fn output_of(program: &str, held: &HeldRequest) -> String {
+/// What is said in the place of an output that floors hide.
+pub(crate) const HIDDEN: &str =
+    "what it printed is not shown while this is open (hold.show_output = false)";
+
+/// The command that shows what the attempt printed that a question is about; where that is hidden
+/// while it is open, that it is.
+pub(super) fn output_of(program: &str, held: &HeldRequest, is_hidden: bool) -> String {
+    if is_hidden && held.is_open() {
+        return HIDDEN.to_string();
+    }
     let (run, attempt) = (named(&held.context.loop_id), held.context.attempt);
     format!(
         "`{program} output {run} --attempt {attempt}` has what it printed, which is no part of \
@@ -382,7 +391,7 @@ pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
         "`{program} hold show {request}`, then `{program} answer {request} WORD`, where WORD is \
          one of {}{retry}{escalate}; {}",
         names.join(", "),
-        output_of(&program, &question.held)
+        output_of(&program, &question.held, hides_output(global))
     )
 }
 

@@ -8,6 +8,7 @@ use super::snapshot::Asked;
 use super::terminal::FullTerminal;
 use crate::answer::{self, Typed};
 use crate::arguments::program;
+use crate::config::hides_output;
 use crate::decision::{self, Doubts, now};
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure, complain};
@@ -157,10 +158,11 @@ impl Session<'_> {
             return self.screen.reply("nothing has run yet that this asks about");
         };
         let Some(log) = self.logs.logs.get(place.log) else { return };
-        let directory =
-            log.place.expect_listed().and_then(|()| Directory::open(&log.place.global(false)));
-        let read = directory
-            .and_then(|directory| run_output::last_shown(&directory, &loop_id, OUTPUT_LINES));
+        let global = log.place.global(false);
+        let directory = log.place.expect_listed().and_then(|()| Directory::open(&global));
+        let read = directory.and_then(|directory| {
+            run_output::last_shown(&global, &directory, &loop_id, OUTPUT_LINES)
+        });
         match read {
             Ok(parts) => self.screen.show_output(parts),
             Err(failure) => self.screen.reply(failure.message()),
@@ -206,8 +208,10 @@ fn shown(logs: &Logs, item: &Item) -> Option<Shown> {
     match item.kind {
         Kind::Hold => match world.find_request(&item.id)? {
             RequestPlace::Live(entity, held) => {
+                let global = log.place.global(false);
                 let question = Question::of(entity, held).asked_in(world);
-                let program = program(&log.place.global(false).log);
+                let question = Question { hides_output: hides_output(&global), ..question };
+                let program = program(&global.log);
                 Some(Box::new(move |columns, now| {
                     hold::lines(&question, Some(now), columns, &program)
                 }))

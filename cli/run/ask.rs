@@ -3,15 +3,17 @@
 
 use super::printed::Printed;
 use crate::arguments::{Global, program};
+use crate::config::hides_output;
 use crate::exit::complain;
-use crate::hold::{brief_lines, check_reason, how_to_answer, outcome_line, verbose_lines};
+use crate::hold::{HIDDEN, brief_lines, check_reason, how_to_answer, outcome_line, verbose_lines};
 use crate::screen::{Around, Conversation, named, recorded_in_line};
 use crate::text::moment;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision, RequestOutcome};
 use holdpoint_domain::{Refusal, Time};
 use holdpoint_engine::shell::{
-    Clock, PersonAnswer, Prompter, Question, SystemClock, WaitPolicy, Wake, user_name, user_number,
+    Clock, PersonAnswer, PersonInput, Prompter, Question, SubmitError, SystemClock, WaitPolicy,
+    Wake, user_name, user_number,
 };
 
 /// What is typed to read what the command printed.
@@ -32,6 +34,8 @@ pub(super) struct Person<'a> {
     reads_output: bool,
     /// Why it is not asked at the terminal, where that was said.
     excuse: Option<String>,
+    /// What the command printed is not shown beside the question.
+    hides_output: bool,
 }
 
 /// What was typed so far of an answer.
@@ -68,11 +72,12 @@ impl<'a> Person<'a> {
             draft: Draft::Nothing,
             reads_output: false,
             excuse: None,
+            hides_output: true,
         }
     }
 
     /// Shows what the command printed, on a screen of its own. Nothing typed there is an answer.
-    fn show_output(&mut self, question: &Question) {
+    fn put_output(&mut self, question: &Question) {
         let context = question.context();
         let printed = Printed::of(self.global, &context.loop_id, context.attempt);
         match (printed, &mut self.terminal) {
@@ -121,17 +126,25 @@ impl<'a> Person<'a> {
 
     /// Shows the question where a person sits, or how to answer it from elsewhere.
     fn show(&mut self, question: &Question) {
+        let question = &Question { hides_output: self.hides_output, ..question.clone() };
         let how = how_to_answer(self.global, question);
         let prompt = self.prompt_line(question);
         let mut excuse = None;
         if let Some(terminal) = &mut self.terminal {
             let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-            let sentences = [
-                format!("or from another terminal: {how}"),
-                format!(
+            let words = match self.hides_output {
+                true => format!(
+                    "`{DETAILS}` shows the ids and hashes that an answer binds too, and answers \
+                     nothing; {HIDDEN}"
+                ),
+                false => format!(
                     "`{OUTPUT}` shows here what it printed, `{DETAILS}` the ids and hashes that an \
                      answer binds too; neither answers anything"
                 ),
+            };
+            let sentences = [
+                format!("or from another terminal: {how}"),
+                words,
                 "holdpoint: a person decides what becomes of this run".to_string(),
             ];
             let command = recorded_in_line(&question.context().command_line);
@@ -167,6 +180,7 @@ impl<'a> Person<'a> {
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
         let command = recorded_in_line(&question.context().command_line);
         let around = Around { sentences: &[], command, prompt: &prompt, all: None };
+        let question = &Question { hides_output: self.hides_output, ..question.clone() };
         let shown = |columns| verbose_lines(question, Some(now), columns, &program);
         // Where it cannot be put it is put again.
         if terminal.put_question(shown, &around).is_err() {
@@ -176,7 +190,7 @@ impl<'a> Person<'a> {
     }
 
     /// One line of the terminal, taken further.
-    fn heard(&mut self, question: &Question) -> Option<PersonAnswer> {
+    fn heard(&mut self, question: &Question) -> Option<PersonInput> {
         let terminal = self.terminal.as_mut()?;
         let line = match terminal.line() {
             Ok(line) => line?,
@@ -191,9 +205,13 @@ impl<'a> Person<'a> {
             self.prompt(question);
             return None;
         }
-        if is_output(line.text()) {
-            self.show_output(question);
+        if is_output(line.text()) && self.hides_output {
+            self.say(HIDDEN);
+            self.prompt(question);
             return None;
+        }
+        if is_output(line.text()) {
+            return Some(PersonInput::Output { human_id: user_name(), typed: Some(line) });
         }
         if self.draft == Draft::Nothing && is_details(line.text()) {
             self.show_all(question);
@@ -210,14 +228,14 @@ impl<'a> Person<'a> {
                 let detail = format!("{}, uid {}", line.terminal(), user_number());
                 let means = AnswerMeans { channel: AnswerChannel::Terminal, detail: detail.into() };
                 let human_id = user_name();
-                return Some(PersonAnswer {
+                return Some(PersonInput::Answer(PersonAnswer {
                     human_id,
                     decision,
                     reason,
                     escalation_target,
                     means,
                     typed: Some(line),
-                });
+                }));
             }
             Typed::Draft(draft) => self.draft = draft,
             Typed::Unclear => {}
@@ -230,12 +248,23 @@ impl<'a> Person<'a> {
 impl Prompter for Person<'_> {
     fn asked(&mut self, question: &Question) -> WaitPolicy {
         self.draft = Draft::Nothing;
+        self.hides_output = hides_output(self.global);
         self.show(question);
         self.prompt(question);
         self.wait_policy
     }
 
-    fn wait(&mut self, question: &Question, wake: &Wake<'_>) -> Option<PersonAnswer> {
+    fn show_output(&mut self, question: &Question, recorded: Result<(), &SubmitError>) {
+        match recorded {
+            Ok(()) => self.put_output(question),
+            Err(error) => {
+                self.say(&format!("what it printed is shown once that is on record: {error}"));
+                self.prompt(question);
+            }
+        }
+    }
+
+    fn wait(&mut self, question: &Question, wake: &Wake<'_>) -> Option<PersonInput> {
         let own = self.terminal.as_ref().and_then(Conversation::readable);
         let is_ready = wake.wait(own);
         if self.terminal.as_mut().is_some_and(Conversation::heed_stop) {

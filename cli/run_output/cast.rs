@@ -1,7 +1,8 @@
 //! A run as a recording that asciinema plays: asciicast, version 2.
 
 use super::merged::{Chunk, Merged};
-use super::{Read, expect_verified, nothing_kept, open_end, read, tell_doubt};
+use super::{Read, expect_not_hidden, expect_verified, nothing_kept, open_end, read, tell_doubt};
+use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::exit::{Exit, Failure};
 use crate::run_id;
@@ -32,10 +33,15 @@ pub(crate) struct Cast {
 
 impl Cast {
     /// Reads it, once all of it has verified.
-    pub(crate) fn read(directory: &Directory, wanted: &str) -> Result<Self, Failure> {
+    pub(crate) fn read(
+        global: &Global,
+        directory: &Directory,
+        wanted: &str,
+    ) -> Result<Self, Failure> {
         let loop_id = run_id::find(directory, wanted)?;
         let recorder = recorder_of(&directory.storage, &loop_id);
         let Read { run, searched } = read(directory, &loop_id)?;
+        expect_not_hidden(global, &run)?;
         let printed = run.outputs.iter().filter(|output| STREAMS.contains(&output.stream));
         let newest = |output: &&CapturedOutput| (output.length() > 0, output.attempt);
         let attempt = printed.max_by_key(newest).map(|output| output.attempt);

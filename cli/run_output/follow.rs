@@ -2,8 +2,8 @@
 
 use super::merged::{Merged, TimedLines};
 use super::{
-    Args, Waiting, chosen, expect_run, expect_verified, open_end, put_unproven, tell_doubt,
-    write_bytes,
+    Args, Waiting, chosen, expect_not_hidden, expect_run, expect_verified, open_end, put_unproven,
+    tell_doubt, write_bytes,
 };
 use crate::arguments::Global;
 use crate::directory::Directory;
@@ -35,6 +35,7 @@ pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
         let (found, searched) = directory.read(|log, options| run_of(log, &loop_id, options))?;
         expect_sound(&searched)?;
         let run = expect_run(&directory, &loop_id, found)?;
+        expect_not_hidden(global, &run)?;
         // Nothing is recorded of it yet: that is no failure while it runs.
         let outputs = chosen(&run, args).unwrap_or_default();
         outputs.iter().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;

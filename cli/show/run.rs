@@ -3,6 +3,7 @@
 
 use super::relations::{Relations, ShownRelations};
 use super::snapshots;
+use crate::hold::HIDDEN;
 use crate::output::Output;
 use crate::recorders;
 use crate::run::labels::HOST;
@@ -51,6 +52,8 @@ pub(crate) struct View<'v> {
     pub(crate) is_coloured: bool,
     /// It is called running, and nobody records it any more.
     pub(crate) is_unfinished: bool,
+    /// Whether what it printed is hidden.
+    pub(crate) hides_output: bool,
     /// What waits in its file.
     pub(crate) waiting: Option<&'v WaitingRun>,
 }
@@ -64,6 +67,7 @@ impl<'v> View<'v> {
             is_verbose: false,
             is_coloured: false,
             is_unfinished: false,
+            hides_output: false,
             waiting: None,
         }
     }
@@ -214,12 +218,12 @@ pub(crate) fn lines(
     relations.put_later(&mut page, run, view.clock);
     attempts(&mut page, run, view.columns);
     let last = run.outputs.iter().filter(|it| it.attempt == run.entity.attempt_count());
-    last.for_each(|output| put_output(&mut page, &run.entity, output));
+    last.for_each(|output| put_output(&mut page, &run.entity, output, view.hides_output));
     relations.put_records(&mut page, view.clock);
     if view.is_verbose {
         codes(&mut page, run);
     }
-    if !run.outputs.is_empty() {
+    if !run.outputs.is_empty() && !view.hides_output {
         page.sentence(&format!("`{program} output {id}` has all that was kept of its output"));
     }
     page.sentence(&format!("`{program} log show --loop {id}` has its records"));
@@ -480,7 +484,7 @@ fn used(usage: &ResourceUsage, is_at_most: bool) -> String {
     format!("took {at_most}{}, processor {processor}, memory {memory}", took(usage.wall_ns))
 }
 
-fn put_output(page: &mut Page, entity: &ExecutionLoop, output: &CapturedOutput) {
+fn put_output(page: &mut Page, entity: &ExecutionLoop, output: &CapturedOutput, is_hidden: bool) {
     let name = match output.stream {
         OutputStream::Stdout => "stdout",
         OutputStream::Stderr => "stderr",
@@ -492,7 +496,10 @@ fn put_output(page: &mut Page, entity: &ExecutionLoop, output: &CapturedOutput) 
     let attempt = entity.attempts.iter().find(|attempt| attempt.number == output.attempt);
     let length = format!("{}{}", length_of(output), missing(output));
     page.row(name, &marked(attempt, length));
-    page.printed(&seen_lines(last_lines(&output.bytes, LAST_LINES)));
+    match is_hidden {
+        true => page.sentence(HIDDEN),
+        false => page.printed(&seen_lines(last_lines(&output.bytes, LAST_LINES))),
+    }
 }
 
 fn codes(page: &mut Page, run: &Run) {

@@ -215,6 +215,9 @@ fn of_question(event: &HumanDecisionEvent) -> Option<String> {
         HumanDecisionEvent::RequestWithdrawn(_) => {
             "taken back, for the run ends without an answer".to_string()
         }
+        HumanDecisionEvent::OutputShown(_) => {
+            "what the command printed is shown at the prompt of the question".to_string()
+        }
         HumanDecisionEvent::VisibilityOverridden(_) => return None,
     })
 }

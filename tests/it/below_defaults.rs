@@ -115,7 +115,7 @@ fn two_lines_in_a_project_let_no_script_answer_as_somebody_else() {
     assert!(answered[0].to_string().contains("the built-in defaults"), "{answered:#?}");
     take_claims();
     let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
-    let claims = ["--authentication", "claimed", "--approvers", "gbob"];
+    let claims = ["--authentication", "none", "--approvers", "gbob"];
     let id = asked(&place, &[&bind[..], &claims].concat());
     let answer = decision(&place, &["respond", &id, "--option", "a", "--as", "gbob"]);
     assert_eq!(status(&answer), 0, "{}", told(&answer));
@@ -137,7 +137,7 @@ fn an_option_that_asks_for_less_takes_a_word_typed_at_the_terminal() {
             "--retry-needs-person",
         ),
         ([&ask[..], &["--allow-agents"]].concat(), 5, "--allow-agents"),
-        ([&ask[..], &["--authentication", "claimed"]].concat(), 5, "--authentication claimed"),
+        ([&ask[..], &["--authentication", "none"]].concat(), 5, "--authentication none"),
     ];
     let made = place.directory.path().join("made");
     for (words, refused, said) in lines {

@@ -233,7 +233,7 @@ fn a_word_that_was_never_offered_is_refused_and_not_kept_when_it_is_over_too() {
 fn nobody_approves_what_they_asked_for_and_only_those_who_are_asked() {
     let place = Place::new();
     take_claims();
-    let policy = ["--approvers", "ada,grace,bot", "--quorum", "2", "--authentication", "claimed"];
+    let policy = ["--approvers", "ada,grace,bot", "--quorum", "2", "--authentication", "none"];
     let id = asked(&place, &[&policy[..], &["--reject", "b", "--blocks", "deploy"]].concat());
     let answer = |words: &[&'static str]| [&["respond", id.as_str()], words].concat();
     let code = |words: &[&'static str]| {
@@ -264,7 +264,7 @@ fn nobody_approves_what_they_asked_for_and_only_those_who_are_asked() {
 fn what_is_said_beside_an_answer_is_shown_once_for_each_who_said_it() {
     let place = Place::new();
     take_claims();
-    let policy = ["--approvers", "ada,grace", "--quorum", "2", "--authentication", "claimed"];
+    let policy = ["--approvers", "ada,grace", "--quorum", "2", "--authentication", "none"];
     let id = asked(&place, &policy);
     for (name, why) in [("ada", "it is needed"), ("grace", "it was looked at")] {
         let respond = ["respond", &id, "--option", "a", "--as", name, "--comment", why];

@@ -165,7 +165,7 @@ fn answers_that_answer_nothing() {
 fn answering_where_one_is_excluded_records_no_answer() {
     let place = Place::new();
     take_claims();
-    let id = asked(&place, &["--approvers", "grace", "--authentication", "claimed"]);
+    let id = asked(&place, &["--approvers", "grace", "--authentication", "none"]);
     let before = without_standing(&shown(&place, &id));
     for (words, code) in [
         (&["--option", "a", "--as", "bot"][..], "self_approval"),
@@ -350,7 +350,7 @@ fn a_list_of_a_damaged_log_shows_what_is_known_and_says_that_it_is_not_whole() {
 fn an_approval_in_a_damaged_log_is_not_said_to_be_there_to_be_spent() {
     let place = Place::with_log();
     take_claims();
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}", "--authentication", "claimed"];
+    let bind = ["--bind-tool", "Bash", "--bind-input", "{}", "--authentication", "none"];
     let id = asked(&place, &bind);
     done(&place, &["respond", &id, "--option", "a", "--as", "grace"]);
     let approved = || {

@@ -18,8 +18,8 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{Discard, NoSignals};
 use holdpoint_engine::log::Level;
 use holdpoint_engine::shell::{
-    ArchivePlan, EngineOptions, HeldRun, Origin, PersonAnswer, Prompter, Question, RunError,
-    Submitted, WaitPolicy, Wake,
+    ArchivePlan, EngineOptions, HeldRun, Origin, PersonInput, Prompter, Question, RunError,
+    SubmitError, Submitted, WaitPolicy, Wake,
 };
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::shell::{SECOND_NS, SetClock, origin, shell};
@@ -243,12 +243,14 @@ impl Prompter for Meanwhile<'_> {
         WaitPolicy::Wait
     }
 
-    fn wait(&mut self, question: &Question, _wake: &Wake<'_>) -> Option<PersonAnswer> {
+    fn wait(&mut self, question: &Question, _wake: &Wake<'_>) -> Option<PersonInput> {
         if !std::mem::replace(&mut self.is_done, true) {
             self.decide(question);
         }
         None
     }
+
+    fn show_output(&mut self, _question: &Question, _recorded: Result<(), &SubmitError>) {}
 
     fn warned(&mut self, _question: &Question) {}
 

@@ -174,6 +174,23 @@ fn on_a_disk_that_fills(options: &[&str]) -> Option<(Place, std::process::Output
 }
 
 #[test]
+fn a_full_disk_says_what_was_asked_for_and_what_there_was() {
+    let Some((place, _disk)) = on_small_disk("64k") else {
+        return skip("a full disk: no small file system can be mounted here");
+    };
+    for (words, exit) in [(&["init", "--json"][..], 1), (&["run", "--json", "--", "true"], 125)] {
+        let full = place.holdpoint(words);
+        let error = &json(&full)["error"];
+        assert_eq!(status(&full), exit, "{error:#}");
+        let number = |key: &str| error[key].as_u64().unwrap_or_else(|| panic!("{error:#}"));
+        let (needed, free) = (number("needed_bytes"), number("free_bytes"));
+        assert!(needed > free && free < 64 * 1024, "{error:#}");
+        let said = error["message"].as_str().unwrap();
+        assert!(said.contains(&format!("{needed} bytes, and {free} are free")), "{said}");
+    }
+}
+
+#[test]
 fn a_disk_that_fills_ends_the_command_and_says_so() {
     let Some((place, output)) = on_a_disk_that_fills(&[]) else {
         return skip("a disk that fills under output: no small file system can be mounted here");

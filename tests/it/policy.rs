@@ -113,7 +113,7 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
     }
     for options in [
         vec!["--approvers", "root"],
-        vec!["--authentication", "claimed", "--approvers", "alice"],
+        vec!["--authentication", "none", "--approvers", "alice"],
         vec!["--approvers", "alice", "--allow-agents"],
     ] {
         let created = machine.call(
@@ -421,7 +421,7 @@ fn the_policy_of_a_log_is_a_persons_at_a_terminal_and_only_tightened() {
         (vec!["--approvers", ""], "approvers"),
         (vec!["--decision-timeout", "1h"], "decision_timeout"),
         (vec!["--decision-timeout", "any"], "decision_timeout"),
-        (vec!["--authentication", "claimed"], "authentication"),
+        (vec!["--authentication", "none"], "authentication"),
         (vec![], "this changes nothing"),
     ] {
         let (code, said) = set(&place, &options);

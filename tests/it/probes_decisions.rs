@@ -133,6 +133,20 @@ fn a_decision_of_nobody_is_refused_and_so_is_one_in_the_name_of_the_timeout() {
     place.verified();
 }
 
+#[test]
+fn nobody_records_anything_under_no_name_or_that_of_timeouts() {
+    let place = Place::new();
+    for name in ["\u{2800}", "SYSTEM_TIMEOUT", "system_timeout", " System_Timeout "] {
+        let line = json!({ "actor": { "kind": "AGENT", "id": name }, "submit": {
+            "command": "application.record", "stream": "s", "type": "t", "data": "x" } });
+        let found = answers(&apply(&place, &[line]));
+        assert!(found[0]["receipt"].is_null(), "{name:?}: {found:#?}");
+        let words = ["record", "--stream", "s", "--type", "t", "--as", name];
+        assert_eq!(status(&place.holdpoint(&words)), 5, "{name:?}");
+    }
+    place.verified();
+}
+
 /// The fields that the document has as texts are members of closed sets, shown by their names.
 #[test]
 fn a_question_shows_names_of_closed_sets_a_checked_time_and_counts_and_no_raw_data() {

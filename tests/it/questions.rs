@@ -14,7 +14,8 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{CommandSpec, Discard, NoSignals};
 use holdpoint_engine::shell::{
     Conditions, DecisionPointRecord, EngineOptions, GovernedRun, HeldRun, KeyedRun, Origin,
-    PersonAnswer, Prompter, Question, Submitted, WaitPolicy, Wake, user_name, user_number,
+    PersonInput, Prompter, Question, SubmitError, Submitted, WaitPolicy, Wake, user_name,
+    user_number,
 };
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::hand_made::HandMade;
@@ -44,9 +45,11 @@ impl Prompter for Leave {
         WaitPolicy::Leave
     }
 
-    fn wait(&mut self, _question: &Question, _wake: &Wake<'_>) -> Option<PersonAnswer> {
+    fn wait(&mut self, _question: &Question, _wake: &Wake<'_>) -> Option<PersonInput> {
         None
     }
+
+    fn show_output(&mut self, _question: &Question, _recorded: Result<(), &SubmitError>) {}
 
     fn warned(&mut self, _question: &Question) {}
 

@@ -28,17 +28,18 @@ pub struct Key {
 }
 
 /// Every key that a project's file knows.
-pub const KEYS: [Key; 15] = [
+pub const KEYS: [Key; 16] = [
     key("hold.default", "never", "more moments", ""),
     key("hold.decision_timeout", "5m", "less time", ""),
     key("hold.approval_timeout", "none", "less time", ""),
     key("hold.retry_needs_person", "true", "true", "false"),
     key("hold.approvers", "any person", "fewer names", ""),
     key("hold.quorum", "1", "more people", ""),
-    key("hold.authentication", "terminal", "nothing", "os-user, claimed"),
+    key("hold.authentication", "terminal", "nothing", "os-user, none"),
     key("hold.separation", "false", "true", ""),
     key("hold.override_approvers", "nobody", "fewer names", "any name"),
     key("hold.escalation_targets", "none", "fewer targets, less time", ""),
+    key("hold.show_output", "true", "false", ""),
     key("evidence.record_env", "the usual names", "fewer names", "any name"),
     key("evidence.redact", "the usual words", "more words", ""),
     key("questions.per_session", "20", "fewer", "more"),
@@ -69,6 +70,8 @@ pub struct Defaults {
     pub record_env: Vec<String>,
     /// Parts of the names of variables that are kept secret besides the usual ones.
     pub redact: Vec<String>,
+    /// Whether what a command printed may be shown while a question about it is open.
+    pub show_output: bool,
 }
 
 impl Default for Defaults {
@@ -79,6 +82,7 @@ impl Default for Defaults {
             override_approvers: Vec::new(),
             record_env: Vec::new(),
             redact: Vec::new(),
+            show_output: true,
         }
     }
 }
@@ -97,6 +101,7 @@ impl Defaults {
             defaults.override_approvers.extend(named.cloned());
             defaults.record_env.extend(evidence.record_env.iter().cloned());
             defaults.redact.extend(evidence.redact.iter().cloned());
+            defaults.show_output &= hold.show_output != Some(false);
         }
         defaults.authentication = proofs.into_iter().max().unwrap_or(defaults.authentication);
         defaults.retry_needs_person = retries.is_empty() || retries.contains(&true);
@@ -121,6 +126,9 @@ impl Defaults {
             let known = self.override_approvers.join(", ");
             let expected = if known.is_empty() { "nobody".to_string() } else { known };
             note("override_approvers", expected, name.to_string());
+        }
+        if hold.show_output == Some(true) && !self.show_output {
+            note("show_output", "false".to_string(), "true".to_string());
         }
         let mut recorded = evidence.record_env.iter();
         if let Some(name) = recorded.find(|name| !self.record_env.contains(name)) {

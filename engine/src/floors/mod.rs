@@ -102,7 +102,10 @@ impl Floors {
         let of_owners = floors.iter().filter(|floor| floor.whose != Whose::Environment);
         let mut defaults = Defaults::over(of_owners.map(|floor| (&floor.hold, &floor.evidence)));
         let of_others = floors.iter().filter(|floor| floor.whose == Whose::Environment);
-        defaults.redact.extend(of_others.flat_map(|floor| floor.evidence.redact.iter().cloned()));
+        for floor in of_others {
+            defaults.redact.extend(floor.evidence.redact.iter().cloned());
+            defaults.show_output &= floor.hold.show_output != Some(false);
+        }
         Ok(Self { floors, policy, defaults, is_below_defaults: false })
     }
 

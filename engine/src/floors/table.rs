@@ -44,6 +44,8 @@ pub struct HoldTable {
     /// To whom a question may be passed on.
     #[serde(deserialize_with = "targets")]
     pub escalation_targets: Option<List<EscalationTarget>>,
+    /// Whether what a command printed may be shown while a question about it is open.
+    pub show_output: Option<bool>,
 }
 
 /// When a person is asked: `never`, or any of `before` and `on-failure` or `after`, with commas
@@ -222,14 +224,15 @@ fn timeout<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HumanDecisionTim
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Proof {
-    Claimed,
+    #[serde(alias = "claimed")]
+    None,
     OsUser,
     Terminal,
 }
 
 fn proof<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Authentication>, D::Error> {
     Ok(Some(match Proof::deserialize(from)? {
-        Proof::Claimed => Authentication::None,
+        Proof::None => Authentication::None,
         Proof::OsUser => Authentication::OsUser,
         Proof::Terminal => Authentication::Terminal,
     }))

@@ -6,7 +6,7 @@
 
 use super::active::{DiskError, DiskResult, Named};
 use super::copy::{CopyError, Unused, copy_segment, survey_whole};
-use super::error::AppendError;
+use super::error::{AppendError, there_are};
 use super::handle::Log;
 use super::lock;
 use super::state::Shared;
@@ -92,8 +92,9 @@ pub enum ArchiveError {
     },
     /// The archive's disk is full.
     #[error(
-        "no space for {file} of the archive at {place}: it needs {needed} bytes, free them and try \
-         again"
+        "no space for {file} of the archive at {place}: it needs {needed} bytes{}, free them and \
+         try again",
+        there_are(*.free)
     )]
     NoSpace {
         /// The archive's directory.
@@ -102,6 +103,8 @@ pub enum ArchiveError {
         file: String,
         /// Its length in bytes.
         needed: u64,
+        /// How many bytes the disk had, where that is known.
+        free: Option<u64>,
     },
     /// The archive cannot be read.
     #[error("the archive at {place} cannot be read: {source}; check that this user may read it")]
@@ -389,7 +392,12 @@ fn write_mark<W: Storage>(storage: &W) -> DiskResult<()> {
 fn at<W: Storage>(storage: &W) -> impl FnOnce(DiskError) -> ArchiveError {
     let place = storage.root().display().to_string();
     move |error| match error.is_full() {
-        true => ArchiveError::NoSpace { place, file: error.file, needed: error.needed },
+        true => ArchiveError::NoSpace {
+            place,
+            file: error.file,
+            needed: error.needed,
+            free: storage.free(),
+        },
         false => {
             let DiskError { operation, file, source, .. } = error;
             ArchiveError::Write { place, operation, file, source }
@@ -404,7 +412,9 @@ fn of_copying<W: Storage>(storage: &W, error: CopyError) -> ArchiveError {
         CopyError::Write { operation, file, source } => {
             ArchiveError::Write { place, operation, file, source }
         }
-        CopyError::NoSpace { file, needed } => ArchiveError::NoSpace { place, file, needed },
+        CopyError::NoSpace { file, needed, .. } => {
+            ArchiveError::NoSpace { place, file, needed, free: storage.free() }
+        }
         CopyError::Read(error) => ArchiveError::Read(error),
         CopyError::Moved { file } => {
             ArchiveError::Read(SurveyError::Io { file, source: io::ErrorKind::NotFound.into() })

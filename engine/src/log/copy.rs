@@ -1,7 +1,7 @@
 //! Copying a log while it may be written: a prefix that verifies, under the same identity.
 
 use super::active::{DiskError, Named};
-use super::error::{state_of, way_on};
+use super::error::{state_of, there_are, way_on};
 use super::head_file;
 use super::roll;
 use super::storage::Storage;
@@ -78,12 +78,17 @@ pub enum CopyError {
         file: String,
     },
     /// The disk is full.
-    #[error("no space for {file} of the copy: it needs {needed} bytes, free them and try again")]
+    #[error(
+        "no space for {file} of the copy: it needs {needed} bytes{}, free them and try again",
+        there_are(*.free)
+    )]
     NoSpace {
         /// The file, relative to the copy's directory.
         file: String,
         /// Its length in bytes.
         needed: u64,
+        /// How many bytes the disk had, where that is known.
+        free: Option<u64>,
     },
     /// The disk refused a call.
     #[error("cannot {operation} {file} of the copy: {source}")]
@@ -128,12 +133,27 @@ pub(super) fn copy_settled<R: ReadStorage, W: Storage>(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Copied, CopyError> {
     let found = look_until_settled(source, target.boot(), is_locked, looks)?;
+    let copied = copy_found(source, target, &found, progress);
+    copied.map_err(|error| match error {
+        CopyError::NoSpace { file, needed, .. } => {
+            CopyError::NoSpace { file, needed, free: target.free() }
+        }
+        error => error,
+    })
+}
+
+fn copy_found<R: ReadStorage, W: Storage>(
+    source: &R,
+    target: &W,
+    found: &Found,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Copied, CopyError> {
     target.write_gitignore().named("create", names::GITIGNORE)?;
     target.create_directory(names::SEGMENTS).named("create", names::SEGMENTS)?;
-    copy_segments(source, target, &found, progress)?;
+    copy_segments(source, target, found, progress)?;
     head_file::write(target, &Head { boot: target.boot(), ..found.head })?;
-    verify_copy(target, &found)?;
-    Ok(copied(&found))
+    verify_copy(target, found)?;
+    Ok(copied(found))
 }
 
 /// A log as it was at one moment, as far as it is copied.
@@ -354,7 +374,7 @@ fn copied(found: &Found) -> Copied {
 impl From<DiskError> for CopyError {
     fn from(error: DiskError) -> Self {
         if error.is_full() {
-            return Self::NoSpace { file: error.file, needed: error.needed };
+            return Self::NoSpace { file: error.file, needed: error.needed, free: None };
         }
         Self::Write { operation: error.operation, file: error.file, source: error.source }
     }

@@ -50,6 +50,10 @@ impl Storage for DirectoryStorage {
         Some(Self::new(path))
     }
 
+    fn free(&self) -> Option<u64> {
+        self.free_bytes().ok()
+    }
+
     fn root_state(&self) -> io::Result<RootState> {
         // Without a slash at its end, which would follow a link.
         let path: PathBuf = self.root().components().collect();

@@ -100,8 +100,9 @@ pub enum OpenError {
     },
     /// The disk is full.
     #[error(
-        "no space for {file} in {path}: it needs {needed} bytes, free them (or raise the file-size \
-         limit, `ulimit -f`) and try again"
+        "no space for {file} in {path}: it needs {needed} bytes{}, free them (or raise the \
+         file-size limit, `ulimit -f`) and try again",
+        there_are(*.free)
     )]
     NoSpace {
         /// The log.
@@ -110,6 +111,8 @@ pub enum OpenError {
         file: String,
         /// Its length in bytes.
         needed: u64,
+        /// How many bytes the disk had, where that is known.
+        free: Option<u64>,
     },
     /// The disk refused a call.
     #[error("cannot {operation} {path}: {source}")]
@@ -121,6 +124,11 @@ pub enum OpenError {
         /// What the disk said.
         source: io::Error,
     },
+}
+
+/// What room there was where some was asked for.
+pub(super) fn there_are(free: Option<u64>) -> String {
+    free.map(|free| format!(", and {free} are free")).unwrap_or_default()
 }
 
 fn of_log(log: Option<LogId>) -> String {
@@ -205,12 +213,15 @@ pub enum AppendError {
     },
     /// No room for the next segment; nothing was written and the handle still works.
     #[error(
-        "no space for a new segment of {needed} bytes: free them (or raise the file-size limit, \
-         `ulimit -f`) and try again"
+        "no space for a new segment of {needed} bytes{}: free them (or raise the file-size limit, \
+         `ulimit -f`) and try again",
+        there_are(*.free)
     )]
     NoSpace {
         /// Bytes needed.
         needed: u64,
+        /// How many bytes the disk had, where that is known.
+        free: Option<u64>,
     },
     /// There is no such record yet.
     #[error("record {sequence} is not there: the newest is record {newest}")]

@@ -417,8 +417,8 @@ pub(super) fn disk<S: Storage>(storage: &S) -> impl Fn(DiskError) -> OpenError {
     let root = storage.root().to_path_buf();
     move |error| {
         if error.is_full() {
-            let (path, needed) = (root.clone(), error.needed);
-            return OpenError::NoSpace { path, file: error.file, needed };
+            let (path, needed, free) = (root.clone(), error.needed, storage.free());
+            return OpenError::NoSpace { path, file: error.file, needed, free };
         }
         let path = if error.file == "." { root.clone() } else { root.join(&error.file) };
         OpenError::Io { operation: error.operation, path, source: error.source }

@@ -44,7 +44,8 @@ impl<S: Storage> Log<S> {
             match roll::prepare_at(&self.shared.storage, path, SEGMENT_CAPACITY_MIN) {
                 Ok(room) => state.rooms.push(room),
                 Err(error) if error.is_full() => {
-                    return Err(AppendError::NoSpace { needed: error.needed });
+                    let free = self.shared.storage.free();
+                    return Err(AppendError::NoSpace { needed: error.needed, free });
                 }
                 Err(error) => {
                     let error = DiskError { file: ROOM.to_string(), ..error };

@@ -46,6 +46,11 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
         None
     }
 
+    /// How many bytes the disk has for this user; `None`: that cannot be known.
+    fn free(&self) -> Option<u64> {
+        None
+    }
+
     /// What stands at the path.
     ///
     /// # Errors

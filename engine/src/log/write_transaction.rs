@@ -336,7 +336,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     fn no_space_or(&mut self, error: DiskError, needed: u64) -> AppendError {
         let prepared = roll::prepared_path(self.state.active.sequence() + 1);
         if error.is_full() && error.file == prepared && error.operation.starts_with("reserve") {
-            return AppendError::NoSpace { needed };
+            return AppendError::NoSpace { needed, free: self.shared.storage.free() };
         }
         self.poisoned_by(&error)
     }
@@ -493,7 +493,9 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         let settled = match settle(storage, held, None, &options) {
             Ok(settled) => settled,
             // Nothing was changed and nothing acknowledged is at stake: the next turn takes over.
-            Err(OpenError::NoSpace { needed, .. }) => return Err(AppendError::NoSpace { needed }),
+            Err(OpenError::NoSpace { needed, free, .. }) => {
+                return Err(AppendError::NoSpace { needed, free });
+            }
             Err(OpenError::Locked { pid, waited, .. }) => {
                 return Err(AppendError::Locked { pid, waited });
             }

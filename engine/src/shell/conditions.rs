@@ -367,5 +367,6 @@ fn is_about_request(command: &Command) -> bool {
         Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(_))
             | Command::HumanDecision(HumanDecisionCommand::ExpireDue(_))
             | Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(_))
+            | Command::HumanDecision(HumanDecisionCommand::ShowOutput(_))
     )
 }

@@ -5,7 +5,8 @@ use super::conditions::Conditions;
 use super::error::SubmitError;
 use super::governed::Runner;
 use super::interrupt::Interrupt;
-use super::prompter::{PersonAnswer, Prompter, Question, WaitPolicy};
+use super::person_terminal::TypedLine;
+use super::prompter::{PersonAnswer, PersonInput, Prompter, Question, WaitPolicy};
 use super::rebuild::{first_kept, read_events};
 use super::run::{EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_NOBODY_ANSWERED, RunError};
 use super::submit::{Origin, Receipt, Submitted};
@@ -22,7 +23,7 @@ use holdpoint_domain::governed::LoopRefusal;
 use holdpoint_domain::human_decision::{
     AnswerHumanDecision, Decided, HoldPolicy, HumanDecision, HumanDecisionCommand,
     HumanDecisionEvent, HumanDecisionOutcome, HumanDecisionRefusal, RequestHumanDecision,
-    RequestOutcome,
+    RequestOutcome, ShowOutput,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, Event, Refusal};
@@ -172,12 +173,18 @@ impl<S: Storage> Runner<'_, S> {
                 return Ok(());
             };
             let wake = Wake { watch, signals: signals.wake(), at_most };
-            let answer = prompter.wait(question, &wake);
+            let input = prompter.wait(question, &wake);
             if let Some(interrupt) = Interrupt::take(signals) {
                 return self.interrupted(interrupt);
             }
-            if let Some(answer) = answer {
-                return self.answer(question, answer, prompter);
+            match input {
+                Some(PersonInput::Answer(answer)) => {
+                    return self.answer(question, answer, prompter);
+                }
+                Some(PersonInput::Output { human_id, typed }) => {
+                    return self.show_output(question, (human_id, typed), prompter);
+                }
+                None => {}
             }
             if watch.may_have_grown() {
                 return Ok(());
@@ -192,11 +199,7 @@ impl<S: Storage> Runner<'_, S> {
         answer: PersonAnswer,
         prompter: &mut dyn Prompter,
     ) -> Result<(), RunError> {
-        let origin = Origin {
-            actor: ActorId { kind: Actor::Human, id: answer.human_id.clone() },
-            correlation: self.origin.correlation.clone(),
-            causation: Some(question.held.requested_sequence),
-        };
+        let origin = self.origin_of_person(question, answer.human_id.clone());
         let command = Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(
             AnswerHumanDecision {
                 request_id: question.request_id().to_string(),
@@ -210,22 +213,58 @@ impl<S: Storage> Runner<'_, S> {
                 means: answer.means,
             },
         ));
-        let submitted = match answer.typed {
-            Some(line) => {
-                self.engine.submit_typed(&origin, &Conditions::default(), &command, line)?
-            }
-            None => self.engine.submit(&origin, &command)?,
-        };
-        match submitted {
+        match self.submit_of_person(&origin, &command, answer.typed)? {
             // Somebody was first; the next look shows who.
-            Submitted::Refused(Refusal::Loop(LoopRefusal::HumanDecision(
-                HumanDecisionRefusal::AlreadyAnswered { .. }
-                | HumanDecisionRefusal::Withdrawn { .. },
-            ))) => {}
+            Submitted::Refused(refusal) if is_over(&refusal) => {}
             Submitted::Refused(refusal) => prompter.refused(question, &refusal),
             Submitted::Accepted(_) | Submitted::Repeated(_) => {}
         }
         Ok(())
+    }
+
+    /// Records that what the command printed is shown, and then lets it be shown.
+    fn show_output(
+        &mut self,
+        question: &Question,
+        (human_id, typed): (String, Option<TypedLine>),
+        prompter: &mut dyn Prompter,
+    ) -> Result<(), RunError> {
+        let origin = self.origin_of_person(question, human_id);
+        let request_id = question.request_id().to_string();
+        let command =
+            Command::HumanDecision(HumanDecisionCommand::ShowOutput(ShowOutput { request_id }));
+        match self.submit_of_person(&origin, &command, typed) {
+            Ok(Submitted::Refused(refusal)) if is_over(&refusal) => {}
+            Ok(Submitted::Refused(refusal)) => prompter.refused(question, &refusal),
+            Ok(Submitted::Accepted(_) | Submitted::Repeated(_)) => {
+                prompter.show_output(question, Ok(()));
+            }
+            Err(error) if error.is_locked() || error.is_full() => {
+                prompter.show_output(question, Err(&error));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn origin_of_person(&self, question: &Question, human_id: String) -> Origin {
+        Origin {
+            actor: ActorId { kind: Actor::Human, id: human_id },
+            correlation: self.origin.correlation.clone(),
+            causation: Some(question.held.requested_sequence),
+        }
+    }
+
+    fn submit_of_person(
+        &self,
+        origin: &Origin,
+        command: &Command,
+        typed: Option<TypedLine>,
+    ) -> Result<Submitted, SubmitError> {
+        match typed {
+            Some(line) => self.engine.submit_typed(origin, &Conditions::default(), command, line),
+            None => self.engine.submit(origin, command),
+        }
     }
 
     /// A signal asked for the end while the person was thinking.
@@ -366,6 +405,16 @@ impl<S: Storage> Runner<'_, S> {
             fault_type,
         })
     }
+}
+
+/// Whether somebody was first: the question is over.
+const fn is_over(refusal: &Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::Loop(LoopRefusal::HumanDecision(
+            HumanDecisionRefusal::AlreadyAnswered { .. } | HumanDecisionRefusal::Withdrawn { .. },
+        ))
+    )
 }
 
 /// The question that a receipt is of.

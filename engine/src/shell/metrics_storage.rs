@@ -63,6 +63,10 @@ impl<S: Storage> Storage for Measured<S> {
         Some(Self { disk, metrics: self.metrics.clone() })
     }
 
+    fn free(&self) -> Option<u64> {
+        self.disk.free()
+    }
+
     fn root_state(&self) -> io::Result<RootState> {
         self.disk.root_state()
     }

@@ -112,7 +112,7 @@ pub use owner::owner_of;
 pub use person_terminal::{
     AskError, PersonTerminal, TypedLine, lockable, terminal_name, user_number,
 };
-pub use prompter::{NoPrompt, PersonAnswer, Prompter, Question, WaitPolicy};
+pub use prompter::{NoPrompt, PersonAnswer, PersonInput, Prompter, Question, WaitPolicy};
 pub use read_only::{ReadOnlyEngine, ReadOnlyError};
 pub use recall::FoundRecord;
 pub use recording::Recording;

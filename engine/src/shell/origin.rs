@@ -1,8 +1,12 @@
 //! Who asks, within what story, and because of which record.
 
 use super::entropy::{EntropySource, SystemEntropy};
-use holdpoint_domain::ActorId;
 use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::text::{
+    IdentifierFault, check_identifier, is_readable, is_timeout_name, visible,
+};
+use holdpoint_domain::decision_point::DecisionPointRefusal;
+use holdpoint_domain::{ActorId, Refusal};
 
 /// Who asks, within what story, and because of which record. The name is a claim: what the process
 /// proves of it is recorded beside it.
@@ -30,6 +34,20 @@ pub struct Origin {
 }
 
 impl Origin {
+    /// Whether the actor's name may be recorded: it can be read, and timeouts are not called so.
+    pub(super) fn check_name(&self) -> Result<(), Refusal> {
+        let (field, name) = ("actor id", &*self.actor.id);
+        check_identifier(field, name)?;
+        if !is_readable(name) {
+            return Err(IdentifierFault::Missing { field }.into());
+        }
+        if is_timeout_name(name) {
+            let found = visible(name).to_string();
+            return Err(DecisionPointRefusal::ReservedName { field, found }.into());
+        }
+        Ok(())
+    }
+
     /// Somebody, in a story that begins here: its correlation is 128 fresh random bits. Where the
     /// system has none to give it is empty, and whatever is submitted is refused until
     /// [`Origin::within`] names a story.

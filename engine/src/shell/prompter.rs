@@ -1,5 +1,6 @@
 //! How an embedder puts a question to a person, while the answer may come from another process.
 
+use super::error::SubmitError;
 use super::person_terminal::TypedLine;
 use super::watch::Wake;
 use holdpoint_domain::governed::{Attempt, ExecutionLoop};
@@ -17,7 +18,11 @@ pub trait Prompter {
 
     /// Waits until the person answers or something [wakes](Wake::wait): then the log is looked at,
     /// and this is called again while the question is open.
-    fn wait(&mut self, question: &Question, wake: &Wake<'_>) -> Option<PersonAnswer>;
+    fn wait(&mut self, question: &Question, wake: &Wake<'_>) -> Option<PersonInput>;
+
+    /// That the person asked for what the command printed is on record, and it may be shown; else
+    /// why that could not be recorded, and nothing of it may be shown.
+    fn show_output(&mut self, question: &Question, recorded: Result<(), &SubmitError>);
 
     /// 80 % of the time are over, and the warning is on the log.
     fn warned(&mut self, question: &Question);
@@ -55,6 +60,8 @@ pub struct Question {
     pub disclosed: Vec<(OverrideField, Disclosed)>,
     /// The number of the user who asks; `None`: not looked up, or not on record.
     pub asked_by: Option<u32>,
+    /// Whether what the command printed is hidden while the question is open.
+    pub hides_output: bool,
 }
 
 impl Question {
@@ -80,6 +87,7 @@ impl Question {
             targets: targets.filter(|target| !was_asked(target)).map(str::to_string).collect(),
             disclosed: disclosed.collect(),
             asked_by: None,
+            hides_output: false,
         }
     }
 
@@ -101,6 +109,20 @@ impl Question {
     pub fn context(&self) -> &RequestContext {
         &self.held.context
     }
+}
+
+/// Input of a person at the prompt of a question.
+#[derive(Debug, PartialEq, Eq)]
+pub enum PersonInput {
+    /// An answer.
+    Answer(PersonAnswer),
+    /// The wish to see what the command printed, which answers nothing.
+    Output {
+        /// Who.
+        human_id: String,
+        /// The line by which a person said so at a terminal, as in an answer.
+        typed: Option<TypedLine>,
+    },
 }
 
 /// What a person answers.
@@ -130,10 +152,12 @@ impl Prompter for NoPrompt {
         WaitPolicy::Wait
     }
 
-    fn wait(&mut self, _question: &Question, wake: &Wake<'_>) -> Option<PersonAnswer> {
+    fn wait(&mut self, _question: &Question, wake: &Wake<'_>) -> Option<PersonInput> {
         wake.wait(None);
         None
     }
+
+    fn show_output(&mut self, _question: &Question, _recorded: Result<(), &SubmitError>) {}
 
     fn warned(&mut self, _question: &Question) {}
 

@@ -316,7 +316,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
                 Ok(Recorded::InFile)
             }
             Err(refused) if is_piece && is_full(&refused) => {
-                Err(AppendError::NoSpace { needed: 0 }.into())
+                Err(AppendError::NoSpace { needed: 0, free: None }.into())
             }
             // A piece waits for the lock once: the command waits with it.
             Err(file) if error.is_locked() && !(is_piece && door.is_file_lost) => {

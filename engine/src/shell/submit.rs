@@ -578,7 +578,7 @@ pub(super) fn check(
     conditions: &Conditions,
     command: &Command,
 ) -> Result<(), Refusal> {
-    check_identifier("actor id", &origin.actor.id)?;
+    origin.check_name()?;
     check_identifier("correlation", &origin.correlation)?;
     check_story(origin, command)?;
     conditions.check(command)

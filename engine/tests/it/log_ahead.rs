@@ -147,7 +147,7 @@ fn a_disk_without_space_ahead_is_an_error_only_when_the_segment_is_needed() {
     assert_eq!(storage.hits(), 1);
     assert_eq!(append(&log, 2, 1_000), 2, "there is room for it");
     let refused = log.append(&[record(3, 40_000)], 3, Level::Always);
-    assert!(matches!(refused, Err(AppendError::NoSpace { needed: 131_072 })), "{refused:?}");
+    assert!(matches!(refused, Err(AppendError::NoSpace { needed: 131_072, .. })), "{refused:?}");
     storage.fail(None);
     assert_eq!(append(&log, 3, 40_000), 3);
     log.close().unwrap();

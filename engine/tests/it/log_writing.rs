@@ -464,7 +464,7 @@ fn append_within_limit(directory: &Path, limit: u64) {
             Err(error) => break error,
         }
     };
-    assert!(matches!(refused, AppendError::NoSpace { needed } if needed > limit), "{refused}");
+    assert!(matches!(refused, AppendError::NoSpace { needed, .. } if needed > limit), "{refused}");
     process::say(append(&log, last + 1, 10));
     log.close().unwrap();
 }

@@ -26,6 +26,9 @@ pub(super) fn decision(event: &Event) -> Option<String> {
         Event::HumanDecision(HumanDecisionEvent::RequestWithdrawn(body)) => {
             format!("{} withdrawn: the loop halts", shown(&body.request_id))
         }
+        Event::HumanDecision(HumanDecisionEvent::OutputShown(body)) => {
+            format!("{}: what the command printed is shown at the prompt", shown(&body.request_id))
+        }
         _ => return None,
     })
 }

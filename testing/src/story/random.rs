@@ -13,7 +13,7 @@ use holdpoint_domain::execution_loop::{
 };
 use holdpoint_domain::human_decision::{
     AnswerHumanDecision, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand, OverrideField,
-    OverrideVisibility,
+    OverrideVisibility, ShowOutput,
 };
 use holdpoint_domain::log::ConfigurationChanged;
 use holdpoint_domain::log::{LogCommand, RecordFingerprint};
@@ -75,6 +75,10 @@ fn evaluated(story: &Story, random: &mut Gen) -> Command {
             let field = *random.choose(OverrideField::ALL).unwrap();
             Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(story.overrides(field)))
         }
+        5 if is_asked => {
+            let request_id = story.held().request_id().to_owned();
+            Command::HumanDecision(HumanDecisionCommand::ShowOutput(ShowOutput { request_id }))
+        }
         _ if is_asked => decision(story, random),
         3 | 4 => story.retry(),
         5 => story.complete(),
@@ -124,6 +128,9 @@ fn decision(story: &Story, random: &mut Gen) -> Command {
             reason: "it is needed".into(),
             means: terminal(),
         })),
+        3 if one_in(random, 2) => {
+            Command::HumanDecision(HumanDecisionCommand::ShowOutput(ShowOutput { request_id }))
+        }
         _ => {
             Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(AnswerHumanDecision {
                 request_id,

@@ -105,6 +105,7 @@ pub fn samples() -> Vec<Envelope> {
     samples.push(enveloped(6, running::resource_snapshot()));
     samples.push(enveloped(5, awaited(Some(OnFull::Continue)).into()));
     samples.extend(plans::plan_ends().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
+    samples.push(enveloped(1, questions::output_shown()));
     samples
 }
 

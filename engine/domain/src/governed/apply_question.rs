@@ -22,7 +22,7 @@ use crate::human_decision::audit::{
 };
 use crate::human_decision::event::{
     HumanDecisionAnswered, HumanDecisionRequested, HumanDecisionTimedOut, HumanDecisionWarned,
-    LateAnswerRecorded, RequestWithdrawn, VisibilityOverridden,
+    LateAnswerRecorded, OutputShown, RequestWithdrawn, VisibilityOverridden,
 };
 use crate::human_decision::rules::{accept_decision_in_time, create_timeout_decision};
 use crate::human_decision::state::{Decided, HeldRequest, Override, RequestOutcome, Warning};
@@ -460,6 +460,14 @@ pub(crate) fn withdrawn(entity: &mut ExecutionLoop, record: Record<'_>, body: &R
         let (at, sequence) = (record.at, record.sequence);
         held.outcome = Some(RequestOutcome::Withdrawn { at, sequence });
     }
+}
+
+pub(crate) fn judge_output_shown(
+    entity: &ExecutionLoop,
+    body: &OutputShown,
+    checks: &mut RuleChecks,
+) {
+    open(entity, &body.request_id, Rule::HumanDecisionRequest, checks);
 }
 
 pub(crate) fn judge_withdrawn(

@@ -21,9 +21,11 @@ use crate::governed::refusal::LoopRefusal;
 use crate::human_decision::audit::{
     AuditHead, HumanDecisionBinding, disclosure_hash, record_decision,
 };
-use crate::human_decision::command::{ExpireDue, OverrideVisibility, RequestHumanDecision};
+use crate::human_decision::command::{
+    ExpireDue, OverrideVisibility, RequestHumanDecision, ShowOutput,
+};
 use crate::human_decision::event::{
-    HumanDecisionTimedOut, HumanDecisionWarned, VisibilityOverridden,
+    HumanDecisionTimedOut, HumanDecisionWarned, OutputShown, VisibilityOverridden,
 };
 use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::human_decision::rules::{AnswerRefusal, create_timeout_decision, visible_or_none};
@@ -254,18 +256,37 @@ pub(crate) fn override_visibility(
     check_identifier("human id", &command.human_id)?;
     check_reason_length(Some(&command.reason))?;
     let place = find(place, &command.request_id)?;
-    let held = place.held();
-    check_human_actor(held, command.actor)?;
-    if let Some(outcome) = &held.outcome {
-        return Err(ended(held, outcome));
-    }
-    let RequestPlace::Live(entity, _) = place else {
-        let request_id = String::from(held.request_id());
-        return Err(HumanDecisionRefusal::UnknownRequest { request_id }.into());
-    };
+    check_human_actor(place.held(), command.actor)?;
+    let (entity, held) = open(place)?;
     let event = overridden(entity, held, command, times.latest())?;
     on_loop((Some(entity), &[]), entity.loop_id(), Entropy::default(), at, |_, batch| {
         batch.push(event);
+        Ok(())
+    })
+}
+
+/// A request that waits for an answer, with its loop.
+fn open(place: RequestPlace<'_>) -> Result<(&ExecutionLoop, &HeldRequest), LoopRefusal> {
+    match (place, &place.held().outcome) {
+        (RequestPlace::Live(entity, held), None) => Ok((entity, held)),
+        (_, Some(outcome)) => Err(ended(place.held(), outcome)),
+        (RequestPlace::Closed(held), None) => {
+            let request_id = String::from(held.request_id());
+            Err(HumanDecisionRefusal::UnknownRequest { request_id }.into())
+        }
+    }
+}
+
+/// Records that what the command printed is shown beside an open request.
+pub(crate) fn show_output(
+    place: Option<RequestPlace<'_>>,
+    command: &ShowOutput,
+    at: Timestamp,
+) -> Result<Vec<GovernedEvent>, LoopRefusal> {
+    let (entity, held) = open(find(place, &command.request_id)?)?;
+    let request_id = held.request.request_id.clone();
+    on_loop((Some(entity), &[]), entity.loop_id(), Entropy::default(), at, |_, batch| {
+        batch.push(OutputShown { loop_id: batch.loop_id(), request_id });
         Ok(())
     })
 }

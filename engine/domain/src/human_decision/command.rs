@@ -20,6 +20,8 @@ commands! {
         "human_decision.expire" ExpireDue(ExpireDue) with entropy;
         /// Allow a field that is OVERRIDE_REQUIRED to be shown to whoever decides.
         "human_decision.override_visibility" OverrideVisibility(OverrideVisibility);
+        /// Record that what the command printed is shown at the prompt of an open question.
+        "human_decision.show_output" ShowOutput(ShowOutput);
     }
 }
 
@@ -70,6 +72,12 @@ bodies! {
         /// Fresh random bits.
         #[serde(default)]
         entropy: Entropy,
+    }
+
+    /// See [`HumanDecisionCommand::ShowOutput`].
+    ShowOutput {
+        /// At the prompt of which request.
+        request_id: String,
     }
 
     /// See [`HumanDecisionCommand::OverrideVisibility`].

@@ -30,6 +30,8 @@ events! {
         133 v 1 "human_decision.late_answer_recorded" => LateAnswerRecorded;
         /// Nobody needs to answer any more.
         134 v 1 "human_decision.request_withdrawn" => RequestWithdrawn;
+        /// What the command printed is shown at the prompt of an open question.
+        135 v 1 "human_decision.output_shown" => OutputShown;
     }
 }
 
@@ -45,6 +47,7 @@ impl HumanDecisionEvent {
             Self::HumanDecisionTimedOut(body) => &body.loop_id,
             Self::LateAnswerRecorded(body) => &body.loop_id,
             Self::RequestWithdrawn(body) => &body.loop_id,
+            Self::OutputShown(body) => &body.loop_id,
         }
     }
 
@@ -59,6 +62,7 @@ impl HumanDecisionEvent {
             Self::HumanDecisionTimedOut(body) => &body.record.request_id,
             Self::LateAnswerRecorded(body) => &body.request_id,
             Self::RequestWithdrawn(body) => &body.request_id,
+            Self::OutputShown(body) => &body.request_id,
         }
     }
 }
@@ -194,6 +198,15 @@ recorded! {
         means: AnswerMeans,
         /// The deadline that was missed.
         timeout_at: Timestamp,
+    }
+
+    /// What the command printed is shown at the prompt of an open question, outside of what is
+    /// decided. The record names who asked for it.
+    OutputShown {
+        /// The loop.
+        loop_id: Text,
+        /// The request.
+        request_id: Text,
     }
 
     /// The loop halted for another reason, so nobody needs to answer any more.

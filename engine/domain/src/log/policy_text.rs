@@ -19,7 +19,6 @@ impl GatePolicy {
     /// What it says, a name and a value for each line.
     #[must_use]
     pub fn rows(&self) -> Vec<(&'static str, String)> {
-        let least = self.least_proof().name();
         let time = |time: Option<HumanDecisionTimeout>| {
             time.map_or_else(|| "any".to_string(), |time| duration(time.milliseconds()))
         };
@@ -27,7 +26,7 @@ impl GatePolicy {
             ("hold", self.moments()),
             ("approvers", names(&self.approvers, "any person")),
             ("quorum", self.quorum.to_string()),
-            ("authentication", if least == "none" { "claimed" } else { least }.to_string()),
+            ("authentication", self.least_proof().to_string()),
             ("separation", self.separation.to_string()),
             ("retry needs person", self.retry_needs_person.to_string()),
             ("decision timeout", time(self.decision_timeout_ms)),

@@ -196,6 +196,7 @@ impl Command {
             }
             Self::HumanDecision(HumanDecisionCommand::ExpireDue(c)) => Some(&c.request_id),
             Self::HumanDecision(HumanDecisionCommand::OverrideVisibility(c)) => Some(&c.request_id),
+            Self::HumanDecision(HumanDecisionCommand::ShowOutput(c)) => Some(&c.request_id),
             Self::Registration(command) => Some(command.subject()),
             Self::InterruptionThread(command) => Some(command.thread().1),
             Self::DecisionPoint(command) => command.decision_id(),

@@ -221,6 +221,9 @@ fn on_question(
         HumanDecisionCommand::OverrideVisibility(c) => {
             all(request::override_visibility(place(&c.request_id), c, at, times(&c.request_id))?)
         }
+        HumanDecisionCommand::ShowOutput(c) => {
+            all(request::show_output(place(&c.request_id), c, at)?)
+        }
     }
 }
 

@@ -344,7 +344,8 @@ impl Totals {
                 HumanDecisionEvent::LateAnswerRecorded(_) => &mut self.late_answers,
                 HumanDecisionEvent::VisibilityOverridden(_)
                 | HumanDecisionEvent::HumanDecisionWarned(_)
-                | HumanDecisionEvent::RequestWithdrawn(_) => return,
+                | HumanDecisionEvent::RequestWithdrawn(_)
+                | HumanDecisionEvent::OutputShown(_) => return,
             },
             Event::Log(LogEvent::CommandRefused(_))
             | Event::InterruptionThread(InterruptionThreadEvent::RowRefused(_)) => {

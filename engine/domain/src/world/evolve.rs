@@ -508,6 +508,7 @@ on_live_loops! {
             apply_question::judge_timed_out(entity, record, body, checks);
         RequestWithdrawn(body) apply_question::withdrawn(entity, record, body),
             apply_question::judge_withdrawn(entity, body, checks);
+        OutputShown(_body) {}, apply_question::judge_output_shown(entity, _body, checks);
         // It changes no loop, and may come when there is none any more.
         LateAnswerRecorded(_body) {}, {};
     }

@@ -121,6 +121,7 @@ const PINNED: &[(u16, &str)] = &[
     (132, "human_decision.timed_out"),
     (133, "human_decision.late_answer_recorded"),
     (134, "human_decision.request_withdrawn"),
+    (135, "human_decision.output_shown"),
     (160, "interruption_thread.capability_changed"),
     (161, "interruption_thread.tenant_registered"),
     (162, "interruption_thread.user_registered"),
@@ -467,7 +468,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
         }
         HumanDecision HumanDecisionEvent {
             HumanDecisionRequested VisibilityOverridden HumanDecisionWarned HumanDecisionAnswered
-            HumanDecisionTimedOut LateAnswerRecorded RequestWithdrawn
+            HumanDecisionTimedOut LateAnswerRecorded RequestWithdrawn OutputShown
         }
         Registration RegistrationEvent {
             CapabilityChanged TenantRegistered UserRegistered DeviceRegistered SessionRegistered

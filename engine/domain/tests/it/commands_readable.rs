@@ -13,7 +13,9 @@ use holdpoint_domain::evidence_capture::{
 use holdpoint_domain::execution_loop::{
     ExecutionLoopCommand, ExecutionLoopState, ExecutorResponseType,
 };
-use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionCommand, OverrideField};
+use holdpoint_domain::human_decision::{
+    HumanDecision, HumanDecisionCommand, OverrideField, ShowOutput,
+};
 use holdpoint_domain::interruption_thread::{InterruptionThreadCommand, ThreadCommand};
 use holdpoint_domain::log::RecordFingerprint;
 use holdpoint_domain::log::{ChangePolicy, ConfigurationChanged, GatePolicy, LogCommand};
@@ -60,6 +62,9 @@ fn samples_of_loops() -> Vec<Command> {
         Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(
             story.overrides(OverrideField::AttemptExit),
         )),
+        Command::HumanDecision(HumanDecisionCommand::ShowOutput(ShowOutput {
+            request_id: "REQ-1".into(),
+        })),
         Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})),
         story.interrupt(15, Some((4_711, 1_000))),
         story.record_output(vec![

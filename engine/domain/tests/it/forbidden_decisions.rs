@@ -17,7 +17,8 @@ use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::{
     HoldPolicy, HoldTerms, HumanDecision, HumanDecisionAnswered, HumanDecisionBinding,
     HumanDecisionCommand, HumanDecisionEvent, HumanDecisionRequested, HumanDecisionTimedOut,
-    ObservedAttempt, OverrideField, RequestWithdrawn, injective_request_hash, record_decision,
+    ObservedAttempt, OutputShown, OverrideField, RequestWithdrawn, injective_request_hash,
+    record_decision,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, Event, ForbiddenEvent, Idempotency, Time, decide};
@@ -440,6 +441,16 @@ fn a_field_that_nobody_may_show_stays_hidden_and_is_found() {
     assert_eq!(story.record(honest.clone().into()), []);
     assert_found(&story.record(honest.into()), Rule::VisibilityOverride);
     assert_eq!(story.held().overrides.len(), 1);
+}
+
+#[test]
+fn an_output_that_is_shown_beside_no_open_question_is_found() {
+    let mut story = Story::asked();
+    let (loop_id, request_id) = (story.loop_id.as_str().into(), story.held().request_id().into());
+    let shown = OutputShown { loop_id, request_id };
+    assert_eq!(story.record(shown.clone().into()), []);
+    let other = OutputShown { request_id: "REQ-2".into(), ..shown };
+    assert_found(&story.record(other.into()), Rule::HumanDecisionRequest);
 }
 
 #[test]

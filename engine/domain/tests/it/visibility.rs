@@ -2,9 +2,10 @@
 
 use holdpoint_domain::Command;
 use holdpoint_domain::human_decision::{
-    EvidenceVisibility, HumanDecisionCommand, OverrideField, VISIBILITY, get_visibility,
+    EvidenceVisibility, HumanDecision, HumanDecisionCommand, OverrideField, ShowOutput, VISIBILITY,
+    get_visibility,
 };
-use holdpoint_testing::story::Story;
+use holdpoint_testing::story::{Story, names};
 
 #[test]
 fn table_visibility_names_each_field_once_and_every_override() {
@@ -61,4 +62,20 @@ fn what_is_not_in_the_table_is_hidden() {
     for name in ["", "Timestamp", "timestamp ", "tim\u{435}stamp", "record_id", "self_hash\0"] {
         assert_eq!(get_visibility(name), EvidenceVisibility::Hidden, "{name:?}");
     }
+}
+
+#[test]
+fn an_output_is_shown_on_record_as_often_as_asked_while_the_question_is_open() {
+    let mut story = Story::asked();
+    let request_id = story.held().request_id().to_owned();
+    let shows = |request_id: &str| {
+        let request_id = request_id.to_owned();
+        Command::HumanDecision(HumanDecisionCommand::ShowOutput(ShowOutput { request_id }))
+    };
+    for _ in 0..2 {
+        assert_eq!(names(&story.given(shows(&request_id))), ["output_shown"]);
+    }
+    assert_eq!(story.when(shows("REQ-2")).unwrap_err().code(), "UNKNOWN_REQUEST");
+    story.given(story.decides(HumanDecision::Continue));
+    assert_eq!(story.when(shows(&request_id)).unwrap_err().code(), "ALREADY_ANSWERED");
 }

@@ -8,8 +8,8 @@ use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType,
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerMeans, AuditEntry, EvidenceSummary, HumanDecision, HumanDecisionAnswered,
     HumanDecisionOutcome, HumanDecisionRecord, HumanDecisionRequest, HumanDecisionRequested,
-    HumanDecisionTimedOut, HumanDecisionWarned, LateAnswerRecorded, ObservedAttempt, OverrideField,
-    RequestContext, RequestWithdrawn, VisibilityOverridden,
+    HumanDecisionTimedOut, HumanDecisionWarned, LateAnswerRecorded, ObservedAttempt, OutputShown,
+    OverrideField, RequestContext, RequestWithdrawn, VisibilityOverridden,
 };
 use holdpoint_domain::log::{ClockStepAccepted, LogContinued};
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
@@ -54,6 +54,10 @@ pub(super) fn decision_events(turn: usize) -> Vec<Event> {
         .into(),
         RequestWithdrawn { loop_id: LOOP.into(), request_id: "REQ-1".into() }.into(),
     ]
+}
+
+pub(super) fn output_shown() -> Event {
+    OutputShown { loop_id: LOOP.into(), request_id: "REQ-1".into() }.into()
 }
 
 fn warned(steady: Option<Time>) -> HumanDecisionWarned {
