@@ -83,6 +83,8 @@ fn when_the_logs_change_places_the_new_one_is_durable_and_the_old_one_untouched(
         return skip(&format!("this kernel lets no program wait with its calls: {error}"));
     }
     let Sample { place, .. } = short();
+    fs::create_dir(place.log.join("cut")).unwrap();
+    fs::write(place.log.join("cut").join("00000000000000000001-4096-1.cut"), "cut").unwrap();
     let before = files(&place.log);
     let (mut durable, mut synced, mut exchanged) = (Durable::default(), 0, 0);
     let mut hear = |step: Step| match step.number {
