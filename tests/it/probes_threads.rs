@@ -2,7 +2,7 @@
 
 use crate::apply_support::{answers, apply};
 use crate::program::{Place, json};
-use crate::thread_support::{accepted, chat, interruption, line, setting, turn};
+use crate::thread_support::{accepted, chat, interruption, interruption_at, line, setting, turn};
 use serde_json::{Value, json};
 
 const TENANT: &str = "acme";
@@ -14,6 +14,28 @@ fn answer(place: &Place, line: &Value) -> Value {
 
 fn shown(place: &Place, thread: &str) -> Value {
     json(&place.holdpoint(&["thread", "show", thread, "--json"]))
+}
+
+fn rows(place: &Place, thread: &str, tenant: &str) -> Vec<Value> {
+    let shown = json(&place.holdpoint(&["thread", "rows", thread, "--tenant", tenant, "--json"]));
+    shown["rows"].as_array().or(shown.as_array()).unwrap().clone()
+}
+
+/// What a turn came to, on a thread that waits for this.
+fn told(place: &Place, number: u64, pending: &str, request: Value) -> Value {
+    let mut turn = turn(TENANT, "talk", number, request);
+    turn["submit"]["pending_state"] = pending.into();
+    accepted(place, &[turn]).remove(0)["receipt"]["turn"].take()
+}
+
+/// Something sensitive is in play.
+fn sensitive(mut request: Value) -> Value {
+    request["sensitive_memory_present"] = true.into();
+    request
+}
+
+fn answering(answer: &str) -> Value {
+    json!({ "subject_ref": "weather", "confirm_answer": answer })
 }
 
 /// The first member of this name, however deep.
@@ -46,7 +68,7 @@ fn a_correlation_is_a_text_of_1_to_256_bytes_and_0_is_one() {
 }
 
 #[test]
-fn a_thread_counts_from_1_to_10_attempts_and_no_further() {
+fn a_thread_counts_from_1_to_10_attempts_and_waits_on() {
     let place = Place::new();
     accepted(&place, &setting(TENANT, "talk"));
     let clarify = json!({ "subject_ref": "weather", "input": { "NLP_CLARIFY": {
@@ -61,11 +83,12 @@ fn a_thread_counts_from_1_to_10_attempts_and_no_further() {
         let shown = shown(&place, "talk");
         let attempts = member(&shown["pending"], "attempts").unwrap();
         assert_eq!(attempts.as_u64().unwrap(), number.min(10), "{shown:#}");
+        assert_eq!(shown["pending_state"], "CLARIFY", "{shown:#}");
     }
 }
 
 #[test]
-fn who_lacks_the_capability_takes_no_turn_and_writes_no_row() {
+fn who_lacks_the_capability_takes_no_turn_and_is_refused_by_a_row() {
     let place = Place::new();
     accepted(&place, &setting(TENANT, "talk"));
     for (kind, id) in [("AGENT", "selene-os"), ("AUTOMATION", "other"), ("HUMAN", "ada")] {
@@ -80,6 +103,14 @@ fn who_lacks_the_capability_takes_no_turn_and_writes_no_row() {
             let refused = answer(&place, &line);
             assert!(refused["refusal"]["code"].is_string(), "{kind} {id}: {refused}");
         }
+    }
+    let mut told = turn("nobody-s", "talk", 1, chat("It is sunny."));
+    told["actor"]["id"] = "other".into();
+    assert!(answer(&place, &told)["refusal"]["code"].is_string(), "a tenant that is not there");
+    for (tenant, refused) in [(TENANT, 6), ("nobody-s", 1)] {
+        let rows = rows(&place, "talk", tenant);
+        assert_eq!(rows.len(), refused, "{rows:#?}");
+        assert!(rows.iter().all(|row| row["refused"].is_object()), "{rows:#?}");
     }
     let taken = answer(&place, &turn(TENANT, "talk", 1, chat("It is sunny.")));
     assert!(taken["receipt"]["audit_event_id"].is_u64(), "{taken}");
@@ -131,16 +162,18 @@ fn what_would_be_too_long_to_be_said_as_one_is_asked_about() {
 }
 
 #[test]
-fn a_subject_is_one_line_and_what_is_said_has_at_most_65536_bytes() {
+fn a_subject_is_one_line_an_answer_has_32768_bytes_and_a_snapshot_65536() {
     let place = Place::new();
     accepted(&place, &setting(TENANT, "talk"));
     let mut two_lines = chat("It is sunny.");
     two_lines["subject_ref"] = "weather\ndinner".into();
-    for request in [two_lines, interruption(&"x".repeat(65_537), 1)] {
+    let (answered, snapshot) = (chat(&"x".repeat(32_769)), interruption(&"x".repeat(65_537), 1));
+    for request in [two_lines, answered, snapshot] {
         let refused = answer(&place, &turn(TENANT, "talk", 1, request));
         assert!(refused["receipt"].is_null(), "{refused}");
     }
-    accepted(&place, &[turn(TENANT, "talk", 1, interruption(&"x".repeat(65_536), 1))]);
+    accepted(&place, &[turn(TENANT, "talk", 1, chat(&"x".repeat(32_768)))]);
+    accepted(&place, &[turn(TENANT, "talk", 2, interruption(&"x".repeat(65_536), 1))]);
 }
 
 #[test]
@@ -156,6 +189,138 @@ fn prune_chooses_one_of_several_missing_fields_and_adds_none() {
         let told = &told["receipt"]["turn"];
         assert_eq!(told["directive"], "CLARIFY", "{told}");
         assert_eq!(told["clarify"]["what_is_missing"], asked, "{told}");
+    }
+}
+
+#[test]
+fn words_that_wait_for_permission_are_given_up_by_name_when_other_words_need_it() {
+    let place = Place::new();
+    accepted(&place, &setting(TENANT, "talk"));
+    told(&place, 1, "NONE", sensitive(chat("The first.")));
+    let other = told(&place, 2, "MEMORY_PERMISSION", sensitive(chat("The second.")));
+    assert_eq!(other["dropped_pending"], "MEMORY_PERMISSION", "{other:#}");
+    assert_eq!(rows(&place, "talk", TENANT)[1]["dropped_pending"], "MEMORY_PERMISSION");
+    let yes = told(&place, 3, "MEMORY_PERMISSION", answering("Yes"));
+    assert_eq!(yes["response_text"], "The second.", "{yes:#}");
+}
+
+#[test]
+fn what_a_thread_waits_for_ends_with_its_session_or_thread_by_an_event_and_no_row() {
+    let session = |status: &str| {
+        line(
+            "register_session",
+            json!({ "tenant_id": TENANT, "session_id": "s-1", "user_id": "ada",
+                "device_id": "kitchen", "status": status }),
+        )
+    };
+    let thread = json!({ "tenant_id": TENANT, "correlation_id": "talk" });
+    for (end, words) in
+        [(session("CLOSED"), "MEMORY_PERMISSION"), (line("close", thread), "thread ended")]
+    {
+        let place = Place::new();
+        accepted(&place, &[setting(TENANT, "talk"), vec![session("ACTIVE")]].concat());
+        let mut asked = turn(TENANT, "talk", 1, sensitive(chat("A secret.")));
+        asked["submit"]["session_id"] = "s-1".into();
+        accepted(&place, &[asked, end]);
+        assert_eq!(rows(&place, "talk", TENANT).len(), 1);
+        let story = place.holdpoint(&["thread", "story", "talk"]);
+        let story = String::from_utf8(story.stdout).unwrap();
+        assert!(story.lines().rev().take(4).any(|line| line.contains(words)), "{story}");
+        assert_eq!(shown(&place, "talk")["pending_state"], "NONE");
+    }
+}
+
+#[test]
+fn a_yes_to_going_back_a_confirm_and_a_question_ask_for_no_permission() {
+    let place = Place::new();
+    accepted(&place, &setting(TENANT, "talk"));
+    told(&place, 1, "NONE", interruption("It is sunny. Take a coat.", 12));
+    let mut other = chat("A table is free.");
+    other["interrupt_subject_relation"] = "SWITCH".into();
+    other["interrupt_subject_relation_confidence_bp"] = 9_000.into();
+    told(&place, 2, "NONE", other);
+    let yes = told(&place, 3, "NONE", sensitive(answering("Yes")));
+    assert_eq!(yes["reason_code"], "X_INTERRUPT_RESUME_NOW", "{yes:#}");
+    assert_eq!(yes["response_text"], "Take a coat.", "{yes:#}");
+    let input = json!({ "INTENT": { "intent_type": "PAY", "class": "IMPACTFUL" } });
+    let asked = sensitive(json!({ "subject_ref": "weather", "input": input }));
+    assert_eq!(told(&place, 4, "NONE", asked)["reason_code"], "X_CONFIRM_REQUIRED");
+    let input = json!({ "NLP_CLARIFY": { "question": "When?",
+        "accepted_answer_formats": ["A day", "A time"], "missing_fields": ["WHEN"] } });
+    let asked = sensitive(json!({ "subject_ref": "weather", "input": input }));
+    assert_eq!(told(&place, 5, "CONFIRM", asked)["reason_code"], "X_NLP_CLARIFY");
+}
+
+#[test]
+fn a_cursor_without_words_behind_it_leaves_no_row_and_a_late_snapshot_does() {
+    let place = Place::new();
+    accepted(&place, &setting(TENANT, "talk"));
+    accepted(&place, &[turn(TENANT, "talk", 1, chat("It is sunny."))]);
+    let mut misaligned = interruption("It is sunny.", 3);
+    misaligned["interruption"]["timing_markers"]["window_end"] = 1.into();
+    let at_the_end = interruption("It is sunny.", 12);
+    for request in [at_the_end, interruption("\u{e9}t\u{e9}", 1), misaligned] {
+        let refused = answer(&place, &turn(TENANT, "talk", 2, request));
+        assert_eq!(refused["refusal"]["code"], "MALFORMED_REQUEST", "{refused}");
+        assert_eq!(rows(&place, "talk", TENANT).len(), 1, "{refused}");
+    }
+    let late = answer(&place, &turn(TENANT, "talk", 2, dated(-6, "It is sunny.")));
+    assert_eq!(late["refusal"]["code"], "X_FAIL_SNAPSHOT_STALE", "{late}");
+    assert_eq!(rows(&place, "talk", TENANT).len(), 2);
+    let mut without = dated(-6, "It is sunny.");
+    without.as_object_mut().unwrap().remove("tts_resume_snapshot");
+    accepted(&place, &[turn(TENANT, "talk", 2, without)]);
+}
+
+/// An interruption so many seconds from now.
+fn dated(seconds: i64, text: &str) -> Value {
+    let now = interruption(text, 3)["interruption"]["t_event"].as_u64().unwrap();
+    interruption_at(now.saturating_add_signed(seconds * 1_000_000_000), text, 3)
+}
+
+#[test]
+fn an_interruption_that_is_dated_before_its_words_is_taken() {
+    let place = Place::new();
+    accepted(&place, &setting(TENANT, "talk"));
+    let before = dated(0, "It is sunny.");
+    told(&place, 1, "NONE", chat("It is sunny."));
+    let taken = told(&place, 2, "NONE", before);
+    assert_eq!(taken["remainders"][0]["fate"], "CAPTURED", "{taken:#}");
+}
+
+#[test]
+fn a_topic_that_is_the_marker_of_another_is_an_issue_of_its_own() {
+    let place = Place::new();
+    accepted(&place, &setting(TENANT, "talk"));
+    let mut topic = String::from("x y");
+    for number in 1..=2 {
+        let mut request = interruption("It is sunny.", 3);
+        request["tts_resume_snapshot"]["topic_hint"] = topic.as_str().into();
+        told(&place, number, "NONE", request);
+        let health = json(&place.holdpoint(&["health", "--json"]));
+        let newest = &health["rows"][0];
+        assert_eq!(newest["occurrences"], 1, "{health:#}");
+        let marker = newest["issue_fingerprint"].as_str().unwrap();
+        topic = marker.strip_prefix("topic:").unwrap().into();
+    }
+}
+
+#[test]
+fn advice_of_another_form_refuses_its_turn_whatever_its_status() {
+    let place = Place::new();
+    accepted(&place, &setting(TENANT, "talk"));
+    let style = |profile: &str| json!({ "validation_status": "FAIL", "profile": profile });
+    let explain = |text: &str| json!({ "trigger": "NONE", "text": text });
+    for (name, advice, is_taken) in [
+        ("persona", style(""), false),
+        ("emo_guide", style(&"p".repeat(65)), false),
+        ("explain", explain(&"e".repeat(2_049)), false),
+        ("explain", explain(&"e".repeat(2_048)), true),
+    ] {
+        let mut request = chat("It is sunny.");
+        request["advice"] = json!({ name: advice });
+        let found = answer(&place, &turn(TENANT, "talk", 1, request));
+        assert_eq!(found["receipt"].is_object(), is_taken, "{name}: {found}");
     }
 }
 

@@ -192,6 +192,9 @@ pub struct Rules {
     pub knows_stops: bool,
     /// Whether a proposal may drop the default that silence would take.
     pub drops_defaults: bool,
+    /// Whether a row names what gives way to another request of the same kind, and two topics share
+    /// no marker.
+    pub names_ends: bool,
 }
 
 impl Rules {
@@ -203,6 +206,7 @@ impl Rules {
         questions_stay: true,
         knows_stops: true,
         drops_defaults: true,
+        names_ends: true,
         ..*Self::FIFTH
     };
 
@@ -230,6 +234,7 @@ impl Rules {
         questions_stay: false,
         knows_stops: false,
         drops_defaults: false,
+        names_ends: false,
     };
 
     /// Those of a number; `None`: this program does not have them.

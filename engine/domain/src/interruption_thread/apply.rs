@@ -330,7 +330,8 @@ fn check_row_of_caller(thread: &Thread, body: &RowCommitted, checks: &mut RuleCh
     checks.expect(Rule::ThreadRow, recorded, body.payload.pending_state);
     check_planned(thread, Some(body.turn_id), None, checks);
     let (state, directive) = (&thread.state, body.payload.directive);
-    let dropped = state.dropped_by_row(checks.rules, directive, &body.user_id);
+    let kind = body.payload.confirm_kind.as_deref().unwrap_or_default();
+    let dropped = state.dropped_by_row(checks.rules, (directive, kind), &body.user_id);
     let is_named = dropped == body.dropped_pending;
     let expected = "what was pending to be named";
     checks.demand(is_named, Rule::ThreadRow, expected, "another end of it");

@@ -38,12 +38,12 @@ pub(crate) fn sure_relation(request: &TurnRequest) -> Option<SubjectRelation> {
 }
 
 /// Decides a turn whose request was checked, on a state without anything expired (row 0).
-pub(crate) fn decide(rules: &Rules, state: ThreadState, turn: Turn<'_>) -> TurnDecision {
+pub(crate) fn decide<'a>(rules: &'a Rules, state: ThreadState, turn: Turn<'a>) -> TurnDecision {
     let is_interruption = turn.request.interruption.is_some();
     let unsaid = captured(&state, &turn);
     let speaker = &turn.request.active_speaker_user_id;
     let waits_for_another = rules.questions_stay && state.waits_for_another(speaker);
-    let mut draft = Draft::new(state, turn);
+    let mut draft = Draft::new(rules, state, turn);
     if is_interruption {
         interrupted(&mut draft, unsaid);
     }

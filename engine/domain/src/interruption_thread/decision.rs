@@ -5,11 +5,12 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::forbidden::Rules;
 use crate::core::hash::{Digest, sha256};
 use crate::core::payload::{List, Text};
 use crate::core::recorded;
 use crate::core::time::Timestamp;
-use crate::interruption_thread::health::issue_fingerprint;
+use crate::interruption_thread::health::issue_fingerprint_by;
 use crate::interruption_thread::types::{
     ContinuityOutcome, DeliveryHint, Directive, DispatchKind, Fate, FateReason, PendingState,
     ReasonCode, ResumePolicy, TtsControl,
@@ -296,6 +297,31 @@ impl Pending {
             Self::StepUp { .. } => PendingState::StepUp,
         }
     }
+
+    /// Whether what was waited for is so still: the same action, the same request to a tool, the
+    /// same words that need permission. By earlier rules, whatever was of the same kind.
+    pub(crate) fn goes_on_in(&self, rules: &Rules, after: &Self) -> bool {
+        if !rules.names_ends {
+            return self.state() == after.state();
+        }
+        match (self, after) {
+            (Self::Confirm { intent_type, .. }, Self::Confirm { intent_type: now, .. }) => {
+                intent_type == now
+            }
+            (Self::Tool { request_id, .. }, Self::Tool { request_id: now, .. }) => {
+                request_id == now
+            }
+            (
+                Self::MemoryPermission { deferred_response_text, resumes_turn, .. },
+                Self::MemoryPermission {
+                    deferred_response_text: words_now,
+                    resumes_turn: turn_now,
+                    ..
+                },
+            ) => (deferred_response_text, resumes_turn) == (words_now, turn_now),
+            _ => self.state() == after.state(),
+        }
+    }
 }
 
 impl ThreadState {
@@ -361,7 +387,12 @@ impl ResumeBuffer {
 
     /// HEALTH's topic marker of what had been interrupted.
     pub(crate) fn issue(&self) -> Option<Text> {
-        issue_fingerprint(&self.interrupted_subject_ref)
+        self.issue_by(Rules::NEWEST)
+    }
+
+    /// The same by the rules of a number.
+    pub(crate) fn issue_by(&self, rules: &Rules) -> Option<Text> {
+        issue_fingerprint_by(rules, &self.interrupted_subject_ref)
     }
 
     /// Whether it was left unsaid in this session.

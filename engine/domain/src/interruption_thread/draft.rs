@@ -12,6 +12,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt::Debug;
 
+use crate::core::forbidden::Rules;
 use crate::core::payload::{List, Text};
 use crate::core::refusal::{Malformed, malformed};
 use crate::core::text::{BLANK_CODE_POINTS, visible};
@@ -32,6 +33,7 @@ use crate::interruption_thread::types::{
 
 /// What a row of the table decides.
 pub(crate) struct Draft<'a> {
+    rules: &'a Rules,
     pub(crate) turn: Turn<'a>,
     /// The marks before the turn, what expired taken out.
     pub(crate) before: Marks,
@@ -54,7 +56,7 @@ pub(crate) fn expires_at(at: Timestamp) -> Timestamp {
 
 impl<'a> Draft<'a> {
     /// Every row that answers stamps the subject and the speaker, and notes that somebody spoke.
-    pub(crate) fn new(state: ThreadState, turn: Turn<'a>) -> Self {
+    pub(crate) fn new(rules: &'a Rules, state: ThreadState, turn: Turn<'a>) -> Self {
         let after = Marks {
             active_subject_ref: Some(turn.request.subject_ref.clone()),
             active_speaker_user_id: Some(turn.request.active_speaker_user_id.clone()),
@@ -66,6 +68,7 @@ impl<'a> Draft<'a> {
             ..state.marks.clone()
         };
         Self {
+            rules,
             turn,
             before: state.marks,
             buffers: state.resume_buffers,
@@ -256,11 +259,12 @@ impl<'a> Draft<'a> {
     /// What the thread waited for and will not get any more. A clarifying question is answered by
     /// whatever is said next.
     fn dropped_pending(&self) -> Option<PendingState> {
-        let before = self.before.pending.as_ref()?.state();
-        let after = self.after.pending.as_ref().map(Pending::state);
-        let is_given_up =
-            !self.is_answered && before != PendingState::Clarify && after != Some(before);
-        is_given_up.then_some(before)
+        let before = self.before.pending.as_ref()?;
+        let after = self.after.pending.as_ref();
+        let goes_on = after.is_some_and(|after| before.goes_on_in(self.rules, after));
+        let waits = before.state();
+        let is_given_up = !self.is_answered && waits != PendingState::Clarify && !goes_on;
+        is_given_up.then_some(waits)
     }
 }
 

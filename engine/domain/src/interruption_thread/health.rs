@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
-use crate::core::forbidden::RefusalClass;
+use crate::core::forbidden::{RefusalClass, Rules};
 use crate::core::hash::sha256;
 use crate::core::payload::Text;
 use crate::core::text::is_blank;
@@ -26,7 +26,10 @@ const MARKER: &str = "topic:";
 
 /// The hexadecimal digits, with the dash before them, that tell apart topics whose tokens are
 /// alike.
-const SUFFIX_BYTES: usize = 9;
+const SUFFIX_BYTES: usize = 33;
+
+/// As many of them as there were by the rules before number 6.
+const SUFFIX_BYTES_BEFORE: usize = 9;
 
 /// What PH1.X's rows say about interruption continuity: for every tenant and issue the newest
 /// outcome, and for every tenant how often something was refused.
@@ -199,24 +202,41 @@ fn is_outcome_of_refusal(row: &RowRefused) -> bool {
 }
 
 /// The topic marker of a row: `topic:` and a token of ASCII letters, digits, `_`, `.` and `-`, at
-/// most [`MAX_FINGERPRINT_BYTES`] in all. A topic that is not such a token gets `_` for every other
-/// character, is cut, and ends in `-` and eight digits of its SHA-256: two topics do not share a
-/// marker by accident. `None` for a blank topic.
+/// most [`MAX_FINGERPRINT_BYTES`] in all. A topic that is not such a token, or that ends as the
+/// marker of another topic does, gets `_` for every other character, is cut, and ends in `-` and 32
+/// digits of its SHA-256: no two topics share a marker, but by a collision of these. `None` for a
+/// blank topic.
 #[must_use]
 pub fn issue_fingerprint(topic: &str) -> Option<Text> {
+    issue_fingerprint_by(Rules::NEWEST, topic)
+}
+
+/// The same by the rules of a number.
+pub(crate) fn issue_fingerprint_by(rules: &Rules, topic: &str) -> Option<Text> {
     if is_blank(topic) {
         return None;
     }
     let mut marker = String::from(MARKER);
-    if topic.len() <= MAX_FINGERPRINT_BYTES - MARKER.len() && topic.chars().all(is_token) {
+    let is_short = topic.len() <= MAX_FINGERPRINT_BYTES - MARKER.len();
+    let is_made = rules.names_ends && ends_as_a_digest(topic);
+    if is_short && !is_made && topic.chars().all(is_token) {
         marker.push_str(topic);
         return Some(Text::from(marker));
     }
-    let kept = MAX_FINGERPRINT_BYTES - MARKER.len() - SUFFIX_BYTES;
+    let suffix = if rules.names_ends { SUFFIX_BYTES } else { SUFFIX_BYTES_BEFORE };
+    let kept = MAX_FINGERPRINT_BYTES.saturating_sub(MARKER.len()).saturating_sub(suffix);
     marker.extend(topic.chars().take(kept).map(|c| if is_token(c) { c } else { '_' }));
     marker.push('-');
-    marker.extend(alloc::format!("{}", sha256(topic.as_bytes())).chars().take(SUFFIX_BYTES - 1));
+    let digits = suffix.saturating_sub(1);
+    marker.extend(alloc::format!("{}", sha256(topic.as_bytes())).chars().take(digits));
     Some(Text::from(marker))
+}
+
+fn ends_as_a_digest(topic: &str) -> bool {
+    topic.rsplit_once('-').is_some_and(|(_, digits)| {
+        let is_digit = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
+        digits.len() == SUFFIX_BYTES - 1 && digits.bytes().all(is_digit)
+    })
 }
 
 const fn is_token(c: char) -> bool {

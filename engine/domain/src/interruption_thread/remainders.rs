@@ -6,7 +6,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use crate::core::forbidden::{Record, Rule, RuleChecks};
+use crate::core::forbidden::{Record, Rule, RuleChecks, Rules};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
 use crate::interruption_thread::apply::{Context, live};
@@ -258,7 +258,7 @@ pub(crate) fn judge_plan_ended(
             && until == body.expires_at
             && (&open.plan_key, open.turn_id) == (&body.plan_key, body.turn_id)
             && told(words, fate_of(until), reason_of(body.reason_code)) == body.remainder
-            && is_its_issue(Some(words), body.issue_fingerprint.as_ref())
+            && is_its_issue(checks.rules, Some(words), body.issue_fingerprint.as_ref())
     });
     let expected = "the end of the open plan, with the words that it owns";
     checks.demand(is_so, Rule::ThreadPlan, expected, &body.plan_key);
@@ -304,7 +304,7 @@ pub(crate) fn judge_buffer(
             buffer.answer_id == body.answer_id
                 && buffer.speaker_user_id == body.speaker_user_id
                 && buffer.expires_at == body.expires_at
-                && is_its_issue(Some(buffer), body.issue_fingerprint.as_ref())
+                && is_its_issue(checks.rules, Some(buffer), body.issue_fingerprint.as_ref())
         });
     let expected = "words that are kept, and whose time is over";
     checks.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
@@ -324,14 +324,14 @@ pub(crate) fn judge_return_check(
     let is_over = thread.state.return_check_expiry() == Some(found)
         && record.times.over(body.expires_at).is_some()
         && (body.captured_turn.is_none() || body.captured_turn == asked)
-        && is_its_issue(words, body.issue_fingerprint.as_ref());
+        && is_its_issue(checks.rules, words, body.issue_fingerprint.as_ref());
     let expected = "a question that was asked, and whose time is over";
     checks.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
 }
 
 /// Where an event says what words were about, it says so truly. Before, it said nothing of that.
-fn is_its_issue(words: Option<&ResumeBuffer>, said: Option<&Text>) -> bool {
-    said.is_none() || said == words.and_then(ResumeBuffer::issue).as_ref()
+fn is_its_issue(rules: &Rules, words: Option<&ResumeBuffer>, said: Option<&Text>) -> bool {
+    said.is_none() || said == words.and_then(|words| words.issue_by(rules)).as_ref()
 }
 
 /// Only the oldest words give way, and only where as many are kept as can be; or other words of the
@@ -352,7 +352,7 @@ pub(crate) fn judge_displaced(
     };
     let is_so = gone.is_some_and(|gone| {
         told(gone, Fate::Discarded, reason) == body.remainder
-            && is_its_issue(Some(gone), body.issue_fingerprint.as_ref())
+            && is_its_issue(checks.rules, Some(gone), body.issue_fingerprint.as_ref())
     });
     checks.expect(Rule::ThreadRemainder, ResumePolicy::Discard, body.interrupt_resume_policy);
     let expected = format_args!("the oldest of {MAX_NESTED_BUFFERS} words that are kept");
@@ -378,7 +378,7 @@ pub(crate) fn judge_discarded(
         };
         let words = kept.find(is_it).or_else(|| thread.state.buffer(turn));
         let is_kept = words.is_some()
-            && is_its_issue(words, body.issue_fingerprint.as_ref())
+            && is_its_issue(checks.rules, words, body.issue_fingerprint.as_ref())
             && given_up.insert((turn, gone.answer_id));
         let found = format_args!("none of turn {turn}");
         checks.demand(is_kept, Rule::ThreadRemainder, "words that are kept", found);

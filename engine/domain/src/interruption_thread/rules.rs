@@ -230,7 +230,8 @@ fn commit_row(
         check_dispatch(scope, &state, at)?;
         view.registered.check_lease(scope, row.lease_token_hash, at)?;
     }
-    let dropped_pending = state.dropped_by_row(Rules::NEWEST, row.directive, scope.user_id);
+    let dropped_pending =
+        state.dropped_by_row(Rules::NEWEST, (row.directive, row.kind), scope.user_id);
     events.extend(moved(&state, row));
     events.push(RowCommitted { dropped_pending, ..caller_row(row) }.into());
     Ok(events)

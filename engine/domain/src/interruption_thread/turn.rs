@@ -202,7 +202,7 @@ impl ThreadState {
     pub(crate) fn dropped_by_row(
         &self,
         rules: &Rules,
-        directive: Directive,
+        (directive, kind): (Directive, &str),
         user_id: &str,
     ) -> Option<PendingState> {
         let before = self.pending_state();
@@ -212,7 +212,12 @@ impl ThreadState {
         }
         let is_same = match directive {
             Directive::Wait => true,
-            Directive::Confirm => before == PendingState::Confirm,
+            Directive::Confirm => match &self.marks.pending {
+                Some(Pending::Confirm { intent_type, .. }) => {
+                    !rules.names_ends || intent_type.as_str() == kind
+                }
+                _ => false,
+            },
             Directive::Clarify | Directive::Respond | Directive::Dispatch => false,
         };
         let is_kept = is_same || matches!(before, PendingState::None | PendingState::Clarify);

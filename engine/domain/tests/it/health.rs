@@ -161,7 +161,24 @@ fn a_topic_that_is_a_token_is_its_own_marker() {
 fn every_marker_is_a_bounded_ascii_token_and_no_two_topics_share_one() {
     let long = "t".repeat(123);
     let wide = "\u{e9}".repeat(300);
-    let topics = ["a b", "a_b", "a\u{a0}b", " a b", "a:b", "\u{1f600}", "a\nb", &long, &wide];
+    let changed = issue_fingerprint("x y").unwrap();
+    let own = changed.strip_prefix("topic:").unwrap();
+    let again = issue_fingerprint(own).unwrap();
+    let own_again = again.strip_prefix("topic:").unwrap();
+    let topics = [
+        "a b",
+        "a_b",
+        "a\u{a0}b",
+        " a b",
+        "a:b",
+        "\u{1f600}",
+        "a\nb",
+        &long,
+        &wide,
+        "x y",
+        own,
+        own_again,
+    ];
     let markers: std::collections::BTreeSet<_> =
         topics.iter().map(|topic| issue_fingerprint(topic).unwrap().into_string()).collect();
     assert_eq!(markers.len(), topics.len(), "{markers:?}");
@@ -173,8 +190,8 @@ fn every_marker_is_a_bounded_ascii_token_and_no_two_topics_share_one() {
 }
 
 #[test]
-fn a_changed_topic_carries_the_first_digits_of_its_hash() {
-    let digits = &sha256(b"a b").to_string()[..8];
+fn a_changed_topic_carries_the_first_32_digits_of_its_hash() {
+    let digits = &sha256(b"a b").to_string()[..32];
     assert_eq!(issue_fingerprint("a b"), Some(Text::from(format!("topic:a_b-{digits}"))));
 }
 

@@ -77,6 +77,7 @@ mod thread_fates;
 mod thread_outcomes;
 mod thread_product;
 mod thread_random;
+mod thread_requests;
 mod thread_rows;
 mod thread_sessions;
 mod thread_strangers;

@@ -157,6 +157,59 @@ fn what_is_kept_in_memory_is_asked_for_first_whoever_says_it() {
     assert_eq!(stage.state(TENANT, THREAD).resume_buffers.len(), 1);
 }
 
+fn sensitive(text: &str) -> TurnRequest {
+    TurnRequest { sensitive_memory_present: true, ..by("ada", chat(text)) }
+}
+
+#[test]
+fn words_that_wait_for_permission_are_given_up_by_name_when_other_words_need_it() {
+    let mut stage = stage();
+    let needed = Some(PendingState::MemoryPermission);
+    for (text, dropped) in [("One.", None), ("One.", None), ("Two.", needed)] {
+        let asked = say(&mut stage, sensitive(text)).decision;
+        assert_eq!(asked.reason_code, ReasonCode::MemoryPermissionRequired, "{text}");
+        assert_eq!(asked.dropped_pending, dropped, "{text}");
+    }
+    let yes = say(&mut stage, answering(by("ada", TurnInput::None), ConfirmAnswer::Yes));
+    assert_eq!(yes.decision.response_text.as_deref(), Some("Two."));
+}
+
+/// To go on is asked for instead: what was interrupted is another thing to be permitted.
+#[test]
+fn words_that_wait_are_given_up_by_name_for_those_that_were_interrupted() {
+    let mut stage = stage();
+    say(&mut stage, by("ada", chat(BALANCE)));
+    say(&mut stage, barge_in("ada", BALANCE, SAID));
+    say(&mut stage, relating(sensitive("A secret."), SubjectRelation::Same, 9_000));
+    let on = by("ada", intent(IntentClass::Continue));
+    let on = TurnRequest { sensitive_memory_present: true, ..on };
+    let asked = say(&mut stage, relating(on, SubjectRelation::Same, 9_000));
+    assert_eq!(asked.decision.dropped_pending, Some(PendingState::MemoryPermission));
+    let yes = say(&mut stage, answering(by("ada", TurnInput::None), ConfirmAnswer::Yes));
+    assert_eq!(yes.decision.response_text.as_deref(), Some("Pay soon."));
+}
+
+#[test]
+fn a_request_that_gives_way_to_another_of_its_kind_is_named() {
+    let wanted = |intent_type: &str, class| {
+        by("ada", TurnInput::Intent { intent_type: intent_type.into(), class })
+    };
+    for (class, pending) in [
+        (IntentClass::Impactful, PendingState::Confirm),
+        (IntentClass::ReadOnlyTool, PendingState::Tool),
+    ] {
+        let mut stage = stage();
+        assert_eq!(say(&mut stage, wanted("PAY", class)).decision.dropped_pending, None);
+        let other = say(&mut stage, wanted("BOOK", class)).decision;
+        assert_eq!(other.dropped_pending, Some(pending), "{class}");
+    }
+    let mut stage = stage();
+    for _ in 0..2 {
+        let same = say(&mut stage, wanted("PAY", IntentClass::Impactful)).decision;
+        assert_eq!(same.dropped_pending, None, "the same is asked again");
+    }
+}
+
 #[test]
 fn an_append_that_could_not_be_interrupted_any_more_asks_whether_to_go_back() {
     for (words, reason) in [

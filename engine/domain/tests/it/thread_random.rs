@@ -1,12 +1,13 @@
 //! Random turns over 200 threads, 10 000 in a usual run: every remainder is accounted for, also
-//! from rows alone, nobody hears what was being said to somebody else, nothing is said in a session
-//! that is not active, and the state is what the records say.
+//! from rows alone, nothing that waits for an answer or for permission ends without its row, nobody
+//! hears what was being said to somebody else, nothing is said in a session that is not active, and
+//! the state is what the records say.
 
 use std::collections::BTreeMap;
 
 use holdpoint_domain::interruption_thread::{
-    ConfidenceBand, InterruptionThreadCommand, InterruptionThreadEvent, ReasonCode, TakeTurn,
-    Thread, ThreadCommand, ThreadState, TtsResumeSnapshot, TurnInput, TurnRequest,
+    ConfidenceBand, InterruptionThreadCommand, InterruptionThreadEvent, PendingState, ReasonCode,
+    TakeTurn, Thread, ThreadCommand, ThreadState, TtsResumeSnapshot, TurnInput, TurnRequest,
 };
 use holdpoint_domain::registration::SessionStatus;
 use holdpoint_domain::{Command, Event, Time};
@@ -15,6 +16,7 @@ use holdpoint_testing::story::seed;
 
 use crate::thread_accountant::{Books, Words};
 use crate::thread_fates::Accountant;
+use crate::thread_requests::{Requests, offered};
 use holdpoint_testing::threads::drawn::{Moment, drawn_request, drawn_row};
 use holdpoint_testing::threads::planned::{committed, drafted, heard, plan_key};
 use holdpoint_testing::threads::requests::{chat, points, request};
@@ -71,6 +73,7 @@ struct Play {
     stage: Stage,
     accountant: Accountant,
     books: Books,
+    requests: Requests,
     threads: Vec<Told>,
     /// The session of each user: its number and where it is.
     sessions: BTreeMap<&'static str, (u64, SessionStatus)>,
@@ -97,6 +100,7 @@ impl Play {
             stage,
             accountant,
             books: Books::default(),
+            requests: Requests::default(),
             threads: Vec::new(),
             sessions: BTreeMap::from(sessions),
             at: 1_000_000_000_000,
@@ -153,6 +157,8 @@ impl Play {
             Outcome::Done(events) => {
                 events.iter().for_each(|event| self.accountant.follow(event, words));
                 events.iter().for_each(|event| self.books.read(event, unsaid));
+                let offered = offered(command);
+                events.iter().for_each(|event| self.requests.read(event, &offered));
                 let drafted = planned_by(command);
                 drafted.into_iter().for_each(|of| {
                     self.books.drafted(&self.threads[place].name, of);
@@ -185,6 +191,11 @@ impl Play {
         kept.sort_unstable();
         let found = self.books.open(&name);
         assert_eq!(found, (kept, Vec::from_iter(planned)), "{name}: rows alone");
+        let waits_for = match state.pending_state() {
+            PendingState::Clarify => PendingState::None,
+            other => other,
+        };
+        assert_eq!(self.requests.waits_for(&name), waits_for, "{name}: requests, by rows alone");
         outcome
     }
 
@@ -224,6 +235,7 @@ impl Play {
         for event in &events {
             self.accountant.follow(event, "");
             self.books.read(event, None);
+            self.requests.read(event, "");
         }
         self.sessions.insert(user, (number, status));
     }
@@ -379,7 +391,7 @@ impl Play {
         let ended: u64 = self.accountant.ends.values().sum();
         assert_eq!(self.accountant.captured, ended + u64::try_from(kept).unwrap());
         println!("{:?}\n{:?}, {kept} kept", self.outcomes, self.accountant.ends);
-        println!("by rows alone: {:?}", self.books.ends);
+        println!("by rows alone: {:?}, {:?}", self.books.ends, self.requests.ends);
     }
 
     fn assert_every_way_was_taken(&self) {
@@ -388,6 +400,8 @@ impl Play {
         assert!(ends.values().all(|count| *count >= 10), "{ends:?}");
         let of_rows = &self.books.ends;
         assert_eq!(of_rows.len(), 14, "a fate was not reached: {of_rows:?}");
+        let of_requests = &self.requests.ends;
+        assert_eq!(of_requests.len(), 5, "an end of a request was not reached: {of_requests:?}");
         assert!(self.accountant.sessions.disarmed >= 10, "{}", self.accountant.sessions.disarmed);
         assert!(self.outcomes["done"] > TURNS / 2, "{:?}", self.outcomes);
         // Reading rows is no part of a conversation, and that a closed thread cannot be closed is

@@ -213,7 +213,7 @@ fn dropped(case: Case) -> Option<PendingState> {
     let is_kept = match case.directive {
         Directive::Wait => true,
         Directive::Clarify => case.is_other,
-        Directive::Confirm => case.pending == PendingState::Confirm,
+        // Another action is asked about.
         _ => false,
     };
     let is_nothing = matches!(case.pending, PendingState::None | PendingState::Clarify);
