@@ -20,6 +20,7 @@ mod diff;
 mod directory;
 mod doctor;
 mod elsewhere;
+mod escalations;
 mod exit;
 mod export;
 #[cfg(test)]

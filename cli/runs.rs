@@ -13,6 +13,7 @@ use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::clock::{self, Dated};
 use crate::directory::Directory;
+use crate::escalations;
 use crate::exit::{Exit, Failure, complain};
 use crate::log_show::{conclude, expect_log};
 use crate::output::Output;
@@ -308,6 +309,8 @@ struct Shown {
     unfinished: BTreeSet<String>,
     /// What waits in the files of those that have not ended.
     waiting: BTreeMap<String, WaitingRun>,
+    /// The open decisions about escalations, by the loop of each.
+    escalated: BTreeMap<String, String>,
     /// By how much the newest record is ahead of this clock.
     ahead_ns: Option<u64>,
 }
@@ -316,7 +319,8 @@ impl Shown {
     fn of(directory: &Directory, runs: Vec<Run>, retries: Retries, sessions: Vec<Session>) -> Self {
         let unfinished = recorders::unfinished(directory, &runs);
         let waiting = recorders::waiting(directory, &runs);
-        Self { runs, retries, sessions, unfinished, waiting, ahead_ns: None }
+        let escalated = escalations::open(directory, &runs);
+        Self { runs, retries, sessions, unfinished, waiting, escalated, ahead_ns: None }
     }
 
     fn is_empty(&self) -> bool {
@@ -472,13 +476,15 @@ fn put_lines(
     out: &mut Output,
     followed: Option<&Layout<'_>>,
 ) {
-    let Shown { runs, retries, sessions, unfinished, waiting, ahead_ns } = shown;
+    let Shown { runs, retries, sessions, unfinished, waiting, escalated, ahead_ns } = shown;
     if global.json || args.quiet {
         for entry in entries(apart(runs, retries), sessions) {
             match entry {
                 Entry::Run(placed) if global.json => {
-                    let waiting = waiting.get(placed.run.entity.loop_id());
-                    out.json_line(&Dated::of(ListedRow::of(&placed, waiting), *ahead_ns));
+                    let id = placed.run.entity.loop_id();
+                    let needs_person = escalated.get(id).map(String::as_str);
+                    let row = ListedRow::of(&placed, (waiting.get(id), needs_person));
+                    out.json_line(&Dated::of(row, *ahead_ns));
                 }
                 Entry::Session(session) if global.json => {
                     out.json_line(&Dated::of(sessions::Row::of(session), *ahead_ns));
@@ -510,6 +516,7 @@ fn put_lines(
         out.line(out.paint(style, line));
     }
     again::tell_apart(&placed);
+    escalations::tell(escalated);
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::elsewhere;
+use crate::escalations;
 use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::conclude;
 use crate::output::Output;
@@ -100,10 +101,12 @@ fn show_run(
         Some(_) => None,
         None => waiting_for(&directory.storage, &run),
     };
+    let escalated = escalations::open(directory, slice::from_ref(&*run));
     let mut out = Output::paged(global);
     if global.json {
         let shown = Shown::of((&run, &relations), searched.reach());
-        out.json(&shown.waiting(waiting.as_ref()));
+        let needs_person = escalated.values().next().map(String::as_str);
+        out.json(&shown.waiting(waiting.as_ref()).needing(needs_person));
     } else {
         let is_unfinished = !recorders::unfinished(directory, slice::from_ref(&*run)).is_empty();
         let clock = args.times.clock();
@@ -117,6 +120,7 @@ fn show_run(
     }
     out.finish()?;
     recorders::tell(directory, slice::from_ref(&run));
+    escalations::tell(&escalated);
     directory.tell_unread();
     if !global.json {
         tell(&run, searched.reach());

@@ -1,8 +1,9 @@
 //! Strict JSON, with the place of every value: RFC 8259 and nothing else. What other readers let
 //! pass, or read in two ways, is refused: a name given twice, a lone surrogate, a number that is
-//! not a whole one of 64 bits, more than one value.
+//! not a whole one of 64 bits (a confidence is a fraction), more than one value.
 
 use super::fault::Fault;
+use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::core::text::{bounded, visible};
 
 /// The deepest nesting of objects and lists that is read.
@@ -10,6 +11,22 @@ const DEPTH_MAX: usize = 32;
 
 /// The most values that one line may hold, so that memory follows the line's length.
 const VALUES_MAX: usize = 65_536;
+
+/// The names that the document has for confidences. The same with `_bp` behind it is taken in basis
+/// points.
+const CONFIDENCES: [&str; 11] = [
+    "interrupt_subject_relation_confidence",
+    "subject_relation_confidence",
+    "phrase_confidence",
+    "confidence",
+    "phrase",
+    "vad",
+    "speech_likeness",
+    "echo_safe",
+    "nearfield",
+    "lexical",
+    "combined",
+];
 
 /// A value and where it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,8 +150,37 @@ impl Parser<'_> {
             return Err(self.unexpected("`:`"));
         }
         self.skip_space();
+        if CONFIDENCES.contains(&&*name) {
+            return self.confidence(at, &name).map_err(|fault| fault.inside(&name));
+        }
         let node = self.value(depth.saturating_add(1)).map_err(|fault| fault.inside(&name))?;
         Ok(Member { at, name, node })
+    }
+
+    /// A confidence by the name that the document has for it, as a fraction: kept as basis points.
+    fn confidence(&mut self, at: usize, name: &str) -> Result<Member, Fault> {
+        self.values = self.values.saturating_add(1);
+        let start = self.at;
+        let value = match self.peek() {
+            Some(b'n') => self.word()?,
+            Some(b'-' | b'0'..=b'9') => {
+                let rest = self.rest();
+                let is_part =
+                    |c: char| c.is_ascii_digit() || ['-', '+', '.', 'e', 'E'].contains(&c);
+                let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
+                let text = rest.get(..end).unwrap_or_default();
+                let score = serde_json::from_str(text).ok();
+                let score = score.ok_or_else(|| Fault::at(start, "this is no number"))?;
+                let points = BasisPoints::from_score(score);
+                let points = points.map_err(|refusal| Fault::at(start, refusal.to_string()))?;
+                self.at = start.saturating_add(end);
+                Value::Number { is_negative: false, magnitude: points.get().into() }
+            }
+            _ => {
+                return Err(self.unexpected("a confidence, a number from 0 up to 1, which is none"));
+            }
+        };
+        Ok(Member { at, name: format!("{name}_bp"), node: Node { at: start, value } })
     }
 
     fn list(&mut self, depth: usize) -> Result<Vec<Node>, Fault> {

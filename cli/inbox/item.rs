@@ -104,6 +104,8 @@ pub(super) struct Row<'a> {
     asked_at: Time,
     ends_at: Option<Time>,
     time_left_ms: Option<u64>,
+    /// Whether it waits and 80 % of its time are over.
+    warned: bool,
     /// What becomes of it when its time is over: `abort`, `default`, `hold`.
     on_timeout: &'static str,
     default_option: Option<&'a str>,
@@ -260,9 +262,17 @@ impl Item {
         }
     }
 
+    /// Whether it waits and 80 % of its time are over.
+    pub(crate) fn is_warned(&self, now: Time) -> bool {
+        let Some(end) = self.ends_at.filter(|end| self.waits() && *end > now) else { return false };
+        let whole = u128::from(end.nanoseconds_since(self.asked_at));
+        u128::from(now.nanoseconds_since(self.asked_at)) * 5 >= whole * 4
+    }
+
     /// What else is to be said of it in a line.
     pub(crate) fn note(&self, now: Time) -> Option<String> {
         let note = match &self.stands {
+            Stands::Waits if self.is_warned(now) => Some("80 % of its time are over".to_string()),
             Stands::Waits => self.is_overdue(now).then(|| self.at_end.in_words()),
             Stands::Unheard => Some("its recorder is gone".to_string()),
             Stands::Unsure => Some("its recorder cannot be told of".to_string()),
@@ -317,6 +327,7 @@ impl Item {
             asked_at: self.asked_at,
             ends_at: self.ends_at,
             time_left_ms: left.map(|left| left / 1_000_000),
+            warned: self.is_warned(now),
             on_timeout: self.at_end.name(),
             default_option: self.at_end.default_option(),
             requested_by: self.requested_by.as_ref(),

@@ -13,8 +13,11 @@ use holdpoint_domain::evidence_capture::StopCondition;
 use holdpoint_domain::execution_loop::HaltReason;
 use holdpoint_domain::human_decision::{HumanDecision, HumanDecisionRecord};
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision};
+use holdpoint_domain::world::MAX_OPEN_ESCALATIONS;
 use holdpoint_engine::executor::{CapturedOutput, ExecutionReport, command_line};
-use holdpoint_engine::shell::{EXIT_LEFT_WAITING, EndWaits, HeldRun, LeftOpen, RunReport};
+use holdpoint_engine::shell::{
+    EXIT_LEFT_WAITING, EndWaits, FaultOutcome, HeldRun, LeftOpen, RunReport,
+};
 use holdpoint_replay::words::code_in_words;
 use serde::Serialize;
 use serde_json::Value;
@@ -130,7 +133,20 @@ fn remark(global: &Global, report: &RunReport) -> Option<String> {
         (reason, None, None) => (reason.name(), String::new()),
     };
     let said = report.details.clone().unwrap_or_else(|| code_in_words(name));
-    Some(format!("{said} ({name}{code}); see `{}`", show(global, &report.loop_id)))
+    let person = report.fault.as_ref().map(needed).unwrap_or_default();
+    Some(format!("{said} ({name}{code}){person}; see `{}`", show(global, &report.loop_id)))
+}
+
+/// That a person is needed, where Phase-21 escalates.
+fn needed(fault: &FaultOutcome) -> String {
+    match (fault.sandbox_decision, &fault.escalation) {
+        (SandboxDecision::Escalate, Some(asked)) => format!(": a person is needed, {asked}"),
+        (SandboxDecision::Escalate, None) => format!(
+            ": a person is needed, and no decision asks for one, for {MAX_OPEN_ESCALATIONS} such \
+             decisions are open"
+        ),
+        (SandboxDecision::Retry | SandboxDecision::Terminate, _) => String::new(),
+    }
 }
 
 /// The command that shows the whole story.
@@ -154,6 +170,8 @@ struct Told<'a> {
     fault_type: Option<ExecutionFaultType>,
     fault_code: Option<&'a str>,
     sandbox_decision: Option<SandboxDecision>,
+    /// The decision that asks a person about an escalation.
+    escalation: Option<&'a str>,
     details: Option<&'a str>,
     /// The last decision that was asked for.
     decision: Option<Decision<'a>>,
@@ -227,6 +245,7 @@ impl<'a> Told<'a> {
             fault_type: fault.map(|fault| fault.fault_type),
             fault_code: fault.map(|fault| fault.code.as_str()),
             sandbox_decision: fault.map(|fault| fault.sandbox_decision),
+            escalation: fault.and_then(|fault| fault.escalation.as_deref()),
             details: report.details.as_deref(),
             decision: report.decision.as_ref().map(Decision::of),
             request_id: None,
@@ -256,6 +275,7 @@ impl<'a> Told<'a> {
             fault_type: None,
             fault_code: None,
             sandbox_decision: None,
+            escalation: None,
             details: None,
             decision: None,
             request_id: Some(open.question.request_id()),
@@ -292,6 +312,7 @@ impl<'a> Told<'a> {
             fault_type: None,
             fault_code: None,
             sandbox_decision: None,
+            escalation: None,
             details: end.details.as_deref(),
             decision: None,
             request_id: None,

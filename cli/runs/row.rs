@@ -22,12 +22,18 @@ pub(super) struct ListedRow<'r> {
     /// What waits in its file for the next writer, unproven.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<&'r WaitingRun>,
+    /// The open decision that asks a person about an escalation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs_person: Option<&'r str>,
 }
 
 impl<'r> ListedRow<'r> {
-    pub(super) fn of(placed: &Placed<'r>, waiting: Option<&'r WaitingRun>) -> Self {
+    pub(super) fn of(
+        placed: &Placed<'r>,
+        (waiting, needs_person): (Option<&'r WaitingRun>, Option<&'r str>),
+    ) -> Self {
         let retry_of = placed.retry.map(RetryOf::of);
-        Self { row: Row::of(placed.run), retry_of, waiting }
+        Self { row: Row::of(placed.run), retry_of, waiting, needs_person }
     }
 }
 

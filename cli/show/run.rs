@@ -110,6 +110,9 @@ pub(crate) struct Shown<'r> {
     /// What waits in its file for the next writer, unproven.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<&'r WaitingRun>,
+    /// The open decision that asks a person about an escalation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs_person: Option<&'r str>,
     /// Records of it that cannot be read.
     unread_records: &'r [u64],
     #[serde(flatten)]
@@ -165,6 +168,7 @@ impl<'r> Shown<'r> {
             ran_at_most: &run.ran_at_most,
             on_full: &run.on_full,
             waiting: None,
+            needs_person: None,
             unread_records: &run.unread,
             relations: relations.shown(),
             reach,
@@ -174,6 +178,12 @@ impl<'r> Shown<'r> {
     /// With what waits in its file.
     pub(crate) const fn waiting(mut self, waiting: Option<&'r WaitingRun>) -> Self {
         self.waiting = waiting;
+        self
+    }
+
+    /// With the open decision that asks a person about an escalation.
+    pub(super) const fn needing(mut self, needs_person: Option<&'r str>) -> Self {
+        self.needs_person = needs_person;
         self
     }
 }

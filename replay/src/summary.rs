@@ -112,11 +112,14 @@ fn loop_dispatched(body: &LoopDispatched) -> String {
     let after = permitted.map(|fault| format!(", permitted after {}", shown(fault)));
     let decided = body.permitted_by_decision.as_ref();
     let by = decided.map(|decision| format!(", decided by {}", shown(decision)));
+    let instruction = body.instruction.as_ref();
+    let next = instruction.map(|next| format!(": next {}", shown(&next.command_line)));
     format!(
-        "DISPATCHED: attempt {}{}{}",
+        "DISPATCHED: attempt {}{}{}{}",
         body.attempt,
         after.unwrap_or_default(),
-        by.unwrap_or_default()
+        by.unwrap_or_default(),
+        next.unwrap_or_default()
     )
 }
 

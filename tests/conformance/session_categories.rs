@@ -67,7 +67,7 @@ pub(crate) const UNSEEN: Departure = Departure {
 };
 pub(crate) const CONTINUE: Departure = Departure {
     name: "session that is continued",
-    reason: "an evaluated loop has no step left: it ends, and what follows is another loop",
+    reason: "no next instruction is given: the loop is ended, and what follows is another loop",
 };
 pub(crate) const ESCALATE: Departure = Departure {
     name: "session that is passed on",

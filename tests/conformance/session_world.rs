@@ -10,7 +10,7 @@ use holdpoint_domain::evidence_capture::{
     CaptureEvidence, EvidenceCaptureCommand, EvidenceCaptured,
 };
 use holdpoint_domain::execution_loop::{
-    AwaitResponse, DispatchLoop, ExecutionLoopCommand, ExecutorIdentityStatus,
+    AwaitResponse, CompleteLoop, DispatchLoop, ExecutionLoopCommand, ExecutorIdentityStatus,
     ExecutorResponseType, Exit, Handshake, InitializeLoop, ObserverExpectation, ReportResponse,
 };
 use holdpoint_domain::governed::ExecutionLoop;
@@ -314,6 +314,12 @@ impl<'a> Told<'a> {
             error: None,
             exit: Exit::Status(0),
         }))
+    }
+
+    /// EVALUATED to HALTED.
+    pub(crate) fn complete(&mut self) -> Came {
+        let (loop_id, entropy) = (self.story.loop_id.clone(), self.entropy());
+        self.give(ExecutionLoopCommand::CompleteLoop(CompleteLoop { loop_id, entropy }))
     }
 
     pub(crate) fn ask(&mut self) -> Came {

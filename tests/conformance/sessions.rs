@@ -420,7 +420,10 @@ impl Session<'_> {
         recorded: &Value,
         asked: &HumanDecisionRequested,
     ) -> Decoded<()> {
-        let events = done(self.told.answer(human))?;
+        let mut events = done(self.told.answer(human))?;
+        if human.decision == HumanDecision::Continue {
+            events.extend(done(self.told.complete())?);
+        }
         let body = the!(events, HumanDecision, HumanDecisionEvent::HumanDecisionAnswered)?;
         self.check_record(human, recorded, asked, body)?;
         let (halt, entity) = (halt_reason(&events), self.told.entity());

@@ -140,6 +140,7 @@ fn verify_tells_forbidden_events_from_damage() {
         attempt: 1,
         permitted_by_fault: None,
         permitted_by_decision: None,
+        instruction: None,
     })]);
     let directory = TempDir::new().unwrap();
     log.write(directory.path());

@@ -17,12 +17,13 @@ use std::path::PathBuf;
 
 /// Logs that programs of each number wrote, and the head of each: that of rules 1 by the program of
 /// commit e0d27d6, whose rules had no number yet.
-const GOLDEN: [(u32, &str); 5] = [
+const GOLDEN: [(u32, &str); 6] = [
     (1, "6aacd8e5748c93f71f4220f17ac8eee6f9141dcd95a1a11f12074cd6fc02f410"),
     (2, "e46acfe7df93e4357aa06948beda885b7842dee9e98094f537438a48b551b568"),
     (3, "625568d15bd279d89ef9e82e98dbcab7a3dc36180b2cb1c4503632afdebd8439"),
     (4, "90453150e99fa333911557a05cfc608c69ba9520dfaa348d539bcf1786d2cb63"),
     (5, "205ab5bdc678a3d8f7a4480965674dc50049f7eeda262cf17f00f8a0a313cb84"),
+    (6, "202b998b43634e7b0b7a869a211dd9f658d4930561741a03d634fe521606553b"),
 ];
 
 fn golden(number: u32) -> Place {
@@ -73,6 +74,36 @@ fn runs_of_rules_5_are_told_as_they_ended() {
         (status(&output), text(&output.stdout).len())
     });
     assert_eq!(outputs.collect::<Vec<_>>(), [(0, 0), (0, 7), (3, 0), (3, 0), (3, 5_120), (0, 14)]);
+}
+
+/// A default that was taken, a proposal that was accepted with and without one, guidance that was
+/// the answer, and an escalation that waits for a person.
+#[test]
+fn decisions_of_rules_6_are_told_as_they_were_answered() {
+    let place = golden(6);
+    let listed = json(&place.holdpoint(&["decision", "list", "--state", "all", "--json"]));
+    let mut told: Vec<String> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| {
+            let kind = point["resolution_kind"].as_str().unwrap_or("none");
+            let chosen = point["selected_option"].as_str().unwrap_or("none");
+            format!("{} {kind} {chosen}", point["state"].as_str().unwrap())
+        })
+        .collect();
+    told.sort_unstable();
+    let expected = [
+        "expired default a",
+        "iterated none none",
+        "iterated none none",
+        "iterated none none",
+        "pending none none",
+        "resolved accept b",
+        "resolved accept none",
+        "resolved text none",
+    ];
+    assert_eq!(told, expected);
 }
 
 /// The kinds of all records, by name.

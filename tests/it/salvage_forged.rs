@@ -497,7 +497,13 @@ fn a_forbidden_event_that_no_witness_reached_leaves_a_salvaged_log_without_a_fin
     let head = log.head();
     let (permitted_by_fault, permitted_by_decision) = (None, None);
     let loop_id = "nobody-began-it".into();
-    let made_up = LoopDispatched { loop_id, attempt: 1, permitted_by_fault, permitted_by_decision };
+    let made_up = LoopDispatched {
+        loop_id,
+        attempt: 1,
+        permitted_by_fault,
+        permitted_by_decision,
+        instruction: None,
+    };
     log.events(vec![made_up.into()]);
     let directory = TempDir::new().unwrap();
     let (old, new) = (directory.path().join("old"), directory.path().join("new"));

@@ -5,7 +5,6 @@
 //! live state; the fingerprint covers the live state only, so both kinds of world have the same.
 
 pub(crate) mod carried;
-pub(crate) mod carried_error;
 pub(crate) mod command;
 mod continued;
 pub(crate) mod decide;
@@ -24,7 +23,6 @@ pub(crate) mod recalled;
 pub(crate) mod refusal;
 pub mod waiting;
 
-pub use carried::*;
 pub use command::*;
 pub use decide::*;
 pub use due::*;

@@ -8,9 +8,11 @@ use super::submit::{By, Origin};
 use super::writers_own::adoption;
 use crate::log::{Appended, NewRecord, Storage, WriteTransaction};
 use holdpoint_domain::core::clocks::Moment;
+use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::log::{LogEvent, RecordsLabelled};
+use holdpoint_domain::sandbox_fault::SandboxFaultEvent;
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::{Envelope, Event, Idempotency, World};
 
@@ -82,14 +84,31 @@ pub(super) fn append_stories<S: Storage>(
 fn append_evolving<S: Storage>(
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
-    (batch, adopts): (Vec<Envelope>, usize),
+    (mut batch, adopts): (Vec<Envelope>, usize),
     now: Moment,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
+    cause_escalations(turn.position().sequence.saturating_add(1), &mut batch);
     let appended = append_made(hot, turn, &batch, now)?;
     for (sequence, made) in (appended.first_sequence..).zip(&batch) {
         hot.world.evolve_decided(sequence, now.at, made);
     }
     Ok(asked_for(appended, batch, adopts))
+}
+
+/// A question about an escalation is caused by the fault before it in its batch.
+pub(super) fn cause_escalations(first: u64, batch: &mut [Envelope]) {
+    let mut fault = None;
+    for (sequence, made) in (first..).zip(batch) {
+        match &made.event {
+            Event::SandboxFault(SandboxFaultEvent::FaultReported(_)) => fault = Some(sequence),
+            Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body))
+                if body.by.is_holdpoint() =>
+            {
+                made.causation = fault.or(made.causation);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The statement of the rules that a batch begins with, where nobody has made it before.

@@ -229,6 +229,9 @@ pub struct FaultOutcome {
     pub code: String,
     /// What was decided.
     pub sandbox_decision: SandboxDecision,
+    /// The decision point that asks a person about an escalation. `None`: it is none, or as many
+    /// are open as may be.
+    pub escalation: Option<String>,
 }
 
 /// A run could not be recorded as it should. Unless it is [`RunError::NotRecorded`],

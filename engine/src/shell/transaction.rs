@@ -1,6 +1,8 @@
 //! Several commands as one batch: all of what they decide is recorded, or none of it.
 
-use super::append::{append_made, asked_for, envelope, labels_last, rules_first};
+use super::append::{
+    append_made, asked_for, cause_escalations, envelope, labels_last, rules_first,
+};
 use super::clock::Reading;
 use super::conditions::{Conditions, DoneBefore, Known, check_cause, receipt_of};
 use super::engine::{Core, Engine};
@@ -306,7 +308,9 @@ impl Batch<'_> {
         let streams = (!self.states_fingerprint()).then(|| hot.world.take_streams());
         let before = hot.world.clone();
         let appended = match self.decide(engine, hot, turn, now) {
-            Ok(Ok(made)) => {
+            Ok(Ok(mut made)) => {
+                let first = turn.position().sequence.saturating_add(1);
+                cause_escalations(first, &mut made.envelopes);
                 append_made(hot, turn, &made.envelopes, now).map(|appended| Ok((appended, made)))
             }
             Ok(Err(refused)) => Ok(Err(refused)),

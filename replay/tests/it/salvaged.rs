@@ -60,7 +60,14 @@ fn lost(first: u64) -> Event {
 fn orphan() -> Event {
     let loop_id = "lost".into();
     let (permitted_by_fault, permitted_by_decision) = (None, None);
-    LoopDispatched { loop_id, attempt: 1, permitted_by_fault, permitted_by_decision }.into()
+    LoopDispatched {
+        loop_id,
+        attempt: 1,
+        permitted_by_fault,
+        permitted_by_decision,
+        instruction: None,
+    }
+    .into()
 }
 
 fn log_of(events: Vec<Event>) -> Report {

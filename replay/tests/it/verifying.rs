@@ -242,6 +242,7 @@ fn an_event_that_the_rules_forbid_is_found_by_its_rule() {
         attempt: 1,
         permitted_by_fault: None,
         permitted_by_decision: None,
+        instruction: None,
     };
     log.events(vec![dispatched.into()]);
     let report = report_of(&log);
@@ -333,6 +334,7 @@ fn forbidden_dispatch() -> Event {
         attempt: 1,
         permitted_by_fault: None,
         permitted_by_decision: None,
+        instruction: None,
     }
     .into()
 }

@@ -357,7 +357,7 @@ fn proof_of(command: &Command, by: &ActorId) -> Proof {
 
 /// A person at a terminal.
 fn at_terminal(name: &str) -> Principal {
-    Principal { authenticated_by: Authentication::Terminal, ..super::points::person(name) }
+    super::points::at_terminal(name)
 }
 
 /// Each as likely as every other, which numbers that are made to find mistakes are not.

@@ -2,6 +2,7 @@
 
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::payload::Text;
+use holdpoint_domain::evidence_capture::{EvidenceItem, ResourceUsage};
 use holdpoint_domain::execution_loop::{ExecutionLoopState, ExecutorResponseType};
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerHumanDecision, AnswerMeans, EscalationTarget, ExpireDue, HeldRequest,
@@ -42,6 +43,17 @@ impl Story {
     pub fn evaluated_under(terms: HoldTerms, status: ExecutorResponseType) -> Self {
         let mut story = Self::initialized_with(|command| command.hold = terms);
         story.advance_to(ExecutionLoopState::AwaitingResponse);
+        story.given(story.report(status));
+        story
+    }
+
+    /// The same of a loop whose attempt was observed, as that of a run is.
+    pub fn observed_under(terms: HoldTerms, status: ExecutorResponseType) -> Self {
+        let mut story = Self::initialized_with(|command| command.hold = terms);
+        story.advance_to(ExecutionLoopState::AwaitingResponse);
+        let usage =
+            ResourceUsage { wall_ns: 9, user_cpu_ns: 1, system_cpu_ns: 2, peak_memory_bytes: 3 };
+        story.given(story.capture(vec![EvidenceItem::ResourceSnapshot(usage)]));
         story.given(story.report(status));
         story
     }

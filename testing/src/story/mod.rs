@@ -19,8 +19,8 @@ use holdpoint_domain::evidence_capture::{
 use holdpoint_domain::execution_loop::{
     AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
     ExecutionLoopEvent, ExecutionLoopState, ExecutorIdentityStatus, ExecutorResponseType, Exit,
-    HaltReason, Handshake, InitializeLoop, InterruptLoop, LoopHalted, ObserverExpectation,
-    ReportResponse, StopLoop,
+    HaltReason, Handshake, InitializeLoop, InstructLoop, InterruptLoop, LoopHalted,
+    ObserverExpectation, ReportResponse, StopLoop,
 };
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::{HoldTerms, HumanDecisionEvent};
@@ -276,6 +276,18 @@ impl Story {
 
     pub fn retry(&self) -> Command {
         Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(self.dispatch_with(CLEAR)))
+    }
+
+    /// The next instruction of the loop.
+    pub fn instruct(&self, envelope: &[u8]) -> Command {
+        Command::ExecutionLoop(ExecutionLoopCommand::InstructLoop(InstructLoop {
+            loop_id: self.loop_id.clone(),
+            entropy: self.entropy(),
+            envelope: envelope.to_vec(),
+            instruction_envelope_hash: sha256(envelope).to_string(),
+            command_line: "sh -c 'echo \u{202e}next'".into(),
+            facts: CLEAR,
+        }))
     }
 
     pub fn await_response(&self) -> Command {

@@ -24,6 +24,11 @@ pub fn person(name: &str) -> Principal {
     }
 }
 
+/// A person at a terminal.
+pub fn at_terminal(name: &str) -> Principal {
+    Principal { authenticated_by: Authentication::Terminal, ..person(name) }
+}
+
 /// The program that asks.
 pub fn agent() -> Principal {
     program("agent")

@@ -23,7 +23,7 @@ use holdpoint_domain::sandbox_fault::{
 use quickcheck::{Arbitrary as _, Gen};
 
 use super::held::{terminal, terms, timeout};
-use super::{CLEAR, SECRET, Story, cut_item, output_item, piece};
+use super::{CLEAR, ENVELOPE, SECRET, Story, cut_item, output_item, piece};
 
 /// The next command for a story. New loops begin now and then, and the story turns to them.
 pub fn next_command(story: &mut Story, random: &mut Gen) -> Command {
@@ -67,7 +67,8 @@ fn fitting(story: &Story, random: &mut Gen) -> Command {
 /// An answer where a person was asked; else a question or an end.
 fn evaluated(story: &Story, random: &mut Gen) -> Command {
     let is_asked = story.entity().open_request().is_some();
-    match u8::arbitrary(random) % 8 {
+    match u8::arbitrary(random) % 9 {
+        8 if !is_asked => story.instruct(ENVELOPE),
         0 => story.retry(),
         1 => story.complete(),
         2 => story.ask(),

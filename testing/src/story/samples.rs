@@ -24,8 +24,8 @@ use holdpoint_domain::evidence_capture::{
 };
 use holdpoint_domain::execution_loop::{
     ExecutionDecision, ExecutionLoopEvent, ExecutionLoopState, ExecutorResponseType, Exit,
-    HaltReason, HandshakeDecision, LoopDispatched, LoopHalted, LoopInitialized, OnFull,
-    ResponseAwaited, ResponseDecision, ResponseEvaluated,
+    HaltReason, HandshakeDecision, LoopDispatched, LoopHalted, LoopInitialized, NextInstruction,
+    OnFull, ResponseAwaited, ResponseDecision, ResponseEvaluated,
 };
 use holdpoint_domain::human_decision::{
     EscalationTarget, HoldPolicy, HoldTerms, HumanDecisionTimeout, MAX_TIMEOUT_MS,
@@ -106,7 +106,23 @@ pub fn samples() -> Vec<Envelope> {
     samples.push(enveloped(5, awaited(Some(OnFull::Continue)).into()));
     samples.extend(plans::plan_ends().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.push(enveloped(1, questions::output_shown()));
+    samples.extend([instructed(), decision_points::accepted()].map(|event| enveloped(7, event)));
     samples
+}
+
+/// A loop was given its next instruction.
+fn instructed() -> Event {
+    LoopDispatched {
+        loop_id: LOOP.into(),
+        attempt: 2,
+        permitted_by_fault: None,
+        permitted_by_decision: Some("DEC-1".into()),
+        instruction: Some(NextInstruction {
+            envelope_hash: digest(15).to_string().into(),
+            command_line: "make next".into(),
+        }),
+    }
+    .into()
 }
 
 /// The monotonic clock, where it alone ended something.
@@ -369,6 +385,7 @@ fn loop_events(turn: usize) -> Vec<Event> {
             attempt,
             permitted_by_fault: (attempt > 1).then(|| "FAULT-1".into()),
             permitted_by_decision: (attempt > 2).then(|| "DEC-1".into()),
+            instruction: None,
         }
         .into(),
         ResponseAwaited { loop_id: LOOP.into(), attempt, recorder_key: None, on_full: None }.into(),

@@ -88,7 +88,16 @@ pub struct Principal {
     pub means: Text,
 }
 
+/// The name of Holdpoint itself.
+pub(crate) const HOLDPOINT: &str = "holdpoint";
+
 impl Principal {
+    /// Whether it is Holdpoint itself: nobody else asks under its name.
+    #[must_use]
+    pub fn is_holdpoint(&self) -> bool {
+        self.kind == Actor::System && *self.id == *HOLDPOINT
+    }
+
     /// Whether it is the actor of a record.
     #[must_use]
     pub fn is(&self, actor: &ActorId) -> bool {

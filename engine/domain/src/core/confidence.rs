@@ -1,5 +1,6 @@
 //! How sure something is, and how far it may be trusted, without floating point.
 
+use alloc::format;
 use core::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,12 @@ impl Confidence {
     #[must_use]
     pub const fn basis_points(self) -> u16 {
         self.0
+    }
+
+    /// The score of Phase-30: a fraction below 1.
+    #[must_use]
+    pub fn score(self) -> f64 {
+        f64::from(self.0) / 10_000.0
     }
 
     /// For the tables of this crate, whose values are literals.
@@ -98,11 +105,40 @@ impl BasisPoints {
         Ok(Self(basis_points))
     }
 
+    /// The basis points of a fraction from 0 up to 1, which is none: only a human may be certain.
+    /// What is less than a basis point is dropped, so that no threshold is reached by rounding.
+    ///
+    /// # Errors
+    /// [`ScoreOutOfRange`] of every other number.
+    pub fn from_score(score: f64) -> Result<Self, ScoreOutOfRange> {
+        if !(0.0..1.0).contains(&score) {
+            return Err(ScoreOutOfRange { found: score });
+        }
+        // The decimal digits, for the product of a fraction with 10 000 is not exact.
+        let text = format!("{score}");
+        let (_, fraction) = text.split_once('.').unwrap_or_default();
+        let digits = fraction.bytes().chain([b'0'; 4]).take(4);
+        let basis_points = digits.fold(0_u16, |points, digit| {
+            points.saturating_mul(10).saturating_add(u16::from(digit.saturating_sub(b'0')))
+        });
+        Ok(Self(basis_points))
+    }
+
     /// 0 to 10 000.
     #[must_use]
     pub const fn get(self) -> u16 {
         self.0
     }
+}
+
+/// A fraction that is no confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[error(
+    "a confidence is from 0 up to 1, which is none, found {found}; only a human may be certain"
+)]
+pub struct ScoreOutOfRange {
+    /// What was offered.
+    pub found: f64,
 }
 
 /// A number that is no confidence.

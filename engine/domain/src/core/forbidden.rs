@@ -145,6 +145,8 @@ closed_enum! {
         ResourceSnapshot = "RESOURCE_SNAPSHOT",
         /// A stop condition is none that the log itself contradicts.
         StopCondition = "STOP_CONDITION",
+        /// What Phase-21 escalates is asked of a person, and nothing else is in its name.
+        Escalation = "ESCALATION",
     }
 }
 
@@ -195,6 +197,8 @@ pub struct Rules {
     /// Whether a row names what gives way to another request of the same kind, and two topics share
     /// no marker.
     pub names_ends: bool,
+    /// Whether what Phase-21 escalates is asked of a person.
+    pub opens_escalations: bool,
 }
 
 impl Rules {
@@ -207,6 +211,7 @@ impl Rules {
         knows_stops: true,
         drops_defaults: true,
         names_ends: true,
+        opens_escalations: true,
         ..*Self::FIFTH
     };
 
@@ -235,6 +240,7 @@ impl Rules {
         knows_stops: false,
         drops_defaults: false,
         names_ends: false,
+        opens_escalations: false,
     };
 
     /// Those of a number; `None`: this program does not have them.

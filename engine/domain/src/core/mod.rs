@@ -78,7 +78,18 @@ pub(crate) use closed_enum;
 macro_rules! recorded {
     ($($(#[$doc:meta])* $Body:ident { $($(#[$field_doc:meta])* $field:ident: $Type:ty,)+ })+) => {
         $(
-            #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+            crate::core::recorded_of! { #[derive(serde::Serialize)] $(#[$doc])* $Body {
+                $($(#[$field_doc])* $field: $Type,)+
+            } }
+        )+
+    };
+}
+
+/// The same of one that is written by hand.
+macro_rules! recorded_of {
+    ($($(#[$doc:meta])* $Body:ident { $($(#[$field_doc:meta])* $field:ident: $Type:ty,)+ })+) => {
+        $(
+            #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
             #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
             $(#[$doc])*
             pub struct $Body { $($(#[$field_doc])* pub $field: $Type,)+ }
@@ -90,6 +101,7 @@ macro_rules! recorded {
 }
 
 pub(crate) use recorded;
+pub(crate) use recorded_of;
 
 /// A payload of before, and what it is taken for today: the same fields, and what the new ones are
 /// then.
@@ -111,6 +123,28 @@ macro_rules! before {
     };
 }
 pub(crate) use before;
+
+/// What bytes are written of as they are, and readers are told the score beside the basis points of
+/// its confidence: fields in their order, each with its name.
+macro_rules! scored {
+    ($Type:ident { $($field:ident as $name:literal),+ } by $confidence:ident) => {
+        impl serde::Serialize for $Type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeStruct as _;
+                let is_read = serializer.is_human_readable();
+                let fields = [$($name),+].len().saturating_add(usize::from(is_read));
+                let mut out = serializer.serialize_struct(stringify!($Type), fields)?;
+                $(out.serialize_field($name, &self.$field)?;)+
+                if is_read {
+                    out.serialize_field("confidence_score", &self.$confidence.score())?;
+                }
+                out.end()
+            }
+        }
+    };
+}
+
+pub(crate) use scored;
 
 /// Bodies of commands, whose fields are all given by name.
 macro_rules! bodies {

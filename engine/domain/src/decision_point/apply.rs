@@ -109,7 +109,10 @@ pub(crate) fn created(
     body: &DecisionPointCreated,
 ) -> Result<DecisionPoint, Fault> {
     check_new(view, &body.decision_id)?;
-    check_speaker(record, &body.by)?;
+    // Whether Holdpoint itself asks follows from the fault, whoever recorded that.
+    if !body.by.is_holdpoint() {
+        check_speaker(record, &body.by)?;
+    }
     accepted(check_terms(&body.terms, &body.by.id, record.at))?;
     let correlation = String::from(record.correlation);
     Ok(DecisionPoint::created(body, correlation, record.at, record.sequence))

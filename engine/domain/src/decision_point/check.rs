@@ -175,6 +175,14 @@ pub(crate) fn check_own_name(field: &'static str, name: &str) -> Result<(), No> 
     Ok(())
 }
 
+/// Nobody else asks under the name of Holdpoint itself.
+pub(crate) fn check_asks(by: &Principal) -> Result<(), No> {
+    match by.is_holdpoint() {
+        true => Err(No::ReservedName { field: "name of who asks", found: shown(&by.id) }),
+        false => Ok(()),
+    }
+}
+
 /// Something to read, within a bound.
 fn check_words(field: &'static str, text: &str, limit: usize) -> Result<(), No> {
     if !has_visible_character(text) {

@@ -15,8 +15,8 @@ use crate::core::refusal::{CommonRefusal, person_needed};
 use crate::core::text::{check_identifier, readable, shown, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::check::{
-    check_binding, check_chosen_names, check_claim, check_length, check_number, check_own_name,
-    check_plain_name, check_response_form, check_terms, options, refined_default,
+    check_asks, check_binding, check_chosen_names, check_claim, check_length, check_number,
+    check_own_name, check_plain_name, check_response_form, check_terms, options, refined_default,
 };
 use crate::decision_point::command::DecisionPointCommand as Command;
 use crate::decision_point::command::{
@@ -189,6 +189,7 @@ fn create(
         let decision_id = point.decision_id.clone();
         events.push(DecisionPointSuperseded { decision_id, by, superseded_by }.into());
     }
+    check_asks(&command.by)?;
     let (by, terms) = (command.by.clone(), terms.into());
     let (separation, people) = (command.separation, command.people.clone());
     events.insert(0, DecisionPointCreated { decision_id, by, terms, separation, people }.into());

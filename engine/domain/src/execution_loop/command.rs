@@ -31,6 +31,9 @@ commands! {
         /// EVALUATED to DISPATCHED: the next attempt, where Phase-21 permits it and no hold
         /// applies, or where a person decided RETRY. All ten stop conditions are checked.
         "execution_loop.retry" RetryLoop(DispatchLoop) with entropy;
+        /// EVALUATED to DISPATCHED with the loop's next instruction, where a person decided
+        /// CONTINUE. All ten stop conditions are checked.
+        "execution_loop.instruct" InstructLoop(InstructLoop) with entropy;
         /// EVALUATED to HALTED, with the reason that the last evaluation gives, where no hold
         /// applies.
         "execution_loop.complete" CompleteLoop(CompleteLoop) with entropy;
@@ -133,6 +136,27 @@ bodies! {
         entropy: Entropy,
         /// The hash of what is about to be executed.
         envelope_hash: String,
+        /// What only the caller can know.
+        facts: DispatchFacts,
+    }
+}
+
+bodies! {
+    /// See [`ExecutionLoopCommand::InstructLoop`].
+    InstructLoop {
+        /// Which loop.
+        loop_id: String,
+        /// Fresh random bits.
+        #[serde(default)]
+        entropy: Entropy,
+        /// The instruction envelope, canonically encoded: captured as POST_EVALUATE evidence.
+        #[serde(with = "hex")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::core::schema::Hex"))]
+        envelope: Vec<u8>,
+        /// SHA-256 of the envelope, lower-case hex. Checked against the bytes.
+        instruction_envelope_hash: String,
+        /// The instruction as a person may read it, already redacted.
+        command_line: String,
         /// What only the caller can know.
         facts: DispatchFacts,
     }
@@ -243,6 +267,7 @@ impl ExecutionLoopCommand {
         Some(match self {
             Self::InitializeLoop(_) => return None,
             Self::DispatchLoop(c) | Self::RetryLoop(c) => &c.loop_id,
+            Self::InstructLoop(c) => &c.loop_id,
             Self::AwaitResponse(c) => &c.loop_id,
             Self::ReportResponse(c) => &c.loop_id,
             Self::CompleteLoop(c) => &c.loop_id,

@@ -4,7 +4,7 @@ use crate::core::actor::NamedUsers;
 use crate::core::confidence::Confidence;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
-use crate::core::{before, events, recorded};
+use crate::core::{before, events, recorded, recorded_of, scored};
 use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::types::{
     ExecutionDecision, ExecutionLoopState, ExecutorResponseType, Exit, HaltReason,
@@ -25,7 +25,7 @@ events! {
         32 v 3 "execution_loop.initialized"
             => LoopInitialized, before 1 => LoopInitializedV1, before 2 => LoopInitializedV2;
         /// An attempt was dispatched.
-        33 v 1 "execution_loop.dispatched" => LoopDispatched;
+        33 v 2 "execution_loop.dispatched" => LoopDispatched, before 1 => LoopDispatchedV1;
         /// An attempt's response is awaited.
         34 v 3 "execution_loop.response_awaited"
             => ResponseAwaited, before 1 => ResponseAwaitedV1, before 2 => ResponseAwaitedV2;
@@ -109,6 +109,16 @@ before! {
         people: None,
     }
 
+    /// [`LoopDispatched`] as it was recorded before a loop could be given another instruction.
+    LoopDispatchedV1 => LoopDispatched {
+        loop_id: Text,
+        attempt: u8,
+        permitted_by_fault: Option<Text>,
+        permitted_by_decision: Option<Text>,
+    } with {
+        instruction: None,
+    }
+
     /// [`ResponseAwaited`] as it was recorded before its recorder had a key.
     ResponseAwaitedV1 => ResponseAwaited {
         loop_id: Text,
@@ -129,6 +139,14 @@ before! {
 }
 
 recorded! {
+    /// What a loop is to execute next. The envelope is evidence captured before.
+    NextInstruction {
+        /// SHA-256 over the exact instruction, lower-case hex.
+        envelope_hash: Text,
+        /// The instruction as a person may read it: redacted, control characters visible.
+        command_line: Text,
+    }
+
     /// INIT or EVALUATED became DISPATCHED.
     LoopDispatched {
         /// Which loop.
@@ -137,9 +155,12 @@ recorded! {
         attempt: u8,
         /// The fault whose Phase-21 decision permits this attempt. `None` for the first attempt.
         permitted_by_fault: Option<Text>,
-        /// The person's RETRY that decides this attempt. `None` for the first attempt, and where no
-        /// hold applies.
+        /// The person's RETRY that decides this attempt, or the CONTINUE that lets the loop have
+        /// another instruction. `None` for the first attempt, and where no hold applies.
         permitted_by_decision: Option<Text>,
+        /// The loop's next instruction, where a person decided CONTINUE. `None` where the attempt
+        /// executes the one of before, and in records that were made before there were others.
+        instruction: Option<NextInstruction>,
     }
 
     /// DISPATCHED became AWAITING_RESPONSE.
@@ -157,6 +178,24 @@ recorded! {
         on_full: Option<OnFull>,
     }
 
+    /// Any state became HALTED. Final.
+    LoopHalted {
+        /// Which loop.
+        loop_id: Text,
+        /// The state before.
+        from: ExecutionLoopState,
+        /// The state that was asked for; not HALTED only where the transition is illegal.
+        requested: ExecutionLoopState,
+        /// Why.
+        reason: HaltReason,
+        /// The stop condition, exactly where the reason is STOP_CONDITION.
+        stop_condition: Option<StopCondition>,
+        /// The fault, exactly where the reason is one of the FAULT ones.
+        fault_type: Option<ExecutionFaultType>,
+    }
+}
+
+recorded_of! {
     /// AWAITING_RESPONSE became EVALUATED: the response was normalized (Phase-30) and evaluated
     /// (Phase-29). Its raw output is evidence captured before.
     ResponseEvaluated {
@@ -179,20 +218,18 @@ recorded! {
         /// How the executor's process ended.
         exit: Exit,
     }
+}
 
-    /// Any state became HALTED. Final.
-    LoopHalted {
-        /// Which loop.
-        loop_id: Text,
-        /// The state before.
-        from: ExecutionLoopState,
-        /// The state that was asked for; not HALTED only where the transition is illegal.
-        requested: ExecutionLoopState,
-        /// Why.
-        reason: HaltReason,
-        /// The stop condition, exactly where the reason is STOP_CONDITION.
-        stop_condition: Option<StopCondition>,
-        /// The fault, exactly where the reason is one of the FAULT ones.
-        fault_type: Option<ExecutionFaultType>,
-    }
+scored! {
+    ResponseEvaluated {
+        loop_id as "loop_id",
+        attempt as "attempt",
+        response_type as "response_type",
+        response_decision as "response_decision",
+        confidence as "confidence",
+        reason as "reason",
+        execution_decision as "execution_decision",
+        execution_reason as "execution_reason",
+        exit as "exit"
+    } by confidence
 }

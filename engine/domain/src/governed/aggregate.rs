@@ -13,6 +13,7 @@ use crate::core::actor::ActorId;
 use crate::core::confidence::Confidence;
 use crate::core::ids::id;
 use crate::core::payload::Text;
+use crate::core::scored;
 use crate::core::time::Timestamp;
 use crate::evidence_capture::state::Chain;
 use crate::evidence_capture::types::{
@@ -114,7 +115,7 @@ impl Attempt {
 }
 
 /// What an attempt answered and what that is worth.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct AttemptResponse {
     /// What was reported.
     pub response_type: ExecutorResponseType,
@@ -133,6 +134,19 @@ pub struct AttemptResponse {
     pub exit: Exit,
     /// When it was evaluated.
     pub evaluated_at: Timestamp,
+}
+
+scored! {
+    AttemptResponse {
+        response_type as "response_type",
+        response_decision as "response_decision",
+        confidence as "confidence_basis_points",
+        reason as "reason",
+        execution_decision as "execution_decision",
+        execution_reason as "execution_reason",
+        exit as "exit",
+        evaluated_at as "evaluated_at"
+    } by confidence
 }
 
 /// How an attempt failed and what Phase-21 decided.
@@ -389,6 +403,21 @@ impl ExecutionLoop {
             }
             None => Ok(RetryPermission { fault, decision: None }),
         }
+    }
+
+    /// The person's CONTINUE, by which the loop may be given its next instruction.
+    pub(crate) fn continued(&self) -> Option<&str> {
+        let decided = self.attempt_request()?.decided()?;
+        let is_continued = decided.record.decision == HumanDecision::Continue;
+        let is_evaluated = self.state() == ExecutionLoopState::Evaluated;
+        (is_continued && is_evaluated).then_some(&*decided.record.decision_id)
+    }
+
+    /// Whether CONTINUE ends the loop: this program executes its commands, and has no other one.
+    /// Whoever reports what became of an attempt may have more to do in the same loop.
+    #[must_use]
+    pub fn ends_with_continue(&self) -> bool {
+        !self.current_attempt().is_some_and(Attempt::is_reported)
     }
 
     /// What a dispatch refers to: nothing for the first attempt.

@@ -224,6 +224,7 @@ fn follow(
 ) -> Result<(), LoopRefusal> {
     match record.decision {
         HumanDecision::Retry => Ok(()),
+        HumanDecision::Continue if !entity.ends_with_continue() => Ok(()),
         HumanDecision::Abort => batch.stop(Evaluated, StopCondition::HumanAbort, &told(record)),
         HumanDecision::Continue => {
             let Some((reason, fault_type)) = entity.ending() else { return Ok(()) };

@@ -12,7 +12,8 @@ use crate::core::payload::Text;
 use crate::evidence_capture::integration::{LoopStep, capture_place};
 use crate::evidence_capture::types::{EvidenceContent, StopCondition};
 use crate::execution_loop::event::{
-    LoopDispatched, LoopHalted, LoopInitialized, ResponseAwaited, ResponseEvaluated,
+    LoopDispatched, LoopHalted, LoopInitialized, NextInstruction, ResponseAwaited,
+    ResponseEvaluated,
 };
 use crate::execution_loop::rules::{
     decide_response_outcome, evaluate_response_trust, initialize_execution_loop,
@@ -22,7 +23,7 @@ use crate::execution_loop::types::{
     ExecutionDecision, ExecutionLoopState, HaltReason, HandshakeDecision, ResponseDecision,
 };
 use crate::governed::aggregate::{
-    Attempt, AttemptFault, AttemptResponse, Barrier, ExecutionLoop, Halt,
+    Attempt, AttemptFault, AttemptResponse, Barrier, ExecutionLoop, Halt, RetryPermission,
 };
 use crate::human_decision::state::HumanDecisions;
 use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
@@ -83,6 +84,9 @@ pub(crate) fn dispatched(entity: &mut ExecutionLoop, record: Record<'_>, body: &
     if !transition_execution_state(&mut entity.context, Dispatched) {
         return;
     }
+    if let Some(instruction) = &body.instruction {
+        entity.take_instruction(instruction);
+    }
     entity.attempts.push(Attempt {
         number: body.attempt,
         dispatched_at: record.at,
@@ -113,10 +117,16 @@ pub(crate) fn judge_dispatched(
     } else {
         check_evidence(entity, LoopStep::Initialized, checks);
     }
-    if entity.state() == Evaluated {
-        check_retry(entity, checks);
-    }
-    let permission = entity.dispatch_permission();
+    let permission = if body.instruction.is_some() {
+        let is_continued = !entity.ends_with_continue() && entity.continued().is_some();
+        checks.demand(is_continued, Rule::HoldPoint, "a person's CONTINUE", "none");
+        RetryPermission { fault: None, decision: entity.continued() }
+    } else {
+        if entity.state() == Evaluated {
+            check_retry(entity, checks);
+        }
+        entity.dispatch_permission()
+    };
     let mut named = |expected: Option<&str>, found: Option<&Text>| {
         let found = found.map_or("none", Text::as_str);
         checks.expect(Rule::RetryPermission, expected.unwrap_or("none"), found);
@@ -134,6 +144,14 @@ fn check_retry(entity: &ExecutionLoop, checks: &mut RuleChecks) {
             checks.forbid(Rule::RetryPermission, "a permission", "none");
         }
         Err(_) => checks.forbid(Rule::HoldPoint, "a person's RETRY", "none"),
+    }
+}
+
+impl ExecutionLoop {
+    /// What the loop executes from here on.
+    pub(crate) fn take_instruction(&mut self, instruction: &NextInstruction) {
+        self.context.instruction_envelope_hash = String::from(instruction.envelope_hash.as_str());
+        self.command_line = String::from(instruction.command_line.as_str());
     }
 }
 

@@ -21,13 +21,15 @@ use crate::evidence_capture::rules::{
 };
 use crate::evidence_capture::types::{EvidenceContent, GuardedEnd, StopCondition, StopFacts};
 use crate::execution_loop::command::{AwaitResponse, DispatchLoop, ReportResponse, StopLoop};
-use crate::execution_loop::event::{LoopDispatched, ResponseAwaited, ResponseEvaluated};
+use crate::execution_loop::event::{
+    LoopDispatched, NextInstruction, ResponseAwaited, ResponseEvaluated,
+};
 use crate::execution_loop::rules::{evaluate_executor_response, normalize_loop_response};
 use crate::execution_loop::types::{
     ExecutionLoopState, ExecutorRawResponse, ExecutorResponseType, Exit, HaltReason,
     ResponseDecision,
 };
-use crate::governed::aggregate::{Barrier, ExecutionLoop};
+use crate::governed::aggregate::{Barrier, ExecutionLoop, RetryPermission};
 use crate::governed::batch::{Batch, Ending};
 use crate::governed::capture::spelled_out;
 use crate::governed::refusal::LoopRefusal;
@@ -50,7 +52,9 @@ pub(crate) fn dispatch(
 ) -> Result<(), LoopRefusal> {
     match entity.state() {
         // While an attempt runs, PRIOR_EXECUTION_PENDING stops the loop.
-        Init | AwaitingResponse | Dispatched => begin_attempt(entity, batch, command, set_back),
+        Init | AwaitingResponse | Dispatched => {
+            begin_attempt(entity, batch, (command, None), set_back)
+        }
         Evaluated => Err(wrong_state(entity, Init, "retry or complete the evaluated loop")),
         Halted => batch.illegal(Halted, Dispatched),
     }
@@ -66,7 +70,7 @@ pub(crate) fn retry(
 ) -> Result<(), LoopRefusal> {
     match entity.state() {
         Evaluated => match entity.retry_permitted() {
-            Ok(_) => begin_attempt(entity, batch, command, set_back),
+            Ok(_) => begin_attempt(entity, batch, (command, None), set_back),
             Err(Barrier::NotPermitted) => Err(LoopRefusal::RetryNotPermitted {
                 loop_id: String::from(entity.loop_id()),
                 found: ending_text(entity),
@@ -74,7 +78,7 @@ pub(crate) fn retry(
             Err(barrier) => Err(held_back(entity, barrier)),
         },
         Init => Err(wrong_state(entity, Evaluated, "dispatch the loop first")),
-        AwaitingResponse | Dispatched => begin_attempt(entity, batch, command, set_back),
+        AwaitingResponse | Dispatched => begin_attempt(entity, batch, (command, None), set_back),
         Halted => batch.illegal(Halted, Dispatched),
     }
 }
@@ -111,10 +115,11 @@ pub(crate) fn wrong_state(
     LoopRefusal::WrongState { loop_id, expected, found: entity.state(), advice }
 }
 
-fn begin_attempt(
+/// `given` is the next instruction with its envelope, where the attempt has one of its own.
+pub(crate) fn begin_attempt(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
-    command: &DispatchLoop,
+    (command, given): (&DispatchLoop, Option<(NextInstruction, Vec<u8>)>),
     set_back: u64,
 ) -> Result<(), LoopRefusal> {
     let from = entity.state();
@@ -124,15 +129,22 @@ fn begin_attempt(
     let attempt = entity.attempt_count().saturating_add(1);
     let evidence = format!("{from} -> {Dispatched}, attempt {attempt}").into_bytes();
     let content = EvidenceContent::Transition { from, to: Dispatched };
-    if from == Evaluated {
+    let permission = match &given {
+        Some(_) => RetryPermission { fault: None, decision: entity.continued() },
+        None => entity.dispatch_permission(),
+    };
+    let (instruction, envelope) = given.unzip();
+    if let Some(envelope) = envelope {
+        batch.capture(LoopStep::Continued, envelope, EvidenceContent::Instruction)?;
+    } else if from == Evaluated {
         batch.capture(LoopStep::Continued, evidence.clone(), content.clone())?;
     }
-    let permission = entity.dispatch_permission();
     batch.push(LoopDispatched {
         loop_id: batch.loop_id(),
         attempt,
         permitted_by_fault: permission.fault.map(Into::into),
         permitted_by_decision: permission.decision.map(Into::into),
+        instruction,
     });
     batch.capture(LoopStep::Dispatched, evidence, content)
 }

@@ -1,4 +1,5 @@
-//! A new loop: Phase-29's initialization, Phase-28's handshake, Phase-31's observer.
+//! A new loop: Phase-29's initialization, Phase-28's handshake, Phase-31's observer; and the next
+//! instruction of one that a person let go on.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -13,17 +14,19 @@ use crate::evidence_capture::event::ObserverAttached;
 use crate::evidence_capture::integration::LoopStep;
 use crate::evidence_capture::rules::{ObserverMismatch, attach_observer, observer_mismatch};
 use crate::evidence_capture::types::{EvidenceContent, ObservationContext, StopCondition};
-use crate::execution_loop::command::InitializeLoop;
-use crate::execution_loop::event::LoopInitialized;
+use crate::execution_loop::command::{DispatchLoop, InitializeLoop, InstructLoop};
+use crate::execution_loop::event::{LoopInitialized, NextInstruction};
 use crate::execution_loop::rules::{decide_handshake, initialize_execution_loop};
 use crate::execution_loop::types::{
     ExecutionLoopContext, ExecutionLoopState, ExecutorIdentity, HaltReason, HandshakeContext,
     HandshakeDecision, HandshakeResult,
 };
 use crate::governed::GovernedEvent;
-use crate::governed::attempt::with_fact;
+use crate::governed::aggregate::{Barrier, ExecutionLoop};
+use crate::governed::attempt::{begin_attempt, with_fact, wrong_state};
 use crate::governed::batch::{Batch, Ending};
 use crate::governed::refusal::LoopRefusal;
+use crate::governed::request::held_back;
 
 /// The loop exists from here on, and with it its observer and its chain; whatever is wrong with
 /// it halts it, on the record.
@@ -54,7 +57,7 @@ pub(crate) fn initialize(
 /// Malformed input writes nothing.
 pub(crate) fn check(command: &InitializeLoop) -> Result<(), LoopRefusal> {
     check_identifier("executor id", &command.executor_id)?;
-    check_identifier("instruction envelope hash", &command.instruction_envelope_hash)?;
+    check_instruction(&command.envelope, &command.instruction_envelope_hash)?;
     check_identifier("handshake's executor id", &command.handshake.executor_id)?;
     check_identifier("handshake's hash", &command.handshake.instruction_envelope_hash)?;
     check_identifier("observer's executor id", &command.observer.executor_id)?;
@@ -64,10 +67,16 @@ pub(crate) fn check(command: &InitializeLoop) -> Result<(), LoopRefusal> {
     if !(1..=expected_most).contains(&command.max_attempts) {
         return Err(LoopRefusal::AttemptsOutOfRange { expected_most, found: command.max_attempts });
     }
-    if command.envelope.len() > MAX_RAW_BYTES {
-        return Err(LoopRefusal::EvidenceTooLarge { found: command.envelope.len() });
-    }
     Ok(())
+}
+
+/// An instruction that may be recorded, and the hash that is stated of it.
+pub(crate) fn check_instruction(envelope: &[u8], hash: &str) -> Result<(), LoopRefusal> {
+    check_identifier("instruction envelope hash", hash)?;
+    match envelope.len() > MAX_RAW_BYTES {
+        true => Err(LoopRefusal::EvidenceTooLarge { found: envelope.len() }),
+        false => Ok(()),
+    }
 }
 
 fn shake_hands(
@@ -167,4 +176,54 @@ fn handshake_failed(handshake: HandshakeResult) -> Ending {
         fault_type: None,
         details: handshake.reason,
     }
+}
+
+/// The loop's next instruction, where a person decided CONTINUE.
+pub(crate) fn instruct(
+    entity: &ExecutionLoop,
+    batch: &mut Batch<'_>,
+    command: &InstructLoop,
+    set_back: u64,
+) -> Result<(), LoopRefusal> {
+    check_instruction(&command.envelope, &command.instruction_envelope_hash)?;
+    if entity.state() != ExecutionLoopState::Evaluated {
+        return Err(wrong_state(
+            entity,
+            ExecutionLoopState::Evaluated,
+            "report what became of the attempt first",
+        ));
+    }
+    let not_permitted = |found: String| {
+        let loop_id = String::from(entity.loop_id());
+        Err(LoopRefusal::InstructionNotPermitted { loop_id, found })
+    };
+    if entity.continued().is_none() {
+        return match entity.completion_barrier() {
+            Some(barrier @ Barrier::Open(_)) => Err(held_back(entity, barrier)),
+            Some(Barrier::Decided(decision)) => {
+                not_permitted(alloc::format!("{decision} was decided"))
+            }
+            _ => not_permitted(String::from("nobody decided CONTINUE")),
+        };
+    }
+    if entity.attempt_count() >= entity.max_attempts {
+        return not_permitted(alloc::format!(
+            "all {} of its attempts are used",
+            entity.max_attempts
+        ));
+    }
+    let instruction = NextInstruction {
+        envelope_hash: command.instruction_envelope_hash.as_str().into(),
+        command_line: shown_command_line(&command.command_line).into(),
+    };
+    let mut instructed = entity.clone();
+    instructed.take_instruction(&instruction);
+    let dispatch = DispatchLoop {
+        loop_id: command.loop_id.clone(),
+        entropy: command.entropy,
+        envelope_hash: sha256(&command.envelope).to_string(),
+        facts: command.facts,
+    };
+    let given = Some((instruction, command.envelope.clone()));
+    begin_attempt(&instructed, batch, (&dispatch, given), set_back)
 }

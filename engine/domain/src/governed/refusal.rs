@@ -64,6 +64,17 @@ refusals! {
         /// What was decided instead.
         found: String,
     } = "RETRY_NOT_PERMITTED" in Gating,
+    /// Nobody decided that the loop may have another instruction.
+    #[error(
+        "loop {loop_id} may not be given another instruction: {found}; ask a person and CONTINUE, \
+         or start a new loop"
+    )]
+    InstructionNotPermitted {
+        /// The loop.
+        loop_id: String,
+        /// What was decided instead.
+        found: String,
+    } = "INSTRUCTION_NOT_PERMITTED" in Gating,
     /// A response or fault is reported before the attempt's raw output was captured.
     #[error(
         "attempt {attempt} of loop {loop_id} has no raw output yet; capture EXECUTOR_OUTPUT \

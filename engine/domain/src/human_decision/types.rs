@@ -10,7 +10,7 @@ use crate::core::hash::Digest;
 use crate::core::payload::{List, Text};
 use crate::core::text::{has_visible_character, is_blank};
 use crate::core::time::Timestamp;
-use crate::core::{bodies, closed_enum, recorded};
+use crate::core::{bodies, closed_enum, recorded, recorded_of, scored};
 use crate::evidence_capture::types::{EvidenceType, ObservationPoint};
 use crate::execution_loop::types::{ExecutionLoopState, ExecutorResponseType, Exit};
 use crate::human_decision::rules::{AnswerRefusal, SYSTEM_TIMEOUT, TIMEOUT_REASON, check_required};
@@ -188,30 +188,6 @@ recorded! {
         fault_type: Option<ExecutionFaultType>,
     }
 
-    /// What a person is shown of the evidence. There is no field for raw data.
-    EvidenceSummary {
-        /// The observation point of the newest record. A member of the closed set, so that no text
-        /// of an executor can stand here.
-        observation_point: ObservationPoint,
-        /// The type of the newest record.
-        evidence_type: EvidenceType,
-        /// When the newest record was captured: ISO-8601, checked, as the evidence hash covers it.
-        timestamp: Text,
-        /// How many records the chain has.
-        chain_length: u64,
-        /// The loop's state.
-        execution_state: ExecutionLoopState,
-        /// Phase-30's confidence, in basis points below 1.
-        #[serde(rename = "confidence_basis_points")]
-        confidence_score: Confidence,
-        /// The chain's head: the seed's hash of the newest record.
-        chain_hash: Text,
-        /// What was observed of the attempt. `None` in questions that were asked before the summary
-        /// told it.
-        #[serde(default, deserialize_with = "added")]
-        observed: Option<ObservedAttempt>,
-    }
-
     /// A request for a person's decision. Immutable once created.
     #[cfg_attr(feature = "schema", schemars(rename = "DecisionRequest"))]
     HumanDecisionRequest {
@@ -323,4 +299,43 @@ recorded! {
         /// Our own hash of this decision, which no other decision can share.
         injective_hash: Digest,
     }
+}
+
+recorded_of! {
+    /// What a person is shown of the evidence. There is no field for raw data.
+    EvidenceSummary {
+        /// The observation point of the newest record. A member of the closed set, so that no text
+        /// of an executor can stand here.
+        observation_point: ObservationPoint,
+        /// The type of the newest record.
+        evidence_type: EvidenceType,
+        /// When the newest record was captured: ISO-8601, checked, as the evidence hash covers it.
+        timestamp: Text,
+        /// How many records the chain has.
+        chain_length: u64,
+        /// The loop's state.
+        execution_state: ExecutionLoopState,
+        /// Phase-30's confidence, in basis points below 1.
+        #[serde(rename = "confidence_basis_points")]
+        confidence_score: Confidence,
+        /// The chain's head: the seed's hash of the newest record.
+        chain_hash: Text,
+        /// What was observed of the attempt. `None` in questions that were asked before the summary
+        /// told it.
+        #[serde(default, deserialize_with = "added")]
+        observed: Option<ObservedAttempt>,
+    }
+}
+
+scored! {
+    EvidenceSummary {
+        observation_point as "observation_point",
+        evidence_type as "evidence_type",
+        timestamp as "timestamp",
+        chain_length as "chain_length",
+        execution_state as "execution_state",
+        confidence_score as "confidence_basis_points",
+        chain_hash as "chain_hash",
+        observed as "observed"
+    } by confidence_score
 }

@@ -326,6 +326,14 @@ impl GatePolicy {
         self.check_overrides(hold)
     }
 
+    /// Whether a loop may be given another instruction, which nobody saw before.
+    ///
+    /// # Errors
+    /// [`Loosened`]: a person is to be asked before every start.
+    pub fn check_instruction(&self) -> Result<(), Loosened> {
+        demand("hold", !self.before, &"before the start", &"another instruction of a loop")
+    }
+
     /// Whether whoever is asked about an attempt under these terms is one whom the policy lets
     /// answer, in the time that it leaves.
     ///

@@ -31,12 +31,12 @@ use crate::interruption_thread::state::Threads;
 use crate::log::event::LogEvent;
 use crate::log::state::UnprovenRecords;
 use crate::registration::state::{HeldRegistrations, granted_by_unknown};
-pub use crate::world::carried_error::CarriedError;
 use crate::world::due::{Carried as CarriedRequests, Loops, Requests};
 use crate::world::event::{DecisionPointTotals, Event};
 use crate::world::keys::{HeldKeys, Keys, Spelled as SpelledKeys};
 use crate::world::person::Gates;
 use crate::world::recalled::{KnownFingerprint, Origin, STATE_SCHEMA_VERSION, fingerprint_of};
+use crate::world::refusal::CarriedError;
 use crate::world::{LiveState, World};
 
 /// The longest name of a room that an error shows, in bytes.

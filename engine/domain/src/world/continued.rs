@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::core::actor::{Actor, Authentication, Principal};
+use crate::core::actor::{Actor, Authentication, HOLDPOINT, Principal};
 use crate::core::clocks::Moment;
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::ids::Entropy;
@@ -23,7 +23,6 @@ use crate::world::refusal::Refusal;
 use crate::world::{LiveState, World};
 
 /// The name under which Holdpoint itself acts.
-const HOLDPOINT: &str = "holdpoint";
 
 /// The ends of all that is open, and then that a person continued the log.
 pub(super) fn continue_log(
@@ -68,7 +67,7 @@ fn end_of(point: &DecisionPoint, body: &LogContinued) -> Option<Event> {
 }
 
 /// Holdpoint itself, which nothing has to prove.
-fn holdpoint() -> Principal {
+pub(crate) fn holdpoint() -> Principal {
     Principal {
         kind: Actor::System,
         id: HOLDPOINT.into(),

@@ -21,8 +21,9 @@ use crate::core::limits::{CLOCK_AHEAD_NS, CLOCK_STEP_NS};
 use crate::core::time::Timestamp;
 use crate::decision_point::command::DecisionPointCommand;
 use crate::evidence_capture::command::EvidenceCaptureCommand;
+use crate::evidence_capture::types::GuardedEnd;
 use crate::execution_loop::command::{
-    CompleteLoop, DispatchLoop, ExecutionLoopCommand, InitializeLoop,
+    CompleteLoop, DispatchLoop, ExecutionLoopCommand, InitializeLoop, InstructLoop,
 };
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::aggregate::RequestPlace;
@@ -49,6 +50,7 @@ use crate::world::continued::continue_log;
 use crate::world::due::limit_of_thread;
 use crate::world::event::Event;
 use crate::world::keys::KeyReceipt;
+use crate::world::open_questions::with_questions;
 use crate::world::recalled::STATE_SCHEMA_VERSION;
 use crate::world::refusal::Refusal;
 use crate::world::{World, policy};
@@ -67,7 +69,7 @@ pub fn decide(
 ) -> Result<Vec<Event>, Refusal> {
     check_sure(world, command)?;
     world.check_people(command)?;
-    let events = by_system(world, command, now.into())?;
+    let events = with_questions(world, by_system(world, command, now.into())?);
     check_new_requests(world, &events)?;
     check_sure_thread(world, command, &events)?;
     Ok(events)
@@ -79,6 +81,7 @@ fn check_sure(world: &World, command: &Command) -> Result<(), Refusal> {
     let Command::ExecutionLoop(
         ExecutionLoopCommand::DispatchLoop(DispatchLoop { loop_id, .. })
         | ExecutionLoopCommand::RetryLoop(DispatchLoop { loop_id, .. })
+        | ExecutionLoopCommand::InstructLoop(InstructLoop { loop_id, .. })
         | ExecutionLoopCommand::CompleteLoop(CompleteLoop { loop_id, .. }),
     ) = command
     else {
@@ -156,6 +159,12 @@ fn by_system(world: &World, command: &Command, now: Moment) -> Result<Vec<Event>
         Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
                 attempt::retry(l, b, c, world.hot.set_back)
+            })
+        }
+        Command::ExecutionLoop(ExecutionLoopCommand::InstructLoop(c)) => {
+            policy::permit_instruction(world)?;
+            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
+                initialization::instruct(l, b, c, world.hot.set_back)
             })
         }
         Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(c)) => {
@@ -403,9 +412,7 @@ pub fn decide_for_writer(
     let newest = world.totals().last_sequence;
     let event: Event = match command {
         WriterCommand::DeclareLost { loop_id, entropy, end } => {
-            return on_loop(world, loop_id, *entropy, now.at, |entity, batch| {
-                batch::lose_recorder(entity, batch, end.as_ref())
-            });
+            return declare_lost(world, (loop_id, *entropy), end.as_ref(), now.at);
         }
         WriterCommand::RecoveryPerformed(body) => {
             let kept = body.last_kept_sequence;
@@ -463,6 +470,19 @@ pub fn decide_for_writer(
         }
     };
     Ok(vec![event])
+}
+
+/// The recorder of a loop is gone: it ends, and what was escalated by that is asked of a person.
+fn declare_lost(
+    world: &World,
+    (loop_id, entropy): (&str, Entropy),
+    end: Option<&GuardedEnd>,
+    at: Timestamp,
+) -> Result<Vec<Event>, Refusal> {
+    let lost = on_loop(world, loop_id, entropy, at, |entity, batch| {
+        batch::lose_recorder(entity, batch, end)
+    });
+    Ok(with_questions(world, lost?))
 }
 
 /// The end of all that is due by the old time, and then that a person accepted the step.

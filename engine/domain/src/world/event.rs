@@ -230,6 +230,9 @@ impl Event {
         if let Self::DecisionPoint(event) = self {
             return event.accepts_proposal();
         }
+        if let Self::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) = self {
+            return body.instruction.is_some();
+        }
         if let Self::InterruptionThread(InterruptionThreadEvent::PlanDrafted(body)) = self {
             return body.unsaid.is_some();
         }

@@ -203,6 +203,11 @@ impl World {
             {
                 self.check_aborter(&c.loop_id, actor, proof)
             }
+            Command::ExecutionLoop(ExecutionLoopCommand::InstructLoop(c))
+                if c.facts.human_abort_signaled == Some(true) =>
+            {
+                self.check_aborter(&c.loop_id, actor, proof)
+            }
             Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(c)) => {
                 let Some(point) = self.known_point(&c.decision_id) else { return Ok(()) };
                 // A person's words count for nothing when the round is over, and need no proof. A

@@ -51,6 +51,7 @@ pub fn check_floor(
         Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(c)) => {
             check_start(world, floor, c)
         }
+        Command::ExecutionLoop(ExecutionLoopCommand::InstructLoop(_)) => floor.check_instruction(),
         Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(c))
             if c.needs_person() =>
         {
@@ -97,6 +98,14 @@ pub(crate) fn check_asked(floor: &GatePolicy, entity: &ExecutionLoop) -> Result<
 fn check_spent(world: &World, floor: &GatePolicy, point: &DecisionPoint) -> Result<(), Loosened> {
     let terms = world.person_for_point(&point.decision_id);
     point.check_spending(floor, terms.is_some_and(|terms| terms.separation))
+}
+
+/// The policy of the log lets a loop have another instruction: it asks nobody before a start.
+pub(crate) fn permit_instruction(world: &World) -> Result<(), Refusal> {
+    if world.is_policy_lost() {
+        return Err(PolicyRefusal::Lost.into());
+    }
+    Ok(world.policy().check_instruction()?)
 }
 
 /// The policy of the log is kept, and where a person is asked before the start, the approval of

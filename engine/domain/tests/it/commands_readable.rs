@@ -51,6 +51,7 @@ fn samples_of_loops() -> Vec<Command> {
         story.report(ExecutorResponseType::Success),
         story.fault(ExecutionFaultType::Crash),
         story.retry(),
+        story.instruct(SECRET),
         story.complete(),
         story.stop(StopCondition::HumanAbort, StopFacts::default()),
         story.ask(),

@@ -318,6 +318,7 @@ fn a_loop_that_passes_its_hold_without_a_person_is_found() {
         attempt: 2,
         permitted_by_fault: None,
         permitted_by_decision: Some("DEC-forged".into()),
+        instruction: None,
     };
     assert_found(&story.record(again.into()), Rule::HoldPoint);
 }

@@ -156,6 +156,7 @@ fn a_dispatch_that_nobody_permitted_is_found() {
         attempt: 2,
         permitted_by_fault: None,
         permitted_by_decision: None,
+        instruction: None,
     };
     assert_found(&story.record(again.into()), Rule::RetryPermission);
 }
@@ -503,6 +504,7 @@ fn every_rule_has_a_test() {
         include_str!("clocks.rs"),
         include_str!("continued.rs"),
         include_str!("stop_conditions.rs"),
+        include_str!("escalations.rs"),
     );
     for rule in Rule::ALL {
         assert!(source.contains(&format!("Rule::{rule:?})")), "{rule} has no test");

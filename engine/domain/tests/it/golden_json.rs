@@ -16,7 +16,8 @@ use holdpoint_domain::{ActorId, Command, Idempotency};
 use serde_json::Value;
 
 use crate::codec::{
-    GOLDEN, GOLDEN_V1, GOLDEN_V2, GOLDEN_V3, GOLDEN_V4, GOLDEN_V5, GOLDEN_V6, GOLDEN_V7, parsed,
+    GOLDEN, GOLDEN_V1, GOLDEN_V2, GOLDEN_V3, GOLDEN_V4, GOLDEN_V5, GOLDEN_V6, GOLDEN_V7, GOLDEN_V8,
+    parsed,
 };
 use crate::commands_readable::samples;
 
@@ -118,10 +119,12 @@ fn golden_file_has_every_payload_version_of_every_event() {
 
 /// A line for an event that has none: of the payload that says most.
 fn event_line((kind, version): (u16, u8)) -> Option<String> {
-    let lines =
-        [GOLDEN, GOLDEN_V7, GOLDEN_V6, GOLDEN_V5, GOLDEN_V4, GOLDEN_V3, GOLDEN_V2, GOLDEN_V1]
-            .into_iter()
-            .flat_map(str::lines);
+    let lines = [
+        GOLDEN, GOLDEN_V8, GOLDEN_V7, GOLDEN_V6, GOLDEN_V5, GOLDEN_V4, GOLDEN_V3, GOLDEN_V2,
+        GOLDEN_V1,
+    ]
+    .into_iter()
+    .flat_map(str::lines);
     let lines = lines.map(|line| (line, parsed(line)));
     let of_version = lines.filter(|(_, found)| (found.kind, found.version) == (kind, version));
     let (line, found) = of_version.max_by_key(|(line, _)| line.len())?;
@@ -152,11 +155,24 @@ fn golden_events_read_as_ever() {
         let (_, Encoded { kind, version, payload }, json) = told(line);
         let envelope = decode(kind, version, &payload).expect("a golden payload");
         let mut found = serde_json::to_value(&envelope).unwrap();
+        // The score of the document, beside the basis points.
+        told_beside(&mut found);
         if REGISTRY.iter().any(|entry| entry.kind == kind && entry.version > version) {
             only_promised(&mut found["event"], &json["event"]);
         }
         assert_eq!(found, json, "{line}");
     }
+}
+
+/// Takes out the score beside a confidence, which is that confidence.
+fn told_beside(found: &mut Value) {
+    let Some(fields) = found.as_object_mut() else { return };
+    if let Some(score) = fields.remove("confidence_score") {
+        let kept = fields.get("confidence_basis_points").or(fields.get("confidence"));
+        let basis_points = kept.and_then(Value::as_f64).expect("the basis points");
+        assert_eq!(score.as_f64(), Some(basis_points / 10_000.0));
+    }
+    fields.values_mut().for_each(told_beside);
 }
 
 /// Takes out what the event says more since its kind grew: what was promised stays as it was.

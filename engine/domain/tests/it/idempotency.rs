@@ -141,7 +141,7 @@ fn the_newest_requests_of_settled_loops_are_kept() {
         story.advance_to(ExecutionLoopState::Evaluated);
         story.given(story.ask());
         ids.push(story.held().request_id().to_owned());
-        story.given(story.decides(HumanDecision::Continue));
+        story.given(story.decides(HumanDecision::Abort));
     }
     assert_eq!(story.world.closed_requests().count(), MAX_CLOSED_REQUESTS);
     let carried = World::from_carried(&story.world.carry()).unwrap();

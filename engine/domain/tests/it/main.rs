@@ -27,6 +27,7 @@ mod decision_point_random;
 mod decision_points;
 mod doubted_registrations;
 mod duplex;
+mod escalations;
 mod forbidden;
 mod forbidden_approvals;
 mod forbidden_decision_points;

@@ -119,7 +119,7 @@ fn continue_ends_the_loop_as_its_evaluation_gives() {
     for (status, reason) in
         [(Success, HaltReason::Completed), (Failure, HaltReason::ResponseRejected)]
     {
-        let mut story = Story::evaluated_under(terms(HoldPolicy::After), status);
+        let mut story = Story::observed_under(terms(HoldPolicy::After), status);
         story.given(story.ask());
         let events = story.given(story.decides(Continue));
         assert_eq!(names(&events), ["answered", "evidence_captured", "halted", "chain_sealed"]);
@@ -193,7 +193,8 @@ fn escalate_asks_a_configured_target_with_its_own_time() {
     assert_eq!(decided.outcome, HumanDecisionOutcome::Pending);
     assert_eq!(code(story.when(story.decides(Continue))), "NOT_AN_APPROVER");
     let by_boss = answer_but(&story, Continue, |answer| answer.human_id = "boss".into());
-    assert_eq!(halt_reason(&story.given(by_boss)), Some(HaltReason::ResponseRejected));
+    story.given(by_boss);
+    assert_eq!(halt_reason(&story.given(story.complete())), Some(HaltReason::ResponseRejected));
 }
 
 #[test]

@@ -244,6 +244,7 @@ fn golden_numbers_before_are_as_they_were() {
         knows_stops: false,
         drops_defaults: false,
         names_ends: false,
+        opens_escalations: false,
     };
     let second = Rules { number: 2, anyone_aborts: true, has_newest_words: true, ..first };
     assert_eq!(Rules::numbered(1), Some(&first));

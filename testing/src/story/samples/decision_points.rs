@@ -227,6 +227,13 @@ fn principal(turn: usize) -> Principal {
     }
 }
 
+/// A proposal was accepted, with its default.
+pub(super) fn accepted() -> Event {
+    let decision_id = ROUND.into();
+    let response = Response::Proposal(Some("go".into()));
+    DecisionPointResolved { decision_id, by: principal(0), response, comment: None }.into()
+}
+
 fn response(turn: usize) -> Response {
     let responses = [
         Response::Option("go".into()),

@@ -1,0 +1,84 @@
+//! Confidences are taken as fractions below 1, kept as basis points, and shown as both.
+
+use crate::program::{Place, by_person, json, status, text};
+use crate::thread_support::{accepted, chat, interruption, setting, turn};
+use serde_json::{Value, json};
+use std::process::Output;
+
+/// The second turn, by the document's names: `SCORE` stands for the confidence of the relation.
+fn interrupted() -> String {
+    let mut line = turn("acme", "talk", 2, interruption("It is sunny.", 1));
+    let request = line["submit"]["request"].as_object_mut().unwrap();
+    request.remove("interrupt_subject_relation_confidence_bp");
+    request.insert("interrupt_subject_relation_confidence".into(), "SCORE".into());
+    let of = request["interruption"].as_object_mut().unwrap();
+    of.remove("phrase_confidence_bp");
+    of.insert("phrase_confidence".into(), json!(0.95));
+    of["gate_confidences"] = json!({ "vad": 0.99, "speech_likeness": 0.98, "echo_safe": 0.97,
+        "phrase": 0.95 });
+    of["subject_relation_confidence_bundle"] = json!({ "lexical": 0.95, "vad": 0.99,
+        "speech_likeness": 0.98, "echo_safe": 0.97, "combined": 0.96 });
+    line.to_string()
+}
+
+fn applied(place: &Place, line: &str) -> Output {
+    let file = place.directory.path().join("line");
+    std::fs::write(&file, format!("{line}\n")).unwrap();
+    by_person(&place.command(&["apply", file.to_str().unwrap()]))
+}
+
+fn records(place: &Place) -> Vec<Value> {
+    let output = place.holdpoint(&["log", "show", "--json"]);
+    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn confidences_are_taken_as_fractions_below_1_and_bad_ones_are_refused_by_name() {
+    let place = Place::with_log();
+    let mut lines = setting("acme", "talk");
+    lines.push(turn("acme", "talk", 1, chat("It is sunny.")));
+    accepted(&place, &lines);
+    let before = records(&place).len();
+    let line = interrupted();
+    for bad in ["NaN", "1.0", "1", "-0.1", "\"0.9\"", "1e5", "0.9.1", "[]"] {
+        let output = applied(&place, &line.replace("\"SCORE\"", bad));
+        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(status(&output), 2, "{bad}: {said}");
+        assert!(said.contains("interrupt_subject_relation_confidence"), "{bad}: {said}");
+        assert_eq!(records(&place).len(), before, "{bad}");
+    }
+    let output = applied(&place, &line.replace("\"SCORE\"", "0.92004"));
+    assert_eq!(status(&output), 0, "{}", text(&output.stdout));
+    let records = records(&place);
+    let taken = records.iter().rfind(|it| it["kind"] == "interruption_thread.turn_taken").unwrap();
+    let request = taken["event"]["request"].to_string();
+    assert!(request.contains("\"interrupt_subject_relation_confidence_bp\":9200"), "{request}");
+    assert!(request.contains("\"phrase_confidence_bp\":9500"), "{request}");
+    place.verified();
+}
+
+#[test]
+fn every_json_has_the_score_of_the_document_beside_the_basis_points() {
+    let place = Place::with_log();
+    let run = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
+    assert_eq!(status(&run), 122);
+    let shown = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let listed = place.holdpoint(&["show", "--json", &loop_of(&place)]);
+    let attempt = &json(&listed)["execution_loop"]["attempts"][0]["response"];
+    assert_eq!(attempt["confidence_basis_points"], 8_500);
+    assert_eq!(attempt["confidence_score"], 0.85);
+    let said = shown.to_string();
+    let beside =
+        said.contains("\"confidence_score\":0.85") && said.contains("_basis_points\":8500");
+    assert!(beside || !said.contains("confidence"), "{said}");
+    for record in records(&place) {
+        let event = record["event"].to_string();
+        let has_basis_points = event.contains("\"confidence\":") || event.contains("_basis_points");
+        assert_eq!(has_basis_points, event.contains("\"confidence_score\":0.85"), "{event}");
+    }
+}
+
+fn loop_of(place: &Place) -> String {
+    let of = |record: &Value| record["loop_id"].as_str().map(String::from);
+    records(place).iter().find_map(of).expect("a run")
+}
