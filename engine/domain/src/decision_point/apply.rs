@@ -179,12 +179,8 @@ pub(crate) fn change(
 }
 
 /// Whether an answer accepts the guidance, as under rules before number 6.
-fn accepts_guidance(event: &Event) -> bool {
-    match event {
-        Event::VoteCast(body) => body.response == Response::Accept,
-        Event::DecisionPointResolved(body) => body.response == Response::Accept,
-        _ => false,
-    }
+const fn accepts_guidance(event: &Event) -> bool {
+    matches!(event.counted_response(), Some(Response::Accept))
 }
 
 /// The rule that an event can break.

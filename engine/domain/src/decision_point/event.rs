@@ -69,14 +69,20 @@ impl DecisionPointEvent {
 
     /// Whether somebody accepted a proposal: under rules before number 6, `_accept` accepted the
     /// guidance.
-    pub(crate) fn accepts_proposal(&self) -> bool {
-        let response = match self {
-            Self::VoteCast(body) => &body.response,
-            Self::DecisionPointResolved(body) => &body.response,
-            Self::LateResponseRecorded(body) => &body.response,
-            _ => return false,
-        };
-        matches!(response, Response::Proposal(_))
+    pub(crate) const fn accepts_proposal(&self) -> bool {
+        if let Self::LateResponseRecorded(body) = self {
+            return matches!(body.response, Response::Proposal(_));
+        }
+        matches!(self.counted_response(), Some(Response::Proposal(_)))
+    }
+
+    /// An answer that came in time.
+    pub(crate) const fn counted_response(&self) -> Option<&Response> {
+        if let Self::VoteCast(body) = self {
+            return Some(&body.response);
+        }
+        let Self::DecisionPointResolved(body) = self else { return None };
+        Some(&body.response)
     }
 
     /// The clock that ended a limit, and what the monotonic one gave; `None`: no limit ended.
