@@ -318,8 +318,14 @@ impl<'a> Told<'a> {
 
     /// EVALUATED to HALTED.
     pub(crate) fn complete(&mut self) -> Came {
-        let (loop_id, entropy) = (self.story.loop_id.clone(), self.entropy());
-        self.give(ExecutionLoopCommand::CompleteLoop(CompleteLoop { loop_id, entropy }))
+        // It is no step of the document's, and uses none of its digits up.
+        let (at, loop_id, entropy) =
+            (self.story.now, self.story.loop_id.clone(), self.story.entropy());
+        let complete = ExecutionLoopCommand::CompleteLoop(CompleteLoop { loop_id, entropy });
+        let came = self.story.when(complete.into());
+        self.story.now = at;
+        self.events.extend(came.iter().flatten().cloned());
+        came
     }
 
     pub(crate) fn ask(&mut self) -> Came {

@@ -23,7 +23,6 @@ use crate::executor::{
     StartRefusal,
 };
 use crate::log::{AppendError, Storage};
-use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::evidence_capture::{
     CaptureEvidence, EvidenceCaptureCommand, EvidenceItem, StopCondition, StopFacts,
 };
@@ -449,12 +448,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             _ => None,
         });
         let Some(fault_type) = reported else { return false };
-        let escalation = receipt.events.iter().find_map(|event| match event {
-            Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => {
-                Some(body.decision_id.to_string())
-            }
-            _ => None,
-        });
+        let escalation = receipt.events.iter().find_map(Event::decision_point).map(String::from);
         for event in &receipt.events {
             if let Event::SandboxFault(SandboxFaultEvent::SandboxDecided(decided)) = event {
                 permits = decided.sandbox_decision == SandboxDecision::Retry;
