@@ -71,7 +71,7 @@ fn arguments(step: Step) -> Vec<u64> {
 }
 
 /// What is made anew where it is missing, and believed by nobody.
-fn is_needed(path: &PathBuf) -> bool {
+fn is_needed(path: &Path) -> bool {
     !["/LOCK", "/SYNC", "/snapshots", "/indexes"]
         .iter()
         .any(|it| path.to_str().unwrap().contains(it))
@@ -101,7 +101,7 @@ fn when_the_logs_change_places_the_new_one_is_durable_and_the_old_one_untouched(
             exchanged += 1;
             assert!(files(&place.log) == before, "the old log is whole");
             let mut lost = durable.lost(&building(&place).unwrap());
-            lost.retain(is_needed);
+            lost.retain(|path| is_needed(path));
             assert!(lost.is_empty(), "a power cut loses {lost:?}");
         }
         _ => {}

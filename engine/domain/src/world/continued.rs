@@ -22,8 +22,6 @@ use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 use crate::world::{LiveState, World};
 
-/// The name under which Holdpoint itself acts.
-
 /// The ends of all that is open, and then that a person continued the log.
 pub(super) fn continue_log(
     world: &World,
