@@ -115,7 +115,7 @@ fn status(question: &Question, now: Option<Time>) -> Status {
     }
 }
 
-fn time_left(question: &Question, now: Time) -> Duration {
+pub(crate) fn time_left(question: &Question, now: Time) -> Duration {
     Duration::from_nanos(question.held.request.timeout_at.nanoseconds_since(now))
 }
 
@@ -124,9 +124,21 @@ pub(crate) fn left(question: &Question, now: Time) -> String {
     if question.held.request.is_expired(now) {
         return "overdue".to_string();
     }
-    let left = time_left(question, now);
-    match left.as_secs() {
-        0 => humantime::format_duration(Duration::from_millis(left.subsec_millis().into())),
+    in_words(time_left(question, now))
+}
+
+/// The warning that 80 % of the time to answer a question are over.
+pub(crate) fn warning_line(request_id: &str, left: Duration) -> String {
+    format!(
+        "WARNING: 80 % of the time are over, {} left to answer {}; then ABORT",
+        in_words(left),
+        visible(request_id)
+    )
+}
+
+fn in_words(time: Duration) -> String {
+    match time.as_secs() {
+        0 => humantime::format_duration(Duration::from_millis(time.subsec_millis().into())),
         seconds => humantime::format_duration(Duration::from_secs(seconds)),
     }
     .to_string()

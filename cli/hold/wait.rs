@@ -1,17 +1,18 @@
 //! `holdpoint hold wait`: block until a person decided; the exit code tells what.
 
-use super::shown::outcome_line;
+use super::shown::{outcome_line, warning_line};
 use super::{requests, resolve, unknown};
 use crate::adoption::expect_adopted;
 use crate::arguments::Global;
 use crate::clock;
 use crate::decision::{Attempt, Following, Overdue};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, complain};
 use crate::output::Output;
 use crate::verify::{warn_doubt, warn_permits_nothing};
 use holdpoint_domain::World;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
+use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::governed::HumanDecisionView;
 use holdpoint_domain::human_decision::{
     HeldRequest, HumanDecision, HumanDecisionOutcome, RequestOutcome,
@@ -79,8 +80,8 @@ pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let end = args.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut following = Following::of_everything(global)?;
     let asked = find(following.world(), &args.request)?;
-    let mut waiting =
-        Waiting { id: asked.clone(), overdue: Overdue::new(global), since: SystemClock.now() };
+    let (overdue, since) = (Overdue::new(global), SystemClock.now());
+    let mut waiting = Waiting { id: asked.clone(), warned_of: None, overdue, since };
     loop {
         following.catch_up(&mut |_, _| {})?;
         if let Some(came) = waiting.look(&following) {
@@ -94,6 +95,7 @@ pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
             }
             Attempt::NotYet => {}
         }
+        waiting.warn_once(following.world());
         if left.is_zero() {
             return waiting.tell(global, following.world(), &asked, Came::StillPending);
         }
@@ -105,6 +107,8 @@ pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
 /// The question that is waited for now.
 struct Waiting<'g> {
     id: String,
+    /// The question of which it was said that 80 % of its time are over.
+    warned_of: Option<String>,
     overdue: Overdue<'g>,
     /// What the clocks said when the wait began.
     since: Reading,
@@ -149,15 +153,39 @@ impl Waiting<'_> {
 
     /// How much time is left to answer; `None` where it is answered.
     fn time_left(&self, world: &World) -> Option<Duration> {
+        self.left_until(world, |held| held.request.timeout_at)
+    }
+
+    /// How much time is left until the warning is due; `None` where it was given or none is due.
+    fn time_to_warning(&self, world: &World) -> Option<Duration> {
+        let is_warned = self.warned_of.as_deref() == Some(&*self.id);
+        self.left_until(world, HeldRequest::warning_at).filter(|_| !is_warned)
+    }
+
+    /// `None` where the question is answered.
+    fn left_until(
+        &self,
+        world: &World,
+        moment: impl FnOnce(&HeldRequest) -> Timestamp,
+    ) -> Option<Duration> {
         let held = request(world, &self.id).filter(|held| held.is_open())?;
         let times = clock::times_since(world, &self.id, self.since);
-        Some(Duration::from_nanos(times.left_ns(held.request.timeout_at)))
+        Some(Duration::from_nanos(times.left_ns(moment(held))))
+    }
+
+    /// Warns once of each question when 80 % of the time to answer it are over.
+    fn warn_once(&mut self, world: &World) {
+        let Some(left) = self.time_left(world).filter(|left| !left.is_zero()) else { return };
+        if self.time_to_warning(world) == Some(Duration::ZERO) {
+            complain(&warning_line(&self.id, left));
+            self.warned_of = Some(self.id.clone());
+        }
     }
 
     fn next_look(&self, world: &World) -> Duration {
         match self.time_left(world) {
             Some(Duration::ZERO) => self.overdue.next_try_in(),
-            Some(left) => left,
+            Some(left) => self.time_to_warning(world).map_or(left, |warning| warning.min(left)),
             None => Duration::MAX,
         }
     }

@@ -5,7 +5,10 @@ use super::printed::Printed;
 use crate::arguments::{Global, program};
 use crate::config::hides_output;
 use crate::exit::complain;
-use crate::hold::{HIDDEN, brief_lines, check_reason, how_to_answer, outcome_line, verbose_lines};
+use crate::hold::{
+    HIDDEN, brief_lines, check_reason, how_to_answer, outcome_line, time_left, verbose_lines,
+    warning_line,
+};
 use crate::screen::{Around, Conversation, named, recorded_in_line};
 use crate::text::moment;
 use holdpoint_domain::core::text::visible;
@@ -283,11 +286,7 @@ impl Prompter for Person<'_> {
 
     fn warned(&mut self, question: &Question) {
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-        let left = crate::hold::left(question, now);
-        self.say(&format!(
-            "WARNING: 80 % of the time are over, {left} left to answer {}; then ABORT",
-            visible(question.request_id())
-        ));
+        self.say(&warning_line(question.request_id(), time_left(question, now)));
         self.prompt(question);
     }
 

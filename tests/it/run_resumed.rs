@@ -202,6 +202,16 @@ fn waiting_for_a_hold_tells_by_its_exit_code_what_was_decided() {
 }
 
 #[test]
+fn waiting_for_a_hold_warns_once_when_most_of_its_time_is_over() {
+    let place = Place::new();
+    let request = held(&place, &["--decision-timeout", "4s"]);
+    let output = place.holdpoint(&["hold", "wait", &request]);
+    assert_eq!(status(&output), 12);
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("WARNING: 80 % of the time are over").count(), 1, "{said}");
+}
+
+#[test]
 fn a_retry_begins_one_attempt_and_none_in_a_copy_of_its_log() {
     let place = Place::new();
     let request = held(&place, &[]);
