@@ -42,7 +42,7 @@ pub(crate) use expire::record_due;
 pub(crate) use reason::check_reason;
 pub(crate) use shown::{
     ALL_OVER, HIDDEN, NamedHumanDecision, RECORDED_NEXT, ROOT_IS_ALL, add_root, brief_lines,
-    how_to_answer, left, lines, outcome_line, time_left, verbose_lines, warning_line,
+    how_to_answer, lines, outcome_line, time_left, verbose_lines, warning_line,
 };
 
 /// What to do with the questions that wait for a person.

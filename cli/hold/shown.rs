@@ -8,6 +8,7 @@ use crate::text::moment;
 use crate::when::took;
 use clap::ValueEnum;
 use holdpoint_domain::Time;
+use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::{ExecutorResponseType, Exit};
 use holdpoint_domain::governed::RequestView;
 use holdpoint_domain::human_decision::{
