@@ -282,7 +282,7 @@ fn guidance_opens_a_round_that_is_refined_and_then_answered() {
 }
 
 #[test]
-fn the_guidance_is_accepted_as_it_is_and_guidance_ends_with_the_last_round() {
+fn the_proposal_is_accepted_with_its_default_and_guidance_ends_with_the_last_round() {
     let place = Place::new();
     let engine = place.engine();
     let record = DecisionPointRecord { max_iterations: 2, ..question(ISSUE) };
@@ -300,7 +300,7 @@ fn the_guidance_is_accepted_as_it_is_and_guidance_ends_with_the_last_round() {
     assert!(is_recorded(&engine, &accept));
     assert!(!is_recorded(&engine, &accept));
     let ended = read(&engine, ISSUE);
-    assert_eq!((ended.selected_option, ended.response_text.as_deref()), (None, Some("use both")));
+    assert_eq!((ended.selected_option.as_deref(), ended.response_text), (Some("memory"), None));
 }
 
 #[test]

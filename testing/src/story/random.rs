@@ -12,8 +12,8 @@ use holdpoint_domain::execution_loop::{
     ExecutorResponseType, Exit, InitializeLoop, ReportResponse,
 };
 use holdpoint_domain::human_decision::{
-    AnswerHumanDecision, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand, OverrideField,
-    OverrideVisibility, ShowOutput,
+    AnswerHumanDecision, HeldRequest, HoldPolicy, HoldTerms, HumanDecision, HumanDecisionCommand,
+    OverrideField, OverrideVisibility, ShowOutput,
 };
 use holdpoint_domain::log::ConfigurationChanged;
 use holdpoint_domain::log::{LogCommand, RecordFingerprint};
@@ -67,24 +67,37 @@ fn fitting(story: &Story, random: &mut Gen) -> Command {
 /// An answer where a person was asked; else a question or an end.
 fn evaluated(story: &Story, random: &mut Gen) -> Command {
     let is_asked = story.entity().open_request().is_some();
+    let takes_another = !story.entity().ends_with_continue();
+    if is_continued(story) && !one_in(random, 8) {
+        return story.instruct(ENVELOPE);
+    }
+    if is_asked && takes_another && !one_in(random, 3) {
+        return story.decides(HumanDecision::Continue);
+    }
     match u8::arbitrary(random) % 9 {
         8 if !is_asked => story.instruct(ENVELOPE),
-        0 => story.retry(),
-        1 => story.complete(),
-        2 => story.ask(),
-        3 | 4 if is_asked => {
+        0 | 3 | 4 if is_asked => {
             let field = *random.choose(OverrideField::ALL).unwrap();
             Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(story.overrides(field)))
         }
-        5 if is_asked => {
+        1 | 5 | 6 if is_asked => {
             let request_id = story.held().request_id().to_owned();
             Command::HumanDecision(HumanDecisionCommand::ShowOutput(ShowOutput { request_id }))
         }
+        0 => story.retry(),
+        1 => story.complete(),
+        2 => story.ask(),
         _ if is_asked => decision(story, random),
         3 | 4 => story.retry(),
         5 => story.complete(),
         _ => story.ask(),
     }
+}
+
+/// Whether the last question of the attempt was decided as CONTINUE.
+fn is_continued(story: &Story) -> bool {
+    let decided = story.entity().attempt_request().and_then(HeldRequest::decided);
+    decided.is_some_and(|decided| decided.record.decision == HumanDecision::Continue)
 }
 
 /// Any command at all, with arbitrary content.
