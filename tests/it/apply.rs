@@ -1,7 +1,7 @@
 //! What `apply` promises: one answer for each line, in order, and nothing of a bad line on record.
 
 use crate::apply_support::{HASH, Session, answers, apply, initialize, story};
-use crate::program::{Place, by_person, json, skip, status, text};
+use crate::program::{Place, by_person, json, json_lines, skip, status, text};
 use holdpoint_engine::shell::user_name;
 use serde_json::{Value, json};
 use std::io::Write as _;
@@ -11,7 +11,7 @@ use std::process::Stdio;
 /// What is recorded behind the statement of the rules.
 fn recorded(place: &Place) -> Vec<Value> {
     let output = place.holdpoint(&["log", "show", "--json", "--from", "2"]);
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    json_lines(&output)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `export RUN --format asciicast`: a run as a recording that asciinema plays.
 
-use crate::program::{Place, skip, status, text};
+use crate::program::{Place, json_lines, skip, status, text};
 use crate::terminal::Terminal;
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ fn recording(place: &Place) -> Vec<Value> {
     let said = text(&output.stderr);
     assert_eq!(status(&output), 0, "{said}");
     assert!(said.contains("secrets included"), "{said}");
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    json_lines(&output)
 }
 
 /// All that appears.

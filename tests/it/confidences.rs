@@ -27,29 +27,24 @@ fn applied(place: &Place, line: &str) -> Output {
     by_person(&place.command(&["apply", file.to_str().unwrap()]))
 }
 
-fn records(place: &Place) -> Vec<Value> {
-    let output = place.holdpoint(&["log", "show", "--json"]);
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 #[test]
 fn confidences_are_taken_as_fractions_below_1_and_bad_ones_are_refused_by_name() {
     let place = Place::with_log();
     let mut lines = setting("acme", "talk");
     lines.push(turn("acme", "talk", 1, chat("It is sunny.")));
     accepted(&place, &lines);
-    let before = records(&place).len();
+    let before = place.records().len();
     let line = interrupted();
     for bad in ["NaN", "1.0", "1", "-0.1", "\"0.9\"", "1e5", "0.9.1", "[]"] {
         let output = applied(&place, &line.replace("\"SCORE\"", bad));
         let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
         assert_eq!(status(&output), 2, "{bad}: {said}");
         assert!(said.contains("interrupt_subject_relation_confidence"), "{bad}: {said}");
-        assert_eq!(records(&place).len(), before, "{bad}");
+        assert_eq!(place.records().len(), before, "{bad}");
     }
     let output = applied(&place, &line.replace("\"SCORE\"", "0.92004"));
     assert_eq!(status(&output), 0, "{}", text(&output.stdout));
-    let records = records(&place);
+    let records = place.records();
     let taken = records.iter().rfind(|it| it["kind"] == "interruption_thread.turn_taken").unwrap();
     let request = taken["event"]["request"].to_string();
     assert!(request.contains("\"interrupt_subject_relation_confidence_bp\":9200"), "{request}");
@@ -71,7 +66,7 @@ fn every_json_has_the_score_of_the_document_beside_the_basis_points() {
     let beside =
         said.contains("\"confidence_score\":0.85") && said.contains("_basis_points\":8500");
     assert!(beside || !said.contains("confidence"), "{said}");
-    for record in records(&place) {
+    for record in place.records() {
         let event = record["event"].to_string();
         let has_basis_points = event.contains("\"confidence\":") || event.contains("_basis_points");
         assert_eq!(has_basis_points, event.contains("\"confidence_score\":0.85"), "{event}");
@@ -80,5 +75,5 @@ fn every_json_has_the_score_of_the_document_beside_the_basis_points() {
 
 fn loop_of(place: &Place) -> String {
     let of = |record: &Value| record["loop_id"].as_str().map(String::from);
-    records(place).iter().find_map(of).expect("a run")
+    place.records().iter().find_map(of).expect("a run")
 }

@@ -2,7 +2,7 @@
 //! let go on is given its next instruction.
 
 use crate::apply_support::{answers, apply, awaited, dispatch, initialize, story};
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, json_lines, status, text};
 use crate::terminal::at_terminal;
 use holdpoint_domain::core::hash::sha256;
 use serde_json::{Value, json};
@@ -10,14 +10,9 @@ use std::process::Output;
 
 const ID: &str = "1111111122222222333333334444abcd";
 
-/// Every line of JSON that was printed.
-fn json_lines(output: &Output) -> Vec<Value> {
-    let read = |line: &str| serde_json::from_str(line).expect(line);
-    let printed = text(&output.stdout);
-    match serde_json::from_str(&printed) {
-        Ok(one) => vec![one],
-        Err(_) => printed.lines().map(read).collect(),
-    }
+/// The JSON that was printed: one value, or one in each line.
+fn values(output: &Output) -> Vec<Value> {
+    serde_json::from_slice(&output.stdout).map_or_else(|_| json_lines(output), |one| vec![one])
 }
 
 /// A command that takes too much memory, and what `run --json` tells of it.
@@ -44,12 +39,12 @@ fn an_escalation_is_asked_of_a_person_without_waiting_and_runs_show_and_inbox_sa
     let ids: Vec<&Value> =
         point["options"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
     assert_eq!(ids, ["seen", "retry"]);
-    let records = json_lines(&place.holdpoint(&["log", "show", "--json"]));
+    let records = place.records();
     let of = |kind: &str| records.iter().find(|record| record["kind"] == kind).unwrap();
     let fault = of("sandbox_fault.fault_reported");
     assert_eq!(of("decision_point.created")["causation"], fault["sequence"], "{fault:#}");
     for verb in [&["runs", "--json"][..], &["show", &run, "--json"]] {
-        let shown = json_lines(&place.holdpoint(verb));
+        let shown = values(&place.holdpoint(verb));
         assert_eq!(shown[0]["needs_person"], json!(asked), "{verb:?}");
     }
     for verb in [&["runs"][..], &["show", &run]] {
@@ -111,11 +106,11 @@ fn after_continue_apply_gives_a_loop_its_next_instruction_and_a_halted_loop_none
         "signal": 15, "sender_pid": null, "sender_uid": null } });
     assert!(answers(&apply(&place, &[stop]))[0]["receipt"].is_object());
     assert_eq!(state(&place), "HALTED");
-    let before = json_lines(&place.holdpoint(&["log", "show", "--json"])).len();
+    let before = place.records().len();
     // That a rule said no is on record, and nothing else.
     let refused = instruct(&place, &loop_id);
     assert_eq!(refused["refusal"]["code"], "LOOP_NOT_LIVE", "{refused:#}");
-    let after = json_lines(&place.holdpoint(&["log", "show", "--json"]));
+    let after = place.records();
     let kinds: Vec<&Value> = after[before..].iter().map(|record| &record["kind"]).collect();
     assert!(kinds.iter().all(|kind| **kind == "log.command_refused"), "{kinds:?}");
     place.verified();

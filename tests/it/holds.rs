@@ -1,7 +1,7 @@
 //! No automation passes a hold point without a person: asked in one process, answered in another,
 //! and provable afterwards.
 
-use crate::program::{Place, contents, error_of, json, status, text};
+use crate::program::{Place, contents, error_of, json, json_lines, status, text};
 use crate::terminal::{Terminal, at_terminal};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::machine::this_boot;
@@ -44,7 +44,7 @@ fn show(place: &Place, request: &str) -> Value {
 /// Every record of a kind, with its events' fields.
 fn records(place: &Place, kind: &str) -> Vec<Value> {
     let output = place.holdpoint(&["log", "show", "--kind", kind, "--json"]);
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    json_lines(&output)
 }
 
 /// A run in the background, with nobody at a terminal.

@@ -1,7 +1,7 @@
 //! What the host says became of an approved call is recorded once, as its claim, and holds nothing.
 
 use crate::hook::{ask, call, pre, respond, run};
-use crate::program::{Place, json, skip, status, text};
+use crate::program::{Place, json, json_lines, skip, status, text};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -48,7 +48,7 @@ fn shown(place: &Place, id: &str) -> String {
 fn reported(place: &Place) -> Vec<Value> {
     let kind = "decision_point.outcome_reported";
     let output = place.holdpoint(&["log", "show", "--kind", kind, "--json"]);
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    json_lines(&output)
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use crate::archive_support::Sample;
 use crate::filler::fill;
 use crate::mcp_support::{Client, Era};
-use crate::program::{Place, json, text};
+use crate::program::{Place, json, json_lines, text};
 use crate::real_support::record;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_engine::log::{Level, Log, NewRecord, Options};
@@ -13,7 +13,6 @@ use holdpoint_testing::hand_made::{FIRST_RECORD, flip};
 use holdpoint_testing::log::segments_of;
 use serde_json::{Value, json};
 use std::fs;
-use std::process::Output;
 
 const DOCUMENT: &str = include_str!("../../docs/mcp.md");
 
@@ -27,11 +26,7 @@ fn shown(place: &Place, options: &[&str]) -> (Vec<Value>, Value) {
     let reach = text(&output.stderr).lines().find_map(|line| {
         serde_json::from_str::<Value>(line).ok().map(|line| line["reach"].clone())
     });
-    (lines(&output), reach.unwrap())
-}
-
-fn lines(output: &Output) -> Vec<Value> {
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    (json_lines(&output), reach.unwrap())
 }
 
 /// All the records of a query, page by page, and the last page.
@@ -52,8 +47,8 @@ fn all(client: &mut Client, query: &Value) -> (Vec<Value>, Value) {
 fn records_are_the_lines_of_log_show_with_their_standing_wherever_they_lie() {
     let (sample, anchor) = Sample::archived();
     let place = &sample.place;
-    let about = lines(&sample.ask("log show --json --decision DECISION", 1));
-    let of_loop = lines(&sample.ask("log show --json --loop LOOP", 1));
+    let about = json_lines(&sample.ask("log show --json --decision DECISION", 1));
+    let of_loop = json_lines(&sample.ask("log show --json --loop LOOP", 1));
     let (decision, story) = (&about[0]["decision_id"], &about[0]["correlation"]);
     let loop_id = &of_loop[0]["loop_id"];
     let mut client = client(place);
@@ -94,7 +89,7 @@ fn records_are_the_lines_of_log_show_with_their_standing_wherever_they_lie() {
 #[test]
 fn a_query_denies_nothing_that_may_be_in_an_archive_that_cannot_be_read() {
     let (sample, anchor) = Sample::archived();
-    let of_loop = lines(&sample.ask("log show --json --loop LOOP", 1));
+    let of_loop = json_lines(&sample.ask("log show --json --loop LOOP", 1));
     fs::remove_dir_all(&sample.archive).unwrap();
     let mut client = client(&sample.place);
     for query in [
@@ -233,7 +228,7 @@ fn an_event_that_is_longer_than_a_page_is_told_by_its_length_and_its_digest() {
     let (_, event) = long.split_once("\"event\":").unwrap();
     let mut client = client(&place);
     let (records, page) = all(&mut client, &json!({}));
-    let mut expected = lines(&output);
+    let mut expected = json_lines(&output);
     let cut = expected.iter_mut().find(|line| line.to_string().len() > 6 << 20).unwrap();
     let left_out = records.iter().find(|line| line["event_left_out"].is_object()).unwrap();
     let left_out = left_out["event_left_out"].clone();

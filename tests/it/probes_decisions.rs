@@ -11,11 +11,6 @@ fn decision(place: &Place, words: &[&str]) -> Value {
     json(&output)
 }
 
-fn records(place: &Place) -> Vec<Value> {
-    let output = place.holdpoint(&["log", "show", "--json"]);
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 #[test]
 fn an_issue_may_have_several_questions_and_each_has_an_id_of_its_own() {
     let place = Place::with_log();
@@ -53,7 +48,7 @@ fn what_waits_is_named_and_freed_in_the_batch_of_the_answer() {
     assert_eq!(decision(&place, &["show", id])["blocks"], json!(["work-1"]));
     let answered = place.holdpoint(&["decision", "respond", id, "--option", "a", "--json"]);
     assert_eq!(status(&answered), 0, "{}", text(&answered.stderr));
-    let kinds: Vec<Value> = records(&place).iter().map(|it| it["kind"].clone()).collect();
+    let kinds: Vec<Value> = place.records().iter().map(|it| it["kind"].clone()).collect();
     let at = |name: &str| kinds.iter().position(|kind| kind == name);
     let resolved = at("decision_point.resolved").unwrap();
     assert_eq!(at("decision_point.released"), Some(resolved + 1), "{kinds:?}");
@@ -129,7 +124,7 @@ fn a_decision_of_nobody_is_refused_and_so_is_one_in_the_name_of_the_timeout() {
         assert!(found[0]["receipt"].is_null(), "{name:?}: {found:#?}");
     }
     let answered = |record: &Value| record["kind"] == "human_decision.answered";
-    assert!(!records(&place).iter().any(answered));
+    assert!(!place.records().iter().any(answered));
     place.verified();
 }
 
@@ -161,7 +156,7 @@ fn a_question_shows_names_of_closed_sets_a_checked_time_and_counts_and_no_raw_da
     assert_eq!(summary["execution_state"], "EVALUATED");
     assert!(summary["chain_length"].as_u64().unwrap() > 0);
     assert!(summary["confidence_basis_points"].as_u64().unwrap() < 10_000);
-    let captured = records(&place).into_iter().map(|record| record["event"]["timestamp"].clone());
+    let captured = place.records().into_iter().map(|record| record["event"]["timestamp"].clone());
     assert!(captured.collect::<Vec<_>>().contains(&summary["timestamp"]), "{summary:#}");
     for name in ["raw_data", "raw", "output", "stdout"] {
         assert!(summary.get(name).is_none() && shown.get(name).is_none(), "{name}: {shown:#}");

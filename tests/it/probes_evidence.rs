@@ -5,11 +5,6 @@ use crate::program::{Place, skip, status, text};
 use crate::unfinished::on_small_disk;
 use serde_json::{Value, json};
 
-fn events(place: &Place) -> Vec<Value> {
-    let output = place.holdpoint(&["log", "show", "--json"]);
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 /// Capturing changes nothing of a loop: the state is what it was.
 #[test]
 fn evidence_has_the_time_of_its_record_and_moves_no_loop() {
@@ -25,7 +20,7 @@ fn evidence_has_the_time_of_its_record_and_moves_no_loop() {
     let found = answers(&apply(&place, &[json!({ "submit": capture })]));
     assert!(found[0]["receipt"].is_object(), "{found:#?}");
     assert_eq!(place.newest_loop()["state"], before);
-    let captured = events(&place).into_iter().filter(|it| it["event"]["self_hash"].is_string());
+    let captured = place.records().into_iter().filter(|it| it["event"]["self_hash"].is_string());
     let captured: Vec<Value> = captured.collect();
     assert!(captured.len() >= 3);
     for record in captured {
@@ -44,7 +39,7 @@ fn a_decision_on_a_fault_has_its_four_fields_and_none_that_grants_anything() {
     let output = story(&digits).remove(3)["submit"].clone();
     let lines = [initialize(&digits), dispatch(loop_id), awaited(loop_id), output, fault];
     apply(&place, &lines.map(|submit| json!({ "submit": submit })));
-    let decided = events(&place);
+    let decided = place.records();
     let decided = decided.iter().find(|it| it["kind"] == "sandbox_fault.sandbox_decided").unwrap();
     let mut names: Vec<&str> =
         decided["event"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -61,7 +56,7 @@ fn without_room_to_record_its_end_no_run_begins_and_none_is_on_record() {
         return skip("a full disk under a run: no small file system can be mounted here");
     };
     assert_eq!(status(&place.run(&["true"])), 0);
-    let before = events(&place).len();
+    let before = place.records().len();
     let free = rustix::fs::statvfs(&disk.path).unwrap();
     let filler = disk.path.join("filler");
     let length = (free.f_bavail * free.f_frsize).saturating_sub(40 * 1_024);
@@ -69,5 +64,5 @@ fn without_room_to_record_its_end_no_run_begins_and_none_is_on_record() {
     let output = place.shell("echo began");
     assert_eq!((status(&output), text(&output.stdout)), (125, String::new()));
     std::fs::remove_file(&filler).unwrap();
-    assert_eq!((events(&place).len(), place.loops().len()), (before, 1));
+    assert_eq!((place.records().len(), place.loops().len()), (before, 1));
 }

@@ -2,7 +2,7 @@
 //! what failed first and exits as promised, whatever it acknowledged is there, and the log goes on.
 
 use crate::apply_support::story;
-use crate::program::{Place, skip, status, text};
+use crate::program::{Place, json_lines, skip, status, text};
 use holdpoint_log_format::{Lock, OwnerState};
 use holdpoint_testing::part::part;
 use serde_json::Value;
@@ -59,13 +59,9 @@ fn lock_state(place: &Place) -> Option<OwnerState> {
     Lock::decode(&bytes).ok().map(|lock| lock.state)
 }
 
-fn lines_of(output: &Output) -> Vec<Value> {
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 /// Newest sequence that an answer of `apply` names.
 fn acknowledged(output: &Output) -> u64 {
-    let lines = lines_of(output).into_iter();
+    let lines = json_lines(output).into_iter();
     lines.filter_map(|line| line["receipt"]["last_sequence"].as_u64()).max().unwrap_or(0)
 }
 
@@ -259,7 +255,7 @@ fn crash_after_one_failed_sync_apply_answers_nothing_more_and_the_next_opener_ta
     assert_eq!(lock_state(&place), Some(OwnerState::Poisoned));
     let answered = acknowledged(&output);
     assert!(answered > before);
-    let errors = lines_of(&output).iter().filter(|line| line["receipt"].is_null()).count();
+    let errors = json_lines(&output).iter().filter(|line| line["receipt"].is_null()).count();
     assert!(errors <= 1, "{}", text(&output.stdout));
     // Nobody told the reader; it reads what is there, and says what is not proven.
     assert_eq!(status(&place.holdpoint(&["verify"])), 0);

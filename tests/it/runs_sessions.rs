@@ -1,7 +1,7 @@
 //! A session of an agent whose tools a hook guards is one row among runs, and is shown whole.
 
 use crate::hook::{ask, call, pre, respond, run};
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, json_lines, status, text};
 use crate::runs::listed;
 use serde_json::{Value, json as value};
 use std::fs;
@@ -34,7 +34,7 @@ fn place() -> Place {
 fn rows(place: &Place, options: &[&str]) -> Vec<Value> {
     let output = place.holdpoint(&[&["runs", "--json"], options].concat());
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    json_lines(&output)
 }
 
 #[test]

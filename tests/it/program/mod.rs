@@ -30,6 +30,11 @@ impl Place {
         Self { directory, log }
     }
 
+    /// Every record of the log.
+    pub(crate) fn records(&self) -> Vec<Value> {
+        json_lines(&self.holdpoint(&["log", "show", "--json"]))
+    }
+
     /// A place in which a log without records is.
     pub(crate) fn with_log() -> Self {
         let place = Self::new();
@@ -217,6 +222,11 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 pub(crate) fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stdout)))
+}
+
+/// Standard output as one JSON value in each line.
+pub(crate) fn json_lines(output: &Output) -> Vec<Value> {
+    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// What a program is told of a failure: on standard output, or where that promises an array, on the

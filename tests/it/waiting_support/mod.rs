@@ -2,7 +2,7 @@
 
 use crate::apply_support::{Session, answers, apply};
 use crate::machine::take_claims;
-use crate::program::{Place, text};
+use crate::program::{Place, json_lines};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
@@ -115,5 +115,5 @@ pub(crate) fn waiting(place: &Place, arguments: &[&str]) -> Child {
 /// Every record of a kind.
 pub(crate) fn records(place: &Place, kind: &str) -> Vec<Value> {
     let output = place.holdpoint(&["log", "show", "--kind", kind, "--json"]);
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    json_lines(&output)
 }
