@@ -116,7 +116,7 @@ pub(super) struct End {
 }
 
 impl End {
-    /// How long it ran, as far as its guard or this process, whoever was closer, saw that.
+    /// The time that it ran, as far as its guard or this process, whoever was closer, saw that.
     pub(super) fn known_time(&self, opened: Instant, seen: Option<Ran>) -> Option<Ran> {
         match (self.ran, self.lost_guard) {
             (_, Some(lost)) if lost.outlived => {
@@ -124,7 +124,7 @@ impl End {
                 Some(Ran { time, is_at_most: false })
             }
             (_, Some(_)) | (None, None) => None,
-            (Some(ran), None) => Some(seen.map_or(ran, |seen| seen.closer(ran))),
+            (Some(ran), None) => Some(seen.map_or(ran, |seen| seen.min(ran))),
         }
     }
 }

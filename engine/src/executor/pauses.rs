@@ -8,8 +8,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use signal_hook::SigId;
 
-/// How long a process ran, as somebody saw it who looked whether it has ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The time that a process ran, as somebody saw it who looked whether it has ended.
+///
+/// Of two who saw the same end the lesser is closer to the truth: the first, and at the same time
+/// whoever was not stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Ran {
     pub(super) time: Duration,
     /// Whether it may have been over earlier: whoever saw it was stopped for a part of that time.
@@ -17,17 +20,7 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// Of two who saw the same end: whoever was not stopped, and then the first.
-    pub(super) fn closer(self, other: Self) -> Self {
-        match (self.is_at_most, other.is_at_most) {
-            (false, true) if self.time <= other.time => self,
-            (true, false) if other.time <= self.time => other,
-            _ if self.time <= other.time => self,
-            _ => other,
-        }
-    }
-
-    /// Whether it ran longer than this, as far as that is known.
+    /// Tells whether it ran longer than this, as far as that is known.
     pub(super) fn is_longer_than(self, limit: Duration) -> bool {
         !self.is_at_most && self.time > limit
     }
@@ -73,10 +66,11 @@ mod tests {
     #[test]
     fn whoever_was_not_stopped_is_believed_unless_the_end_was_seen_earlier() {
         let ran = |time, is_at_most| Ran { time: Duration::from_secs(time), is_at_most };
-        assert_eq!(ran(3, false).closer(ran(5, true)), ran(3, false));
-        assert_eq!(ran(5, true).closer(ran(3, false)), ran(3, false));
-        assert_eq!(ran(5, true).closer(ran(4, true)), ran(4, true));
-        assert_eq!(ran(2, true).closer(ran(3, false)), ran(2, true));
+        assert_eq!(ran(3, false).min(ran(5, true)), ran(3, false));
+        assert_eq!(ran(5, true).min(ran(3, false)), ran(3, false));
+        assert_eq!(ran(5, true).min(ran(4, true)), ran(4, true));
+        assert_eq!(ran(2, true).min(ran(3, false)), ran(2, true));
+        assert_eq!(ran(3, true).min(ran(3, false)), ran(3, false));
         assert!(ran(3, false).is_longer_than(Duration::from_secs(2)));
         assert!(!ran(3, true).is_longer_than(Duration::from_secs(2)));
     }
