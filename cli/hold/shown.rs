@@ -2,7 +2,6 @@
 //! person. There is no field for what is hidden.
 
 use crate::arguments::{Global, program};
-use crate::config::hides_output;
 use crate::screen::{Page, named, quoted};
 use crate::text::moment;
 use crate::when::took;
@@ -207,7 +206,7 @@ pub(crate) fn add_root(page: &mut Page, asked_by: Option<u32>) {
     }
 }
 
-/// What is said in the place of an output that floors hide.
+/// The words in the place of an output that floors hide.
 pub(crate) const HIDDEN: &str =
     "what it printed is not shown while this is open (hold.show_output = false)";
 
@@ -407,7 +406,7 @@ pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
         "`{program} hold show {request}`, then `{program} answer {request} WORD`, where WORD is \
          one of {}{retry}{escalate}; {}",
         names.join(", "),
-        output_of(&program, &question.held, hides_output(global))
+        output_of(&program, &question.held, question.hides_output)
     )
 }
 
