@@ -13,7 +13,7 @@ use holdpoint_domain::decision_point::{
     AtDeadline, DecisionPoint, DecisionPointState, OnTimeout, Urgency,
 };
 use holdpoint_domain::governed::ExecutionLoop;
-use holdpoint_domain::human_decision::HeldRequest;
+use holdpoint_domain::human_decision::{HeldRequest, warning_time};
 use holdpoint_engine::shell::Question;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::Until;
@@ -262,11 +262,10 @@ impl Item {
         }
     }
 
-    /// Whether it waits and 80 % of its time are over.
+    /// Tells whether it waits and 80 % of its time are over.
     pub(crate) fn is_warned(&self, now: Time) -> bool {
         let Some(end) = self.ends_at.filter(|end| self.waits() && *end > now) else { return false };
-        let whole = u128::from(end.nanoseconds_since(self.asked_at));
-        u128::from(now.nanoseconds_since(self.asked_at)) * 5 >= whole * 4
+        now >= warning_time(self.asked_at, end)
     }
 
     /// What else is to be said of it in a line.
