@@ -74,7 +74,7 @@ pub(crate) fn times_since(world: &World, id: &str, since: Reading) -> Times {
     world.times_of(id, moment_since(world, since))
 }
 
-/// What becomes of a decision at its deadline, as seen at a time by this clock.
+/// Predicts what becomes of a decision at its deadline, as seen at a time by this clock.
 pub(crate) fn at_deadline<'p>(
     world: &World,
     point: &'p DecisionPoint,

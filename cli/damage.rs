@@ -26,7 +26,7 @@ pub(crate) trait LogError: Display {
         "log"
     }
 
-    /// How many bytes a full disk lacked room for, and how many it had, where that is known.
+    /// The bytes that a full disk lacked room for, and those that it had, where that is known.
     fn room(&self) -> Option<(u64, Option<u64>)> {
         None
     }

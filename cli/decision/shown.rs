@@ -412,7 +412,7 @@ fn add_answers(page: &mut Page, point: &DecisionPoint, doubts: Doubts) {
     }
 }
 
-/// What is said of a claim that is in a file below `runs/`.
+/// The words for a claim that is in a file below `runs/`.
 pub(crate) const CLAIM_WAITS: &str =
     "what its host claims waits in `runs/`, unproven, and the next writer records it";
 

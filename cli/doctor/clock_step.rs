@@ -55,7 +55,7 @@ pub(super) fn check(directory: &Directory) -> Check {
     }
 }
 
-/// Whether a person accepted that the newest record is ahead.
+/// Tells whether a person accepted that the newest record is ahead.
 fn is_accepted(directory: &Directory) -> bool {
     let state = LiveState::read_quietly(directory, Tells::Questions);
     state.is_ok_and(|state| Step::of(state.world()).ahead_ns <= CLOCK_AHEAD_NS)

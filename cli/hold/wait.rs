@@ -156,7 +156,7 @@ impl Waiting<'_> {
         self.left_until(world, |held| held.request.timeout_at)
     }
 
-    /// How much time is left until the warning is due; `None` where it was given or none is due.
+    /// The time until the warning is due; `None` where it was given or none is due.
     fn time_to_warning(&self, world: &World) -> Option<Duration> {
         let is_warned = self.warned_of.as_deref() == Some(&*self.id);
         self.left_until(world, HeldRequest::warning_at).filter(|_| !is_warned)

@@ -130,7 +130,7 @@ impl KnownLogs {
         Ok(bytes)
     }
 
-    /// Whether a log is in the list. Each run asks, so that no other line is parsed.
+    /// Tells whether a log is in the list. Each run asks, so that no other line is parsed.
     fn has(&self, log: &KnownLog) -> io::Result<bool> {
         let line = line(log);
         Ok(self.bytes()?.split_inclusive(|byte| *byte == b'\n').any(|listed| *listed == *line))

@@ -37,7 +37,7 @@ pub(super) struct Person<'a> {
     reads_output: bool,
     /// Why it is not asked at the terminal, where that was said.
     excuse: Option<String>,
-    /// What the command printed is not shown beside the question.
+    /// Hides the output of the command beside the question.
     hides_output: bool,
 }
 

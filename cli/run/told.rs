@@ -137,7 +137,7 @@ fn remark(global: &Global, report: &RunReport) -> Option<String> {
     Some(format!("{said} ({name}{code}){person}; see `{}`", show(global, &report.loop_id)))
 }
 
-/// That a person is needed, where Phase-21 escalates.
+/// Says that a person is needed, where Phase-21 escalates.
 fn needed(fault: &FaultOutcome) -> String {
     match (fault.sandbox_decision, &fault.escalation) {
         (SandboxDecision::Escalate, Some(asked)) => format!(": a person is needed, {asked}"),

@@ -87,7 +87,7 @@ impl Shown {
         self.out.finish().map(|()| (self.has_hole, self.lines))
     }
 
-    /// How many of the last lines are to be shown of what follows.
+    /// The number of last lines to show of what follows.
     fn lines_left(&self, args: &Args) -> usize {
         args.tail.filter(|_| self.newest == 0).unwrap_or(usize::MAX)
     }

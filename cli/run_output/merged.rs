@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 /// Output that is shown: the pieces of the chosen streams, in the order in which they came.
 pub(super) struct Merged<'o> {
-    /// What is on record.
+    /// The part that is on record.
     pub(super) chunks: Vec<Chunk<'o>>,
-    /// What waits in the run's file, behind that: unproven.
+    /// The part behind it that waits in the run's file: unproven.
     pub(super) waiting: Vec<Chunk<'o>>,
 }
 

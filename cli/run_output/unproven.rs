@@ -69,7 +69,7 @@ pub(super) fn tell_nothing_printed(run: &Run, streams: &[OutputStream]) {
     ));
 }
 
-/// How many bytes are missing, where nobody knows.
+/// The number of missing bytes, where nobody knows it.
 pub(super) const UNKNOWN: &str = "unknown";
 
 /// What is known of the end of a run's output that is not on record.
@@ -81,7 +81,7 @@ pub(super) struct Ending<'w> {
 }
 
 impl Ending<'_> {
-    /// How many bytes of a stream are missing whose end is not on record.
+    /// Counts the missing bytes of a stream whose end is not on record.
     pub(super) fn missing(self, run: &Run, stream: OutputStream, known: Option<u64>) -> Value {
         let waiting = self.waiting.map_or(0, |waiting| waiting.missing_of(run, stream));
         match self.is_open && waiting == 0 && !self.states(stream) {
@@ -117,7 +117,7 @@ pub(super) fn unproven(
     streams.iter().filter_map(of_stream).collect()
 }
 
-/// How many bytes are missing of several streams: unknown where it is of one.
+/// Adds up the missing bytes of several streams: unknown where it is of one.
 pub(super) fn total(missing: impl Iterator<Item = Value>) -> Value {
     let all: Vec<Value> = missing.filter(|missing| !missing.is_null()).collect();
     match all.iter().map(Value::as_u64).collect::<Option<Vec<u64>>>() {

@@ -52,7 +52,7 @@ pub(crate) struct View<'v> {
     pub(crate) is_coloured: bool,
     /// It is called running, and nobody records it any more.
     pub(crate) is_unfinished: bool,
-    /// Whether what it printed is hidden.
+    /// Hides what it printed.
     pub(crate) hides_output: bool,
     /// What waits in its file.
     pub(crate) waiting: Option<&'v WaitingRun>,
@@ -461,7 +461,7 @@ const fn in_words(on_full: OnFull) -> &'static str {
     }
 }
 
-/// What is said of an attempt of which no end is on record.
+/// The words for an attempt of which no end is on record.
 const NOT_ENDED: &str = "has not ended";
 
 /// How an attempt ended, and what it used.

@@ -29,7 +29,7 @@ use std::fmt::Write as _;
 const OUT_OF_REACH: &str = "`runs` in the log's directory is not a directory of its own, and no \
     writer follows it";
 
-/// What is said of an outcome whose file has no end.
+/// The words for an outcome whose file has no end.
 const TORN: &str = "it is torn: its hook was killed before it had kept the outcome, or somebody \
     cut it";
 

@@ -144,7 +144,7 @@ pub(super) fn was_killed(child: Pid) -> bool {
     was_ended_by(child, Signal::KILL)
 }
 
-/// Whether a signal ended a child, which is not reaped.
+/// Tells whether a signal ended a child, which is not reaped.
 pub(super) fn was_ended_by(child: Pid, signal: Signal) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let ended = again(|| Ok(waitid(WaitId::Pid(child), options)?)).ok().flatten();

@@ -103,7 +103,7 @@ pub enum ArchiveError {
         file: String,
         /// Its length in bytes.
         needed: u64,
-        /// How many bytes the disk had, where that is known.
+        /// Free bytes of the disk, where that is known.
         free: Option<u64>,
     },
     /// The archive cannot be read.

@@ -57,7 +57,7 @@ pub enum CopyError {
         way_on(*.row)
     )]
     Damaged {
-        /// What the log is.
+        /// The state of the log.
         row: Row,
         /// What was found.
         findings: Vec<Finding>,
@@ -87,7 +87,7 @@ pub enum CopyError {
         file: String,
         /// Its length in bytes.
         needed: u64,
-        /// How many bytes the disk had, where that is known.
+        /// Free bytes of the disk, where that is known.
         free: Option<u64>,
     },
     /// The disk refused a call.

@@ -111,7 +111,7 @@ pub enum OpenError {
         file: String,
         /// Its length in bytes.
         needed: u64,
-        /// How many bytes the disk had, where that is known.
+        /// Free bytes of the disk, where that is known.
         free: Option<u64>,
     },
     /// The disk refused a call.
@@ -126,7 +126,7 @@ pub enum OpenError {
     },
 }
 
-/// What room there was where some was asked for.
+/// The room that there was where some was asked for.
 pub(super) fn there_are(free: Option<u64>) -> String {
     free.map(|free| format!(", and {free} are free")).unwrap_or_default()
 }
@@ -220,7 +220,7 @@ pub enum AppendError {
     NoSpace {
         /// Bytes needed.
         needed: u64,
-        /// How many bytes the disk had, where that is known.
+        /// Free bytes of the disk, where that is known.
         free: Option<u64>,
     },
     /// There is no such record yet.

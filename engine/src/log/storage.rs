@@ -46,7 +46,7 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
         None
     }
 
-    /// How many bytes the disk has for this user; `None`: that cannot be known.
+    /// Free bytes of the disk for this user; `None`: that cannot be known.
     fn free(&self) -> Option<u64> {
         None
     }

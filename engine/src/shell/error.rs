@@ -210,7 +210,7 @@ impl SubmitError {
         }
     }
 
-    /// Whether what was to be recorded is on the log, durably.
+    /// Tells whether what was to be recorded is on the log, durably.
     pub(super) const fn is_behind_commit(&self) -> bool {
         matches!(self, Self::Append(AppendError::Unwitnessed { .. }))
     }

@@ -74,7 +74,7 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    /// Whether Phase-21 permits another attempt after this fault.
+    /// Tells whether Phase-21 permits another attempt after this fault.
     pub(super) fn is_retryable(&self, fault: ExecutionFaultType) -> bool {
         let most = self.run.max_attempts;
         match classify_fault(fault).narrowed_by(self.run.retry_ceiling) {

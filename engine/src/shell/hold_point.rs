@@ -407,7 +407,7 @@ impl<S: Storage> Runner<'_, S> {
     }
 }
 
-/// Whether somebody was first: the question is over.
+/// Tells whether somebody was first: the question is over.
 const fn is_over(refusal: &Refusal) -> bool {
     matches!(
         refusal,

@@ -118,7 +118,7 @@ pub enum PersonInput {
     Answer(PersonAnswer),
     /// The wish to see what the command printed, which answers nothing.
     Output {
-        /// Who.
+        /// The person.
         human_id: String,
         /// The line by which a person said so at a terminal, as in an answer.
         typed: Option<TypedLine>,
@@ -128,7 +128,7 @@ pub enum PersonInput {
 /// What a person answers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PersonAnswer {
-    /// Who.
+    /// The person.
     pub human_id: String,
     /// What.
     pub decision: HumanDecision,

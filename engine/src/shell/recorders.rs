@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// So many loops are known at most to be recorded by nobody: they are looked at again.
 const UNRECORDED_MAX: usize = 128;
 
-/// Who records the runs of loops, as far as this engine knows.
+/// The recorders of the runs of loops, as far as this engine knows.
 #[derive(Default)]
 pub(super) struct Recorders {
     /// The loops of the runs that this engine records.
@@ -34,12 +34,12 @@ impl Recorders {
         self.unrecorded.insert(loop_id.to_string());
     }
 
-    /// Whether it is known without a look that nobody else records a run.
+    /// Tells whether it is known without a look that nobody else records a run.
     fn excludes_others(&self, loop_id: &str) -> bool {
         self.here.contains(loop_id) || self.unrecorded.contains(loop_id)
     }
 
-    /// Whether this engine records a run.
+    /// Tells whether this engine records a run.
     pub(super) fn is_here(&self, loop_id: &str) -> bool {
         self.here.contains(loop_id)
     }

@@ -267,7 +267,7 @@ fn is_under_way(hot: &LiveState, loop_id: &str, start: &Start) -> bool {
     entity.is_some_and(|entity| entity.attempt_count() == start.place.attempt)
 }
 
-/// Whether a command says how an attempt ended, which happens once.
+/// Tells whether a command says how an attempt ended, which happens once.
 const fn is_end(command: &Command) -> bool {
     matches!(
         command,

@@ -396,7 +396,7 @@ pub fn outcome_of(file: &File) -> Result<(u32, Option<Vec<u8>>), RunFileFault> {
     }
 }
 
-/// Whether whoever writes the outcome into a file still holds its lock.
+/// Tells whether whoever writes the outcome into a file still holds its lock.
 #[must_use]
 pub fn is_outcome_under_way(file: &File) -> bool {
     let tried = || flock(file, FlockOperation::NonBlockingLockShared);

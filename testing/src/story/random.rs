@@ -94,7 +94,7 @@ fn evaluated(story: &Story, random: &mut Gen) -> Command {
     }
 }
 
-/// Whether the last question of the attempt was decided as CONTINUE.
+/// Tells whether the last question of the attempt was decided as CONTINUE.
 fn is_continued(story: &Story) -> bool {
     let decided = story.entity().attempt_request().and_then(HeldRequest::decided);
     decided.is_some_and(|decided| decided.record.decision == HumanDecision::Continue)

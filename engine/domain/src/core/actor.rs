@@ -92,7 +92,7 @@ pub struct Principal {
 pub(crate) const HOLDPOINT: &str = "holdpoint";
 
 impl Principal {
-    /// Whether it is Holdpoint itself: nobody else asks under its name.
+    /// Tells whether it is Holdpoint itself: nobody else asks under its name.
     #[must_use]
     pub fn is_holdpoint(&self) -> bool {
         self.kind == Actor::System && *self.id == *HOLDPOINT

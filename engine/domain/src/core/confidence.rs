@@ -137,7 +137,7 @@ impl BasisPoints {
     "a confidence is from 0 up to 1, which is none, found {found}; only a human may be certain"
 )]
 pub struct ScoreOutOfRange {
-    /// What was offered.
+    /// The number that was offered.
     pub found: f64,
 }
 
@@ -145,7 +145,7 @@ pub struct ScoreOutOfRange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a confidence is 0 to 10000 basis points (0.7 is 7000), found {found}")]
 pub struct BasisPointsOutOfRange {
-    /// What was offered.
+    /// The number that was offered.
     pub found: u16,
 }
 

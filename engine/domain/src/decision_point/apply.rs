@@ -178,7 +178,7 @@ pub(crate) fn change(
     })
 }
 
-/// Whether an answer accepts the guidance, as under rules before number 6.
+/// Tells whether an answer accepts the guidance, as under rules before number 6.
 const fn accepts_guidance(event: &Event) -> bool {
     matches!(event.counted_response(), Some(Response::Accept))
 }

@@ -9,7 +9,7 @@ use crate::decision_point::state::DecisionPoint;
 use crate::decision_point::types::{ACCEPT, DecisionPointState, GUIDANCE, Response};
 
 impl DecisionPoint {
-    /// Whether the answer is one that this round takes.
+    /// Tells whether the answer is one that this round takes.
     pub(super) fn check_offered(&self, response: &Response) -> Result<(), No> {
         let decision_id = self.id();
         if response.is_acceptance() && self.iteration <= 1 {
@@ -41,7 +41,7 @@ impl DecisionPoint {
         }
     }
 
-    /// Whether an acceptance is of what is proposed, with its default. Where somebody has to
+    /// Tells whether an acceptance is of what is proposed, with its default. Where somebody has to
     /// approve, nobody accepts what may be proposed anew while they read it.
     fn check_accepted(&self, default: Option<&Text>) -> Result<(), No> {
         let (decision_id, proposal) = (self.id(), &self.terms.proposal);
@@ -55,19 +55,19 @@ impl DecisionPoint {
         Err(No::BadOption { decision_id, found, options: option_ids(proposal) })
     }
 
-    /// Whether the current proposal can be accepted as it is.
+    /// Tells whether the current proposal can be accepted as it is.
     pub(crate) fn takes_acceptance(&self) -> bool {
         let is_proposed = self.state == DecisionPointState::Pending || !self.needs_person();
         self.iteration > 1 && is_proposed
     }
 
-    /// Whether an answer in words is the guidance that led to the round, as it is.
+    /// Tells whether an answer in words is the guidance that led to the round, as it is.
     pub(crate) fn is_own_guidance(&self, response: &Response) -> bool {
         let Response::Text(words) = response else { return false };
         self.guidance.as_ref() == Some(words)
     }
 
-    /// Whether an option is one that this round ever offered, whatever became of it since.
+    /// Tells whether an option is one that this round ever offered, whatever became of it since.
     ///
     /// # Errors
     /// It never did.
@@ -80,13 +80,13 @@ impl DecisionPoint {
         Err(No::BadOption { decision_id, found: shown(id), options })
     }
 
-    /// Whether an answer ends the round, once it is counted.
+    /// Tells whether an answer ends the round, once it is counted.
     pub(crate) fn ends_round(&self, response: &Response) -> bool {
         let Some(policy) = &self.terms.policy else { return true };
         self.rejects(response) || self.votes_for(response) >= usize::from(policy.quorum)
     }
 
-    /// Whether an answer is an option that rejects.
+    /// Tells whether an answer is an option that rejects.
     pub(crate) fn rejects(&self, response: &Response) -> bool {
         let Some(id) = response.chosen() else { return false };
         self.terms.proposal.option(id).is_some_and(|option| option.reject)

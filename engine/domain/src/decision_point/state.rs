@@ -243,7 +243,7 @@ impl DecisionPoint {
         }
     }
 
-    /// Whether the answer is that of rules before number 6, which accepted the guidance.
+    /// Tells whether the answer is that of rules before number 6, which accepted the guidance.
     fn accepted_guidance(&self) -> bool {
         let response = self.ending.as_ref().and_then(|ending| ending.response.as_ref());
         response == Some(&Response::Accept)

@@ -423,13 +423,13 @@ impl Response {
         }
     }
 
-    /// Whether it accepts what is there, instead of choosing or saying something.
+    /// Tells whether it accepts what is there, instead of choosing or saying something.
     #[must_use]
     pub const fn is_acceptance(&self) -> bool {
         matches!(self, Self::Accept | Self::Proposal(_))
     }
 
-    /// Whether two people who answer so choose the same.
+    /// Tells whether two people who answer so choose the same.
     pub(crate) fn is_same_choice(&self, other: &Self) -> bool {
         let chosen = self.chosen();
         self == other || (chosen.is_some() && chosen == other.chosen())

@@ -129,14 +129,14 @@ bodies! {
     /// See [`ExecutionLoopCommand::DispatchLoop`] and
     /// [`ExecutionLoopCommand::RetryLoop`].
     DispatchLoop {
-        /// Which loop.
+        /// The loop.
         loop_id: String,
         /// Fresh random bits.
         #[serde(default)]
         entropy: Entropy,
         /// The hash of what is about to be executed.
         envelope_hash: String,
-        /// What only the caller can know.
+        /// Facts that only the caller can know.
         facts: DispatchFacts,
     }
 }
@@ -144,7 +144,7 @@ bodies! {
 bodies! {
     /// See [`ExecutionLoopCommand::InstructLoop`].
     InstructLoop {
-        /// Which loop.
+        /// The loop.
         loop_id: String,
         /// Fresh random bits.
         #[serde(default)]
@@ -157,7 +157,7 @@ bodies! {
         instruction_envelope_hash: String,
         /// The instruction as a person may read it, already redacted.
         command_line: String,
-        /// What only the caller can know.
+        /// Facts that only the caller can know.
         facts: DispatchFacts,
     }
 }
@@ -184,7 +184,7 @@ bodies! {
 bodies! {
     /// See [`ExecutionLoopCommand::AwaitResponse`].
     AwaitResponse {
-        /// Which loop.
+        /// The loop.
         loop_id: String,
         /// Fresh random bits.
         #[serde(default)]
@@ -200,7 +200,7 @@ bodies! {
     /// See [`ExecutionLoopCommand::ReportResponse`]. The attempt's raw output
     /// must have been captured before.
     ReportResponse {
-        /// Which loop.
+        /// The loop.
         loop_id: String,
         /// Fresh random bits.
         #[serde(default)]
@@ -219,7 +219,7 @@ bodies! {
 
     /// See [`ExecutionLoopCommand::CompleteLoop`].
     CompleteLoop {
-        /// Which loop.
+        /// The loop.
         loop_id: String,
         /// Fresh random bits.
         #[serde(default)]
@@ -228,7 +228,7 @@ bodies! {
 
     /// See [`ExecutionLoopCommand::StopLoop`].
     StopLoop {
-        /// Which loop.
+        /// The loop.
         loop_id: String,
         /// Fresh random bits.
         #[serde(default)]
@@ -246,7 +246,7 @@ bodies! {
 
     /// See [`ExecutionLoopCommand::InterruptLoop`].
     InterruptLoop {
-        /// Which loop.
+        /// The loop.
         loop_id: String,
         /// Fresh random bits.
         #[serde(default)]

@@ -139,7 +139,7 @@ before! {
 }
 
 recorded! {
-    /// What a loop is to execute next. The envelope is evidence captured before.
+    /// The next instruction of a loop. The envelope is evidence captured before.
     NextInstruction {
         /// SHA-256 over the exact instruction, lower-case hex.
         envelope_hash: Text,
@@ -149,7 +149,7 @@ recorded! {
 
     /// INIT or EVALUATED became DISPATCHED.
     LoopDispatched {
-        /// Which loop.
+        /// The loop.
         loop_id: Text,
         /// The number of this attempt, from 1.
         attempt: u8,
@@ -165,7 +165,7 @@ recorded! {
 
     /// DISPATCHED became AWAITING_RESPONSE.
     ResponseAwaited {
-        /// Which loop.
+        /// The loop.
         loop_id: Text,
         /// Which attempt.
         attempt: u8,
@@ -180,7 +180,7 @@ recorded! {
 
     /// Any state became HALTED. Final.
     LoopHalted {
-        /// Which loop.
+        /// The loop.
         loop_id: Text,
         /// The state before.
         from: ExecutionLoopState,
@@ -199,7 +199,7 @@ recorded_of! {
     /// AWAITING_RESPONSE became EVALUATED: the response was normalized (Phase-30) and evaluated
     /// (Phase-29). Its raw output is evidence captured before.
     ResponseEvaluated {
-        /// Which loop.
+        /// The loop.
         loop_id: Text,
         /// Which attempt.
         attempt: u8,

@@ -148,7 +148,7 @@ fn check_retry(entity: &ExecutionLoop, checks: &mut RuleChecks) {
 }
 
 impl ExecutionLoop {
-    /// What the loop executes from here on.
+    /// The instruction of the loop from here on.
     pub(crate) fn take_instruction(&mut self, instruction: &NextInstruction) {
         self.context.instruction_envelope_hash = String::from(instruction.envelope_hash.as_str());
         self.command_line = String::from(instruction.command_line.as_str());

@@ -61,7 +61,7 @@ refusals! {
     RetryNotPermitted {
         /// The loop.
         loop_id: String,
-        /// What was decided instead.
+        /// The decision instead.
         found: String,
     } = "RETRY_NOT_PERMITTED" in Gating,
     /// Nobody decided that the loop may have another instruction.
@@ -72,7 +72,7 @@ refusals! {
     InstructionNotPermitted {
         /// The loop.
         loop_id: String,
-        /// What was decided instead.
+        /// The decision instead.
         found: String,
     } = "INSTRUCTION_NOT_PERMITTED" in Gating,
     /// A response or fault is reported before the attempt's raw output was captured.

@@ -311,7 +311,7 @@ recorded_of! {
         evidence_type: EvidenceType,
         /// When the newest record was captured: ISO-8601, checked, as the evidence hash covers it.
         timestamp: Text,
-        /// How many records the chain has.
+        /// The number of records of the chain.
         chain_length: u64,
         /// The loop's state.
         execution_state: ExecutionLoopState,

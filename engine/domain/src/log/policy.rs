@@ -326,7 +326,7 @@ impl GatePolicy {
         self.check_overrides(hold)
     }
 
-    /// Whether a loop may be given another instruction, which nobody saw before.
+    /// Tells whether a loop may be given another instruction, which nobody saw before.
     ///
     /// # Errors
     /// [`Loosened`]: a person is to be asked before every start.

@@ -186,7 +186,7 @@ impl World {
     }
 }
 
-/// What was escalated: a fault of the newest attempt of a loop.
+/// An escalation: a fault of the newest attempt of a loop.
 struct Escalated<'a> {
     entity: &'a ExecutionLoop,
     fault_id: &'a str,
@@ -277,7 +277,7 @@ fn choice(id: &str, short: &str, label: &str) -> DecisionOption {
     }
 }
 
-/// Whether Holdpoint itself asks.
+/// Tells whether Holdpoint itself asks.
 fn is_own(point: &DecisionPoint) -> bool {
     point.requested_by.is_holdpoint()
 }
@@ -292,7 +292,7 @@ fn newest(entity: &ExecutionLoop) -> Option<Escalated<'_>> {
     (is_escalated && is_running).then_some(Escalated { entity, fault_id, fault_type })
 }
 
-/// Whether a question of Holdpoint's own is about a fault that was just escalated.
+/// Tells whether a question of Holdpoint's own is about a fault that was just escalated.
 pub(crate) fn is_due(hot: &LiveState, body: &DecisionPointCreated) -> bool {
     let entity = body.terms.issue_id.as_ref().and_then(|loop_id| hot.loops.get(loop_id));
     let escalated = entity.and_then(newest);

@@ -270,7 +270,7 @@ pub enum CarriedError {
     Malformed {
         /// The room, or the list of sections.
         place: &'static str,
-        /// What the decoder says.
+        /// The decoder's words.
         reason: String,
     },
     /// Bytes follow the value.
@@ -278,15 +278,15 @@ pub enum CarriedError {
     Trailing {
         /// The room, or the list of sections.
         place: &'static str,
-        /// How many bytes follow.
+        /// The number of bytes that follow.
         found: usize,
     },
     /// The bytes are not the state that is asked for.
     #[error("the carried state has the fingerprint {found}, and {expected} is expected")]
     OtherFingerprint {
-        /// What is expected.
+        /// The expected value.
         expected: Digest,
-        /// What was found.
+        /// The value that was found.
         found: Digest,
     },
     /// The bytes decode, but the same state is carried otherwise.
