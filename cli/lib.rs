@@ -90,6 +90,12 @@ fn prepare_process() {
     let _ = holdpoint_engine::shell::file_size_limit_is_an_error();
 }
 
+/// Returns the whole command line, with what its help hides.
+#[must_use]
+pub fn command_line() -> clap::Command {
+    <Arguments as clap::CommandFactory>::command()
+}
+
 /// Does what the arguments of this process say.
 #[must_use]
 pub fn main() -> ExitCode {

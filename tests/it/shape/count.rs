@@ -1,19 +1,32 @@
 //! Lines of code of a Rust source: without blank ones, comments and what only tests are built of.
 
-/// How many lines of a source are code.
-pub(super) fn code_lines(source: &str) -> usize {
-    let code = without_tests(&without_comments(source));
-    code.lines().filter(|line| !line.trim().is_empty()).count()
+/// Counts the lines of what is left of a source without comments and tests.
+pub(super) fn code_lines(code: &str) -> usize {
+    without_tests(code).lines().filter(|line| !line.trim().is_empty()).count()
 }
 
-/// The source with comments taken out and every literal made one that holds no brace.
-fn without_comments(source: &str) -> String {
+/// Which comments stay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comments {
+    None,
+    /// Documentation, by its letters alone.
+    Docs,
+}
+
+/// The source without comments, every literal made one that holds no brace.
+pub(super) fn stripped(source: &str, comments: Comments) -> String {
     let mut code = String::new();
     let mut rest = source;
     while let Some(first) = rest.chars().next() {
         let is_in_name = code.ends_with(|last: char| last.is_alphanumeric() || last == '_');
         if rest.starts_with("//") {
-            rest = rest.find('\n').map_or("", |end| &rest[end..]);
+            let (comment, behind) = rest.split_at(rest.find('\n').unwrap_or(rest.len()));
+            let is_doc = comment.starts_with("///") || comment.starts_with("//!");
+            if comments == Comments::Docs && is_doc {
+                let is_plain = |letter: char| letter.is_alphanumeric() || "/!`".contains(letter);
+                code.extend(comment.chars().map(|c| if is_plain(c) { c } else { ' ' }));
+            }
+            rest = behind;
         } else if rest.starts_with("/*") {
             let length = block_comment(rest);
             code.extend(rest[..length].chars().filter(|letter| *letter == '\n'));
@@ -88,7 +101,7 @@ fn character(rest: &str) -> Option<usize> {
 }
 
 /// Each item of tests alone is taken out: from its attribute to its closing brace or semicolon.
-fn without_tests(code: &str) -> String {
+pub(super) fn without_tests(code: &str) -> String {
     let (mut kept, mut rest) = (String::new(), code);
     while let Some((before, item)) = next_test_item(rest) {
         kept.push_str(before);
@@ -136,6 +149,6 @@ fn blanks_comments_literals_and_tests_are_told_from_code() {
         ("#[cfg(test)]\nmod tests;\nfn a() {}", 1),
         ("#[test]\nfn a() {\n}\n", 0),
     ] {
-        assert_eq!(code_lines(source), lines, "{source:?}");
+        assert_eq!(code_lines(&stripped(source, Comments::None)), lines, "{source:?}");
     }
 }
