@@ -3,16 +3,16 @@
 
 use crate::archives::or_archived;
 use crate::arguments::Global;
-use crate::closest::closest;
 use crate::decision::{self, Answered, Speaker};
 use crate::directory::Directory;
 use crate::elsewhere;
-use crate::exit::{Exit, Failure, settle};
 use crate::hold::{self, LockWaitArgs, NamedHumanDecision};
 use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits, begins};
 use crate::inbox;
 use crate::live::LiveState;
-use crate::text::{excerpt, path};
+use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::suggest::closest;
+use crate::ui::text::{excerpt, path};
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::World;

@@ -3,9 +3,9 @@
 use crate::arguments::Global;
 use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
 use crate::missing::{AMONG_THEM, lying_in};
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::text::path;
 use holdpoint_log_files::head::read_head;
 use holdpoint_log_files::joined::{Unfit, Unread, fit};
 use holdpoint_log_files::{ReadStorage, SurveyError};

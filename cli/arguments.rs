@@ -3,14 +3,14 @@
 mod deferred;
 
 pub(crate) use self::deferred::Deferred;
-use crate::exit::Failure;
-pub(crate) use crate::locate::program;
-use crate::text::path_given;
+use crate::ui::exit::Failure;
+use crate::ui::program::{self, program};
+use crate::ui::text::path_given;
 use crate::{
     answer, apply, bench, bisect, completions, config, decision, diff, doctor, export, health,
-    hold, hook, inbox, init, locate, log_archive, log_continue, log_copy, log_show, log_stat,
-    log_tail, man, mcp, policy, record, replay, report, run, run_output, runs, salvage, show,
-    thread, trace, verify,
+    hold, hook, inbox, init, log_archive, log_continue, log_copy, log_show, log_stat, log_tail,
+    man, mcp, policy, record, replay, report, run, run_output, runs, salvage, show, thread, trace,
+    verify,
 };
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -39,7 +39,7 @@ const GLOBAL: &str = "Global options";
 #[derive(Debug, Args)]
 pub(crate) struct Given {
     /// The log's directory; else the nearest `.holdpoint`, in the working directory or above it.
-    #[arg(long, global = true, help_heading = GLOBAL, value_name = "DIR", env = locate::VARIABLE)]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "DIR", env = program::VARIABLE)]
     #[arg(value_parser = path_given())]
     pub(crate) log: Option<PathBuf>,
     /// The configuration; else `holdpoint.toml` in the working directory, if there is one.
@@ -89,7 +89,7 @@ impl Given {
         let (log, refusal) = match log {
             Some(named) => (named, None),
             None => {
-                let found = locate::find();
+                let found = program::find();
                 let refusal = found.refusal();
                 (found.log, refusal)
             }

@@ -2,9 +2,9 @@
 //! can do faster here.
 
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure, complain, settle};
-use crate::output::Output;
-use crate::text::{aligned, bytes, path};
+use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::output::Output;
+use crate::ui::text::{aligned, bytes, path};
 use holdpoint_disk_bench::Effort;
 use holdpoint_disk_bench::hashing::Hashing;
 use holdpoint_disk_bench::machine::Machine;

@@ -3,7 +3,7 @@
 
 use crate::decision::span;
 use crate::directory::Directory;
-use crate::exit::complain;
+use crate::ui::exit::complain;
 use holdpoint_domain::core::clocks::{Moment, Times};
 use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;
 use holdpoint_domain::decision_point::{AtDeadline, DecisionPoint};

@@ -1,8 +1,8 @@
 //! `holdpoint completions`: what a shell completes, generated from the command line itself.
 
 use crate::arguments::{Arguments, Global};
-use crate::exit::{Exit, Failure, settle};
-use crate::output::Output;
+use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::output::Output;
 use clap::CommandFactory;
 use clap_complete::{Shell, generate};
 

@@ -41,9 +41,9 @@ mod less;
 mod questions;
 
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
 use crate::reading::all_within;
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::text::path;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::log::{ConfigurationChanged, LogCommand};

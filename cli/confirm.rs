@@ -4,10 +4,10 @@
 
 use crate::arguments::Global;
 use crate::decision::{self, Doubts, now, user, what_starts};
-use crate::exit::{Exit, Failure};
 use crate::hold;
-use crate::locate::program;
-use crate::screen::{Around, Conversation, Page, in_line, named, recorded_in_line};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::program::program;
+use crate::ui::screen::{Around, Conversation, Page, in_line, named, recorded_in_line};
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::decision_point::{DecisionPoint, Response};
 use holdpoint_engine::shell::{Question, TypedLine};

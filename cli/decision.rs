@@ -32,7 +32,7 @@ mod watch;
 
 use crate::archives::or_archived;
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure, settle};
+use crate::ui::exit::{Exit, Failure, settle};
 use clap::Subcommand;
 
 pub(crate) use following::Following;

@@ -6,18 +6,18 @@ pub(crate) mod of_runs;
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, settle};
 use crate::ids::{self, IdOf};
-use crate::output::Output;
 use crate::point::{self, Point};
 use crate::reach;
 use crate::replay::of_value;
 use crate::run_id;
 use crate::show::REPORTED;
-use crate::text::{command_line, counted, doer, excerpt, moment};
 use crate::travel::{Shortcuts, begin, end, tell_place, travelled, travelled_both, warn_of_states};
+use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::output::Output;
+use crate::ui::text::{command_line, counted, doer, excerpt, moment};
+use crate::ui::time_format::TimesArgs;
 use crate::verify::exit_of;
-use crate::when::TimesArgs;
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::Head;
@@ -147,7 +147,7 @@ fn of_one(
         }
     })?;
     let report = line.report_on(&[&first, &last]);
-    let mut out = Output::paged(global).folding();
+    let mut out = Output::paged(global.json).folding();
     match global.json {
         true => {
             let reach = &report.reach;
@@ -186,7 +186,7 @@ fn of_two(
         })?;
     let difference = diff_states(&first, &last);
     let reports = [ours.report_on(&[&first]), theirs.report_on(&[&last])];
-    let mut out = Output::paged(global).folding();
+    let mut out = Output::paged(global.json).folding();
     if global.json {
         let [reach, of_other] = reports.each_ref().map(|report| &report.reach);
         let of_other = Some(of_other);

@@ -2,9 +2,9 @@
 
 use crate::arguments::Global;
 use crate::damage::NEWER_VERSION;
-use crate::exit::{Exit, Failure};
-use crate::locate::how_to_make;
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::program::how_to_make;
+use crate::ui::text::path;
 use holdpoint_log_files::head::read_witness;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage, SurveyError};
 use holdpoint_log_format::{Head, LogId, names};

@@ -21,9 +21,9 @@ mod writing;
 
 use crate::arguments::Global;
 use crate::config::Configuration;
-use crate::exit::{Exit, Failure, settle};
 use crate::hold::LockWaitArgs;
-use crate::output::Output;
+use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::output::Output;
 use anstyle::{AnsiColor, Style};
 use check::{Check, State};
 use clap::ValueEnum;

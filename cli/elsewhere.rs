@@ -2,11 +2,11 @@
 
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
 use crate::ids::{self, DIGITS_MIN, IdOf, are_digits, of_whole_log, record};
 use crate::inbox;
-use crate::locate::program_on;
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::program::program_on;
+use crate::ui::text::path;
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::ids_beginning_with;
 use std::collections::BTreeSet;

@@ -2,9 +2,9 @@
 //! it is open.
 
 use crate::directory::Directory;
-use crate::exit::complain;
 use crate::live::LiveState;
-use crate::screen::named;
+use crate::ui::exit::complain;
+use crate::ui::screen::named;
 use holdpoint_domain::sandbox_fault::SandboxDecision;
 use holdpoint_replay::{Run, Tells};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //! `HOLDPOINT_WRITE_GOLDEN=1` writes what is not there yet.
 
 use crate::hook::{asks, sample};
-use crate::screen::width;
+use crate::ui::screen::width;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;

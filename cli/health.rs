@@ -4,12 +4,12 @@
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, settle};
 use crate::missing::{first_record, missing};
-use crate::output::Output;
-use crate::progress::Bar;
 use crate::reach;
-use crate::text::{aligned, counted, moment};
+use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::output::Output;
+use crate::ui::progress::Bar;
+use crate::ui::text::{aligned, counted, moment};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::Event;
 use holdpoint_domain::core::payload::Text;

@@ -23,7 +23,7 @@ mod stop;
 mod words;
 
 use crate::arguments::Global;
-use crate::exit::Exit;
+use crate::ui::exit::Exit;
 use answer::Answer;
 pub(crate) use ask::asks;
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use crate::arguments::Global;
 use crate::decision;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
 use crate::live::LiveState;
 use crate::run_id::expect_sound;
-use crate::text::excerpt;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::text::excerpt;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_replay::{
     IdMatches, RunFound, Searched, Tells, ids_beginning_with, run_beginning_with, span, verify,

@@ -2,11 +2,11 @@
 
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, settle};
 use crate::hold::{LockWaitArgs, failed, open_or_make};
-use crate::locate::HERE;
-use crate::output::Output;
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::output::Output;
+use crate::ui::program::HERE;
+use crate::ui::text::path;
 use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::{Extent, READINGS_MAX, ReadStorage, Survey, SurveyOptions, survey};

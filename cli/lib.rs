@@ -2,7 +2,6 @@
 //! exit codes; it holds no rule and knows no byte of the format.
 
 mod adoption;
-mod advice;
 mod answer;
 mod apply;
 mod archives;
@@ -10,7 +9,6 @@ mod arguments;
 mod bench;
 mod bisect;
 mod clock;
-mod closest;
 mod completions;
 mod config;
 mod confirm;
@@ -21,7 +19,6 @@ mod directory;
 mod doctor;
 mod elsewhere;
 mod escalations;
-mod exit;
 mod export;
 #[cfg(test)]
 mod golden;
@@ -30,10 +27,8 @@ mod hold;
 mod hook;
 mod ids;
 mod inbox;
-mod inherited;
 mod init;
 mod live;
-mod locate;
 mod log_archive;
 mod log_continue;
 mod log_copy;
@@ -43,11 +38,8 @@ mod log_tail;
 mod man;
 mod mcp;
 mod missing;
-mod output;
-mod pager;
 mod point;
 mod policy;
-mod progress;
 mod reach;
 pub mod readers;
 mod reading;
@@ -61,24 +53,20 @@ mod run_id;
 mod run_output;
 mod runs;
 mod salvage;
-mod screen;
 mod show;
-mod streams;
-mod table;
 mod target;
-mod text;
 mod thread;
 mod trace;
 mod travel;
+mod ui;
 mod usage;
 mod verify;
 mod wanted;
-mod when;
-mod zone;
 
+use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::{hints, inherited, pager, zone};
 use arguments::{Arguments, ConfigVerb, Deferred, Global, LogVerb, Verb};
 use clap::Parser;
-use exit::{Exit, Failure, settle};
 use std::process::ExitCode;
 
 /// What signals do to this process, whoever started it.
@@ -123,7 +111,7 @@ pub fn main() -> ExitCode {
     let named = given.log.clone();
     let (global, refusal) = given.located();
     let global = Global { lists: verb.lists(), ..global };
-    advice::is_about(&global.log);
+    hints::is_about(&global.log);
     if let Err(failure) = expect_usable(&global, &verb, refusal) {
         return refuse(&global, &verb, failure).into();
     }

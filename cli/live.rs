@@ -4,9 +4,9 @@
 use crate::archives::FITS_NONE;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
 use crate::hold::read_end;
 use crate::reach::{as_carried, no_witness};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::verify::{exit_of, lost_before, refuse_damaged, warn, warn_unproven};
 use holdpoint_domain::World;
 use holdpoint_domain::core::doubt::Doubt;

@@ -3,12 +3,12 @@
 use crate::arguments::Global;
 use crate::damage::LogError;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, settle};
 use crate::hold::{LockWaitArgs, failed, open, read_end};
-use crate::output::Output;
-use crate::progress::Bar;
-use crate::text::{counted, path};
 use crate::travel::parse_end;
+use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::output::Output;
+use crate::ui::progress::Bar;
+use crate::ui::text::{counted, path};
 use crate::verify::{exit_of, warn_of_made};
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::log::{AppendError, ArchiveError};

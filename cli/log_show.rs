@@ -3,13 +3,13 @@
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
-use crate::output::Output;
 use crate::point::{self, Point};
-use crate::progress::Bar;
 use crate::reach::{self, Untied};
-use crate::screen::{columns_of_screen, folded, width};
-use crate::text::{counted, doer, moment};
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::progress::Bar;
+use crate::ui::screen::{columns_of_screen, folded, width};
+use crate::ui::text::{counted, doer, moment};
 use crate::verify::{damage_in_part, exit_of, warn};
 use crate::wanted::{WantedArgs, expect_known, expect_order};
 use holdpoint_log_files::Standing;
@@ -79,7 +79,7 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
         looked = Some(searched);
     }
     let (searched, shown) =
-        stream(global, &directory, &filter, (order, most), Output::paged(global))?;
+        stream(global, &directory, &filter, (order, most), Output::paged(global.json))?;
     let searched = both(looked, searched);
     if shown == 0 && searched.is_sound() {
         expect_known(&directory, &filter)?;

@@ -3,12 +3,12 @@
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, settle};
-use crate::output::Output;
-use crate::progress::Bar;
 use crate::reach::followed;
-use crate::screen::columns;
-use crate::text::moment;
+use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::output::Output;
+use crate::ui::progress::Bar;
+use crate::ui::screen::columns;
+use crate::ui::text::moment;
 use crate::verify::{exit_of, show_reach, warn};
 use holdpoint_replay::{Statistics, statistics};
 

@@ -3,12 +3,12 @@
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
 use crate::log_show::{self, both, conclude, durable_to, put, stream};
-use crate::output::Output;
 use crate::reach::Awaited;
-use crate::screen::columns_of_screen;
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::screen::columns_of_screen;
+use crate::ui::text::path;
 use crate::verify::damage_in_part;
 use crate::wanted::{WantedArgs, expect_known};
 use holdpoint_engine::shell::Watch;

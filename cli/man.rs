@@ -4,9 +4,9 @@
 mod exit_status;
 
 use crate::arguments::{Arguments, Global};
-use crate::exit::{Exit, Failure, settle};
-use crate::output::Output;
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::output::Output;
+use crate::ui::text::path;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};

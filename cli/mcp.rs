@@ -18,9 +18,9 @@ mod waits;
 mod wire;
 
 use crate::arguments::Global;
-use crate::exit::{Exit, settle};
 use crate::hold::LockWaitArgs;
 use crate::run::limits::wait;
+use crate::ui::exit::{Exit, settle};
 use holdpoint_domain::core::text::check_identifier;
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 
 use crate::archives::told;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
 use crate::live::LiveState;
+use crate::ui::exit::{Exit, Failure};
 use crate::verify::lost_before;
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::{Archived, Rebuilt, Tells, records_named};

@@ -6,7 +6,7 @@ mod relax;
 mod show;
 
 use crate::arguments::Global;
-use crate::exit::{Exit, settle};
+use crate::ui::exit::{Exit, settle};
 use clap::Subcommand;
 
 /// What to do with the policy.

@@ -3,10 +3,10 @@
 
 use crate::archives::FITS_NONE;
 use crate::arguments::Global;
-use crate::exit::complain;
-use crate::locate::program_on;
-use crate::output::ascii;
-use crate::streams;
+use crate::ui::exit::complain;
+use crate::ui::output::ascii;
+use crate::ui::program::program_on;
+use crate::ui::streams;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Reach, Report};
 use serde_json::json;

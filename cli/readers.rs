@@ -5,4 +5,4 @@ pub use crate::apply::json::{Member, Node, Value, parse};
 pub use crate::apply::lines::{InputLine, next_line};
 pub use crate::apply::submission::{Defaults, Submission};
 pub use crate::bisect::predicate::Predicate;
-pub use crate::exit::{Exit, Failure};
+pub use crate::ui::exit::{Exit, Failure};

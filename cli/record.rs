@@ -3,11 +3,11 @@
 use crate::apply::lines::{InputLine, LINE_BYTES_MAX, next_line, open_input};
 use crate::arguments::Global;
 use crate::damage::LogError;
-use crate::exit::{Exit, Failure, settle};
 use crate::hold::{LockWaitArgs, failed, open_or_make};
-use crate::output::Output;
 use crate::recorded::Recorded;
-use crate::text::{path, visible_once};
+use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::output::Output;
+use crate::ui::text::{path, visible_once};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::application::{ApplicationCommand, BYTES, Data, MAX_DATA_BYTES, RecordEvent};
 use holdpoint_domain::core::actor::Actor;

@@ -1,8 +1,8 @@
 //! Whether a run that has not ended on record is still recorded by anybody.
 
 use crate::directory::Directory;
-use crate::exit::complain;
-use crate::screen::named;
+use crate::ui::exit::complain;
+use crate::ui::screen::named;
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_replay::machine::{Recorder, recorder_of};

@@ -2,10 +2,10 @@
 //! it.
 
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
 use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
 use crate::log_show::expect_log;
-use crate::text::excerpt;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::text::excerpt;
 use crate::verify::damage_in_part;
 use holdpoint_replay::{Filter, Line, Order, Searched, search, span};
 use std::ops::ControlFlow;

@@ -12,14 +12,14 @@ use crate::arguments::Global;
 use crate::config::hides_output;
 use crate::directory::Directory;
 use crate::elsewhere;
-use crate::exit::{Exit, Failure, complain, settle};
 use crate::ids::{IdOf, did_you_mean};
 use crate::log_show::conclude;
-use crate::output::Output;
 use crate::reach::Untied;
 use crate::run_id;
-use crate::screen::seen_lines;
-use crate::text::{bytes, counted};
+use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::output::Output;
+use crate::ui::screen::seen_lines;
+use crate::ui::text::{bytes, counted};
 use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
@@ -100,7 +100,7 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
         put_json(&run, &outputs, (&merged, streams(args)), (end, searched.reach()))?;
     } else {
         let is_seen = io::stdout().is_terminal() && !args.raw;
-        let out = || if args.raw { Output::stdout() } else { Output::paged(global) };
+        let out = || if args.raw { Output::stdout() } else { Output::paged(global.json) };
         let lines = match outputs.is_empty() {
             true => TimedLines::default(),
             false => put(out(), &outputs, &merged, args, is_seen)?,

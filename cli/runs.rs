@@ -14,22 +14,22 @@ use crate::arguments::Global;
 use crate::clock::{self, Dated};
 use crate::directory::Directory;
 use crate::escalations;
-use crate::exit::{Exit, Failure, complain};
 use crate::log_show::{conclude, expect_log};
-use crate::output::Output;
 use crate::point::{self, Point};
-use crate::progress::Bar;
 use crate::reach::{self, Awaited, Untied};
 use crate::recorders;
 use crate::run::labels;
 use crate::run_id;
 use crate::run_output::read;
-use crate::screen::columns_of_table;
-use crate::table::Layout;
-use crate::text::counted;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::progress::Bar;
+use crate::ui::screen::columns_of_table;
+use crate::ui::table::Layout;
+use crate::ui::text::counted;
+use crate::ui::time_format::TimesArgs;
 use crate::verify::VERIFY_TELLS;
 use crate::wanted::expect_order;
-use crate::when::TimesArgs;
 use again::{Retries, apart, placed};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::text::bounded;
@@ -179,7 +179,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         tell_missing()?;
         return conclude(global, &directory, &searched);
     }
-    let mut out = if args.follow { Output::stdout() } else { Output::paged(global) };
+    let mut out = if args.follow { Output::stdout() } else { Output::paged(global.json) };
     let layout = args.follow.then(|| {
         let entries = entries(placed(&shown.runs, &shown.retries), &shown.sessions);
         followed(&entries, &args.times.clock(), columns_of_table())

@@ -1,14 +1,15 @@
 //! `holdpoint salvage`: what verifies of a damaged log, copied into a new one.
 
 use crate::adoption::show_adoption;
-use crate::arguments::{Global, program};
+use crate::arguments::Global;
 use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain, settle};
 use crate::hold::read_end;
-use crate::output::Output;
-use crate::progress::Bar;
-use crate::text::{bytes, counted, path};
+use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::output::Output;
+use crate::ui::program::program;
+use crate::ui::progress::Bar;
+use crate::ui::text::{bytes, counted, path};
 use crate::verify::{exit_of, warn_of_made};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;

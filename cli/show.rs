@@ -12,15 +12,15 @@ use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::elsewhere;
 use crate::escalations;
-use crate::exit::{Exit, Failure, complain, settle};
 use crate::log_show::conclude;
-use crate::output::Output;
 use crate::reach::Untied;
 use crate::recorders;
 use crate::run_output::{expect_run, is_hidden};
 use crate::runs::{sessions, tell_uncounted};
-use crate::screen::columns;
-use crate::when::TimesArgs;
+use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::output::Output;
+use crate::ui::screen::columns;
+use crate::ui::time_format::TimesArgs;
 use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{Doer, Reach, Run, RunFound, Searched, run_of};
 use meant::Meant;
@@ -102,7 +102,7 @@ fn show_run(
         None => waiting_for(&directory.storage, &run),
     };
     let escalated = escalations::open(directory, slice::from_ref(&*run));
-    let mut out = Output::paged(global);
+    let mut out = Output::paged(global.json);
     if global.json {
         let shown = Shown::of((&run, &relations), searched.reach());
         let needs_person = escalated.values().next().map(String::as_str);
@@ -114,7 +114,7 @@ fn show_run(
         let waiting = waiting.as_ref();
         let hides_output = is_hidden(global, &run);
         let view = View { is_verbose: args.verbose, is_unfinished, hides_output, waiting, ..view };
-        let program = crate::arguments::program(&global.log);
+        let program = crate::ui::program::program(&global.log);
         let shown = run::lines((&run, &relations), &view, &program);
         shown.iter().for_each(|line| out.line(line));
     }

@@ -11,7 +11,7 @@ mod story;
 
 use crate::archives::or_archived;
 use crate::arguments::Global;
-use crate::exit::{Exit, settle};
+use crate::ui::exit::{Exit, settle};
 use clap::Subcommand;
 pub(crate) use reading::beginning;
 

@@ -8,12 +8,12 @@ use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
 use crate::elsewhere;
-use crate::exit::{Exit, Failure, complain, settle};
 use crate::ids::{self, IdOf};
 use crate::log_show::of_part;
-use crate::output::Output;
 use crate::reach::Untied;
-use crate::text::moment;
+use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::output::Output;
+use crate::ui::text::moment;
 use crate::verify::{verify_tells, warn};
 use clap::ValueEnum;
 use holdpoint_replay::trace::DEPTH_MAX;
@@ -82,7 +82,7 @@ fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
             return Err(no_record(&directory, sequence, span, &checked)?);
         }
     };
-    let mut out = Output::paged(global);
+    let mut out = Output::paged(global.json);
     match args.format {
         _ if global.json => out.json(&story),
         Format::Text => text::show(&mut out, global, &story, args.verbose),

@@ -1,19 +1,18 @@
 //! A command line that is not understood, as a person and a program are told of it.
 
 use crate::arguments::VERSION;
-use crate::exit::{Exit, Failure, complain};
 use crate::hook;
-use crate::locate;
-use crate::output::Output;
-use crate::streams;
-use crate::text::cut;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::text::cut;
+use crate::ui::{program, streams};
 use clap::error::{ContextKind, ContextValue};
 use holdpoint_domain::core::text::visible;
 use std::ffi::{OsStr, OsString};
 
 /// Options that have a variable, as errors name them, and what its value is.
 const VARIABLES: [(&str, &str, &str); 2] = [
-    ("--log <DIR>", locate::VARIABLE, "a directory"),
+    ("--log <DIR>", program::VARIABLE, "a directory"),
     ("--config <FILE>", "HOLDPOINT_CONFIG", "a file"),
 ];
 

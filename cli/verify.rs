@@ -6,12 +6,12 @@ mod range;
 
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain, settle};
-use crate::locate::program_on;
-use crate::output::Output;
-use crate::progress::Bar;
 use crate::reach::none_yet;
-use crate::text::{bytes, counted, moment, path};
+use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::output::Output;
+use crate::ui::program::program_on;
+use crate::ui::progress::Bar;
+use crate::ui::text::{bytes, counted, moment, path};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;

@@ -1,11 +1,11 @@
 //! Which records are wanted, as a person says it, and what is said of a name that nothing has.
 
-use crate::closest::Closest;
 use crate::decision::Look;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
 use crate::run_id::expect_sound;
-use crate::text::excerpt;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::suggest::Closest;
+use crate::ui::text::excerpt;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::world::REGISTRY;

@@ -2,9 +2,9 @@
 
 use super::fault::Fault;
 use super::turn::{PlanOutcome, TurnOutcome};
-use crate::exit::Exit;
 use crate::recorded::Recorded;
-use crate::text::visible_once;
+use crate::ui::exit::Exit;
+use crate::ui::text::visible_once;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::interruption_thread::{DuplexBranch, InterruptionThreadEvent, TtsControl};
 use holdpoint_domain::{Command, Event, Time};

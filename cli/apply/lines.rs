@@ -1,7 +1,7 @@
 //! Lines of at most so many bytes: a longer one is passed over and never held.
 
-use crate::exit::{Exit, Failure};
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::text::path;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;

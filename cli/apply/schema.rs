@@ -3,9 +3,9 @@
 
 use super::answer::Answer;
 use super::submission::Line;
-use crate::exit::{Exit, Failure};
-use crate::output::Output;
 use crate::recorded::Recorded;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
 use holdpoint_domain::{Command, Envelope};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};

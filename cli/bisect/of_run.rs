@@ -1,19 +1,20 @@
 //! When a command began to fail: from a run that failed back to the first one that did behind the
 //! last good one, of the same command in the same directory, and what differs between these two.
 
-use crate::arguments::{Global, program};
+use crate::arguments::Global;
 use crate::diff::of_runs::{Difference, Shown, View, put_difference, put_run};
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
-use crate::output::Output;
-use crate::progress::Bar;
 use crate::run_id;
 use crate::run_output::{Read, read};
 use crate::runs::tell_uncounted;
-use crate::screen::{Page, columns};
 use crate::show::{outcome, tell_standing};
-use crate::text::counted;
-use crate::when::TimesArgs;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
+use crate::ui::program::program;
+use crate::ui::progress::Bar;
+use crate::ui::screen::{Page, columns};
+use crate::ui::text::counted;
+use crate::ui::time_format::TimesArgs;
 use holdpoint_engine::executor::InstructionEnvelope;
 use holdpoint_replay::{Begun, Filter, Run, RunOutcome, RunsWanted, Searched, find_runs};
 use serde::Serialize;
@@ -267,7 +268,7 @@ fn lines(found: &Found<'_>, view: &View<'_>) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::golden::{self, Sample};
-    use crate::when::Clock;
+    use crate::ui::time_format::Clock;
 
     #[test]
     fn when_it_began_to_fail_is_told_on_one_screen_at_every_width() {

@@ -2,9 +2,9 @@
 //! of the machine and of its user, and what a person recorded in the log.
 
 use super::{Asked, Configuration};
-use crate::exit::{Exit, Failure};
 use crate::hold::failed_at;
-use crate::text::visible_once;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::text::visible_once;
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::decision_point::{ApprovalPolicy, CreateDecisionPoint};

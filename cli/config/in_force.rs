@@ -6,8 +6,8 @@
 
 use super::Configuration;
 use super::demands::{Demands, refused, weaker_proof};
-use crate::exit::{Exit, Failure};
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::text::path;
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::core::text::bounded;

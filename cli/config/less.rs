@@ -1,9 +1,9 @@
 //! Options that ask for less than the defaults: a person at the terminal types a word for them.
 
 use crate::confirm::{Offer, Typed};
-use crate::exit::{Exit, Failure};
-use crate::screen::Page;
-use crate::text::visible_once;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::screen::Page;
+use crate::ui::text::visible_once;
 use holdpoint_engine::shell::TypedLine;
 
 /// What a person types.

@@ -2,7 +2,7 @@
 
 use super::{Configuration, floors};
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
+use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::world::OpenBounds;
 use holdpoint_engine::floors::QuestionsTable;
 use std::sync::OnceLock;

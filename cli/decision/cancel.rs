@@ -3,7 +3,7 @@
 use super::change::Change;
 use super::told::standing;
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
+use crate::ui::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{CancelDecisionPoint, DecisionPointCommand};

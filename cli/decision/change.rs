@@ -10,11 +10,11 @@ use super::session::{DecisionSession, Only};
 use super::shown::Doubts;
 use super::told::{Told, came_to, show};
 use crate::arguments::Global;
-use crate::closest::closest;
 use crate::confirm::Offer;
-use crate::exit::{Exit, Failure};
 use crate::hold::LockWaitArgs;
-use crate::text::excerpt;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::suggest::closest;
+use crate::ui::text::excerpt;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{

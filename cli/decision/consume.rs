@@ -7,8 +7,8 @@ use super::session::{DecisionSession, Only};
 use super::shown::outcome;
 use super::told::{came_to, show};
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
 use crate::hold::LockWaitArgs;
+use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{ConsumeApproval, DecisionPoint, DecisionPointCommand};
 

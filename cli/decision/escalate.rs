@@ -2,7 +2,7 @@
 
 use super::change::Change;
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
+use crate::ui::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::text::visible;

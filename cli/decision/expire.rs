@@ -1,8 +1,8 @@
 //! `holdpoint decision expire`: the timeouts that are due are recorded.
 
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
 use crate::hold::{LockWaitArgs, record_due};
+use crate::ui::exit::{Exit, Failure};
 
 /// Options of `decision expire`.
 #[derive(Debug, clap::Args)]

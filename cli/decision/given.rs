@@ -1,8 +1,8 @@
 //! Values as they are given: on the command line, in a file, or on standard input.
 
-use crate::exit::{Exit, Failure};
 use crate::reading::all_within;
-use crate::text::{excerpt, path};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::text::{excerpt, path};
 use holdpoint_domain::Time;
 use std::fs::File;
 use std::io;

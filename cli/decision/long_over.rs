@@ -6,7 +6,7 @@ use super::session::{DecisionSession, no};
 use super::told::Told;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::Failure;
+use crate::ui::exit::Failure;
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointState};
 use holdpoint_replay::Until;

@@ -1,8 +1,9 @@
 //! That an answer means the question that was read, and a no that was meant: what an issue names
 //! changes, and what an option does is not what it is called.
 
-use crate::arguments::{Global, program};
-use crate::exit::{Exit, Failure};
+use crate::arguments::Global;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::program::program;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{
     DecisionOption, DecisionPoint, DecisionPointCommand, DecisionPointState, Response,

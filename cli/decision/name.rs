@@ -1,8 +1,8 @@
 //! Which decision is meant: by its id, by the beginning of its id, or by its issue.
 
-use crate::exit::{Exit, Failure};
 use crate::ids::{self, DIGITS_MIN, IdOf, are_digits, begins, own_in_small_letters};
-use crate::text::{cut, excerpt};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::text::{cut, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
@@ -140,5 +140,5 @@ fn closest(world: &World, wanted: &str) -> Option<String> {
         issue.into_iter().chain([point.decision_id.as_str()])
     });
     let in_small = || own_in_small_letters(wanted, IdOf::Decision);
-    crate::closest::closest(names, wanted).map(String::from).or_else(in_small)
+    crate::ui::suggest::closest(names, wanted).map(String::from).or_else(in_small)
 }

@@ -2,8 +2,8 @@
 
 use super::given::text_or_stdin;
 use crate::apply::strict;
-use crate::exit::{Exit, Failure};
-use crate::text::excerpt;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::text::excerpt;
 use holdpoint_domain::decision_point::DecisionOption;
 
 /// More than 32 legal options can take, however they are escaped.

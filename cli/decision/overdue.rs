@@ -1,8 +1,8 @@
 //! A deadline that passed and that nobody recorded: the one thing that a waiter may write.
 
 use crate::arguments::Global;
-use crate::exit::complain;
 use crate::hold::open_log;
+use crate::ui::exit::complain;
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::shell::Reading;
 use std::io;

@@ -2,7 +2,7 @@
 
 use super::session::no;
 use crate::config::AskedApproval;
-use crate::exit::Failure;
+use crate::ui::exit::Failure;
 use clap::ValueEnum;
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;

@@ -5,7 +5,7 @@ use super::given::text;
 use super::offered::Offered;
 use super::told::standing;
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
+use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{
     DecisionPointCommand, MAX_CONTEXT_BYTES, RefineDecisionPoint,

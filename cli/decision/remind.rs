@@ -2,8 +2,8 @@
 
 use super::change::Change;
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
-use crate::text::counted;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::text::counted;
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{DecisionPointCommand, RemindDecisionPoint};
 

@@ -2,8 +2,8 @@
 
 use super::waiting::{Waited, until_ended};
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure, complain};
-use crate::output::Output;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
 use crate::verify::{warn_doubt, warn_permits_nothing};
 use holdpoint_domain::decision_point::MAX_TIMEOUT_MS;
 use holdpoint_engine::shell::WaitOutcome;

@@ -7,7 +7,7 @@ use super::shown;
 use crate::adoption::expect_adopted;
 use crate::arguments::Global;
 use crate::clock;
-use crate::exit::{Exit, Failure, complain};
+use crate::ui::exit::{Exit, Failure, complain};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::clocks::Times;
 use holdpoint_domain::core::doubt::Doubt;

@@ -3,10 +3,10 @@
 use super::following::Following;
 use super::name::{all, resolve};
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
 use crate::live::{InDoubt, tell_lost, tell_unproven};
-use crate::output::Output;
-use crate::text::{doer, moment};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
+use crate::ui::text::{doer, moment};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::{ActorId, Event, Proof, Time, World};

@@ -1,17 +1,18 @@
 //! What differs between two runs. Whatever is known of a run has a name here, and is compared with
 //! what the other run has under the same name.
 
-use crate::arguments::{Global, program};
+use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
-use crate::output::Output;
 use crate::run_id;
 use crate::run_output::read;
 use crate::runs::{self, Row};
-use crate::screen::{Page, columns, fits_in_row, named};
 use crate::show::{directory, exit_of, marked, proven, tell_standing, told_exit};
-use crate::text::counted;
-use crate::when::{Clock, TimesArgs, took};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
+use crate::ui::program::program;
+use crate::ui::screen::{Page, columns, fits_in_row, named};
+use crate::ui::text::counted;
+use crate::ui::time_format::{Clock, TimesArgs, took};
 use holdpoint_engine::executor::{InstructionEnvelope, ShownValue, command_line, visible};
 use holdpoint_replay::{Run, RunOutcome};
 use serde::Serialize;
@@ -374,7 +375,7 @@ pub(super) fn show(
     let mut from = read(directory, &run_id::find(directory, ids.0)?)?;
     let to = read(directory, &run_id::find(directory, ids.1)?)?;
     from.searched.join(to.searched);
-    let mut out = Output::paged(global);
+    let mut out = Output::paged(global.json);
     if global.json {
         let difference = Difference::between(&from.run, &to.run);
         out.json(&Shown::of(&from.run, &to.run, &difference));

@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use crate::directory::Directory;
-use crate::text::path;
+use crate::ui::text::path;
 use holdpoint_engine::shell::user_number;
 use holdpoint_log_format::names;
 use std::fs::Metadata;

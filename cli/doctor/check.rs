@@ -1,6 +1,6 @@
 //! What one check came to.
 
-use crate::text::visible_once;
+use crate::ui::text::visible_once;
 use serde::Serialize;
 
 /// How one thing stands, the best first.

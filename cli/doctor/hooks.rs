@@ -6,7 +6,7 @@ use super::matcher::Matcher;
 use super::script;
 use crate::arguments::{Arguments, Deferred, Verb};
 use crate::hook::{self, Event, Host};
-use crate::text::path;
+use crate::ui::text::path;
 use clap::Parser;
 use serde_json::Value;
 use std::path::{Path, absolute};

@@ -3,8 +3,8 @@
 use super::check::Check;
 use super::policy::POLICY;
 use crate::directory::Directory;
-use crate::exit::Failure;
-use crate::text::path;
+use crate::ui::exit::Failure;
+use crate::ui::text::path;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::ExecutionLoopState;
 use holdpoint_domain::governed::ExecutionLoop;

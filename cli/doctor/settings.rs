@@ -6,7 +6,7 @@ use super::hooks::{HOOKS, Hook, check_hook, hooks_of};
 use super::trust::{self, Place};
 use crate::hook::Host;
 use crate::reading::all_within;
-use crate::text::path;
+use crate::ui::text::path;
 use serde_json::Value;
 use std::fs::{File, read_dir};
 use std::path::{Path, PathBuf};

@@ -2,9 +2,9 @@
 //! would have put it back.
 
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
-use crate::output::Output;
-use crate::screen::plain_terminal;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
+use crate::ui::screen::plain_terminal;
 use holdpoint_engine::executor::{terminal_taker, usual_terminal};
 use holdpoint_engine::shell::{is_in_front_of, is_of_session};
 use rustix::termios::{OptionalActions, ioctl_tiocnxcl, tcgetattr, tcsetattr, ttyname};

@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use crate::directory::Directory;
-use crate::text::path;
+use crate::ui::text::path;
 use holdpoint_log_format::names;
 use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, stat};
 use rustix::io::Errno;

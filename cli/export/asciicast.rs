@@ -3,11 +3,11 @@
 use super::{Args, Format, check};
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
-use crate::output::Output;
 use crate::run_output::cast::Cast;
 use crate::target::Target;
-use crate::text::counted;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::text::counted;
 use serde_json::json;
 use std::io::{BufWriter, Write};
 

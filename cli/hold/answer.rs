@@ -2,14 +2,15 @@
 
 use super::shown::{NamedHumanDecision, outcome_line, output_of};
 use super::{LockWaitArgs, check_reason, failed, like, not_submitted};
-use crate::arguments::{Global, program};
+use crate::arguments::Global;
 use crate::config::hides_output;
 use crate::confirm::{self, Offer};
 use crate::decision::unproven;
-use crate::exit::{Exit, Failure, complain};
-use crate::output::Output;
 use crate::recorded::Recorded;
-use crate::screen::{self, named};
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::program::program;
+use crate::ui::screen::{self, named};
 use crate::verify::{and_permits, warn_permits_nothing};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::doubt::Doubt;

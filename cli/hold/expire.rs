@@ -2,11 +2,11 @@
 
 use super::LockWaitArgs;
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure, complain};
-use crate::output::Output;
 use crate::recorders;
-use crate::screen::named;
-use crate::text::moment;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::screen::named;
+use crate::ui::text::moment;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, HaltReason};

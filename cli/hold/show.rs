@@ -2,15 +2,16 @@
 
 use super::shown::{Shown, lines, outcome_line, verbose_lines};
 use super::{records_of, requests, resolve, unknown};
-use crate::arguments::{Global, program};
+use crate::arguments::Global;
 use crate::clock;
 use crate::config::hides_output;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
 use crate::live::LiveState;
-use crate::output::Output;
-use crate::screen::columns;
 use crate::travel::parse_at;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
+use crate::ui::program::program;
+use crate::ui::screen::columns;
 use crate::verify::not_found;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::RequestPlace;

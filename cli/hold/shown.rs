@@ -1,10 +1,11 @@
 //! A question as it is shown: the curated summary and its circumstances, to a program and to a
 //! person. There is no field for what is hidden.
 
-use crate::arguments::{Global, program};
-use crate::screen::{Page, named, quoted};
-use crate::text::moment;
-use crate::when::took;
+use crate::arguments::Global;
+use crate::ui::program::program;
+use crate::ui::screen::{Page, named, quoted};
+use crate::ui::text::moment;
+use crate::ui::time_format::took;
 use clap::ValueEnum;
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;

@@ -4,10 +4,10 @@
 use super::deadline;
 use super::drain::{IDLE_MAX, drain};
 use super::host::Host;
-use crate::advice::pasted_anywhere;
-use crate::exit::{Exit, complain};
-use crate::output::{Output, ascii};
-use crate::screen::with_few_marks;
+use crate::ui::exit::{Exit, complain};
+use crate::ui::hints::pasted_anywhere;
+use crate::ui::output::{Output, ascii};
+use crate::ui::screen::with_few_marks;
 use holdpoint_domain::core::text::bounded;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::BorrowedFd;

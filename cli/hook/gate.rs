@@ -7,7 +7,7 @@ use super::deadline::{self, Question};
 use super::words;
 use crate::config::{Demands, floors};
 use crate::hold::open_log;
-use crate::text::visible_once;
+use crate::ui::text::visible_once;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
     ConsumeApproval, DecisionPoint, DecisionPointCommand, DecisionPointRefusal as No,

@@ -4,7 +4,7 @@
 use super::host::{Event, HOSTS, Host, Marks, recognised};
 use super::session;
 use crate::reading::all_within;
-use crate::screen::quoted;
+use crate::ui::screen::quoted;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::{BoundDirectory, MAX_INPUT_BYTES};
 use serde::Deserialize;

@@ -14,7 +14,7 @@ use super::input::{Input, read};
 use super::session::{asked_for, requester};
 use super::{Terms, deadline, words};
 use crate::hold::open_log;
-use crate::text::visible_once;
+use crate::ui::text::visible_once;
 use holdpoint_domain::core::actor::{Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::decision_point::{

@@ -16,7 +16,7 @@ use super::{LOCK_WAIT, Terms};
 use crate::config::{AskedApproval, Demands};
 use crate::decision::Proof;
 use crate::run::limits::wait;
-use crate::text::excerpt;
+use crate::ui::text::excerpt;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::core::text::check_identifier;

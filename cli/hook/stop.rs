@@ -13,7 +13,7 @@ use crate::arguments::Global;
 use crate::clock;
 use crate::decision::Look;
 use crate::directory::Directory;
-use crate::exit::Failure;
+use crate::ui::exit::Failure;
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_replay::Until;

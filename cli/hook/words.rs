@@ -3,8 +3,8 @@
 
 use super::own::{is_own, wait_command};
 use crate::decision::doubt;
-use crate::locate::program_on;
-use crate::text::{cut, path};
+use crate::ui::program::program_on;
+use crate::ui::text::{cut, path};
 use crate::verify::and_permits;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::doubt::Doubt;

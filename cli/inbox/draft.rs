@@ -3,8 +3,8 @@
 
 use super::item::{Item, Kind};
 use crate::answer::Typed;
-use crate::closest::closest;
-use crate::text::counted;
+use crate::ui::suggest::closest;
+use crate::ui::text::counted;
 use holdpoint_domain::human_decision::HumanDecision;
 
 /// What is being typed.
@@ -163,7 +163,8 @@ impl Draft {
     fn take_word(&mut self, item: &Item, line: &str) -> Entered {
         if !item.words.iter().any(|word| word == line) {
             let meant = closest(item.words.iter().map(String::as_str), line);
-            let meant = meant.map(|word| format!("; did you mean {}?", crate::screen::named(word)));
+            let meant =
+                meant.map(|word| format!("; did you mean {}?", crate::ui::screen::named(word)));
             let (offered, meant) = (offered(item), meant.unwrap_or_default());
             return Entered::Unclear(format!("that is none of its words: {offered}{meant}"));
         }
@@ -215,7 +216,7 @@ fn offered(item: &Item) -> String {
 }
 
 fn names(words: &[String]) -> String {
-    words.iter().map(|word| crate::screen::named(word)).collect::<Vec<_>>().join(", ")
+    words.iter().map(|word| crate::ui::screen::named(word)).collect::<Vec<_>>().join(", ")
 }
 
 fn counted_words(item: &Item) -> String {

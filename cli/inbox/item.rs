@@ -6,7 +6,7 @@ use crate::clock;
 use crate::decision::{all, now, outcome, span};
 use crate::hold::outcome_line;
 use crate::live::{LiveState, Standing};
-use crate::screen::{in_row, named, recorded_in_row};
+use crate::ui::screen::{in_row, named, recorded_in_row};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{

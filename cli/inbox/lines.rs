@@ -5,16 +5,16 @@ use super::logs::Logs;
 use super::place::NamedLogs;
 use super::rows::{Rows, rows};
 use super::snapshot::{Asked, Change};
-use crate::advice;
 use crate::arguments::Global;
 use crate::clock::Dated;
 use crate::decision::now;
-use crate::exit::{Exit, Failure, complain};
 use crate::live::LiveState;
-use crate::output::Output;
 use crate::reach::none_yet_told;
-use crate::screen::columns;
-use crate::text::{counted, path as shown};
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::hints;
+use crate::ui::output::Output;
+use crate::ui::screen::columns;
+use crate::ui::text::{counted, path as shown};
 use holdpoint_domain::Time;
 use holdpoint_engine::shell::Watch;
 use serde::Serialize;
@@ -102,7 +102,7 @@ fn row<'a>(logs: &'a Logs, item: &'a Item, now: Time) -> Option<impl Serialize +
 fn conclude(global: &Global, logs: &Logs) {
     for log in logs.logs.iter().filter(|log| log.items.is_empty() == global.json) {
         let known = log.state.as_ref().and_then(LiveState::as_known);
-        let told = known.map(|known| advice::on(&log.place.path, &known));
+        let told = known.map(|known| hints::on(&log.place.path, &known));
         told.iter().for_each(|told| complain(&format!("{}: {told}", shown(&log.place.path))));
     }
     if global.json {

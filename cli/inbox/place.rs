@@ -5,9 +5,9 @@ use super::known::{
 };
 use crate::arguments::Global;
 use crate::config::floors;
-use crate::exit::{Exit, Failure};
-use crate::locate::{HERE, VARIABLE};
-use crate::text::{path as shown, path_given};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::program::{HERE, VARIABLE};
+use crate::ui::text::{path as shown, path_given};
 use clap::error::Error;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};
@@ -299,7 +299,7 @@ fn label(logs: &mut [Place]) {
         }
     }
     for ((place, words), count) in logs.iter_mut().zip(&all).zip(counts) {
-        place.label = crate::screen::in_row(&end(words, count));
+        place.label = crate::ui::screen::in_row(&end(words, count));
     }
 }
 

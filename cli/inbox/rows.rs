@@ -2,8 +2,8 @@
 
 use super::item::Item;
 use crate::ids::told_apart;
-use crate::screen::marked;
-use crate::table::{Column, Fit, NOTHING, column, lines};
+use crate::ui::screen::marked;
+use crate::ui::table::{Column, Fit, NOTHING, column, lines};
 use holdpoint_domain::Time;
 
 /// From here on a question is one line; narrower, what is asked stands below it.

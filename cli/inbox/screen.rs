@@ -12,7 +12,7 @@ use super::draft::{Entered, Field};
 use super::item::{Item, in_words};
 use super::rows::SHORT_ID_CHARACTERS;
 use crate::answer::Typed;
-use crate::screen::width;
+use crate::ui::screen::width;
 use holdpoint_domain::Time;
 use list::list;
 pub(super) use printed::Printed;

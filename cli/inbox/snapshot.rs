@@ -5,10 +5,10 @@ use super::place::Place;
 use crate::clock;
 use crate::decision::now;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
 use crate::hold;
 use crate::live::LiveState;
 use crate::travel::reach;
+use crate::ui::exit::{Exit, Failure};
 use crate::verify::{damaged, verify_tells};
 use holdpoint_engine::executor::command_line;
 use holdpoint_log_files::DirectoryStorage;
@@ -174,18 +174,18 @@ fn read(place: &Place, at: Option<Until>) -> Result<(LiveState, Option<String>),
 
 /// That whether anybody waits for an answer cannot be told.
 fn untold(place: &Place, item: &Item) -> Option<Failure> {
-    let name = crate::screen::named(item.loop_id.as_deref()?);
+    let name = crate::ui::screen::named(item.loop_id.as_deref()?);
     let message = format!(
         "{}: whether the recorder of {name} lives cannot be told: look at runs/{name} there, which \
          is to be a regular file of this user",
-        crate::text::path(&place.path)
+        crate::ui::text::path(&place.path)
     );
     Some(Failure::new(Exit::NOT_FOUND, "io", message))
 }
 
 /// What a log says of itself, under its name.
 fn of_log(place: &Place, failure: Failure) -> Failure {
-    let message = format!("{}: {}", crate::text::path(&place.path), failure.message());
+    let message = format!("{}: {}", crate::ui::text::path(&place.path), failure.message());
     Failure::new(failure.exit, failure.code().to_string(), message)
 }
 

@@ -2,7 +2,7 @@
 //! every way out, a panic and a signal included.
 
 use super::screen::{Frame, Key};
-use crate::screen::size_of;
+use crate::ui::screen::size_of;
 use crossterm::cursor::Show;
 use crossterm::event::{
     self, DisableBracketedPaste, EnableBracketedPaste, Event, KeyCode, KeyEvent, KeyEventKind,

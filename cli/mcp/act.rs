@@ -8,7 +8,7 @@ use crate::decision::long_over::look_up;
 use crate::decision::{
     DecisionSession, Only, expect_a_no, expect_refined_rejecting, expect_rejecting, is_late,
 };
-use crate::exit::{Exit, Failure};
+use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::payload::Text;

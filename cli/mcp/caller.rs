@@ -3,7 +3,7 @@
 use super::Args;
 use crate::arguments::Global;
 use crate::decision::DecisionSession;
-use crate::exit::Failure;
+use crate::ui::exit::Failure;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::text::{bounded, has_visible_character, visible};
 use holdpoint_domain::world::MEANS_OF_MCP;

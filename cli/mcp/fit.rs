@@ -1,6 +1,6 @@
 //! Answers within their bound: what is too long to be told is cut, and said to be.
 
-use crate::output::ascii;
+use crate::ui::output::ascii;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_replay::Line;

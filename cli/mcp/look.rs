@@ -6,7 +6,7 @@ use super::page::{LIMIT_MAX, Page};
 use crate::archives::not_listed;
 use crate::decision::{Linked, Look, all, known, place, resolve};
 use crate::directory::Directory;
-use crate::exit::Failure;
+use crate::ui::exit::Failure;
 use crate::verify::damaged;
 use holdpoint_domain::World;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState as State};

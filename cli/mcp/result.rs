@@ -2,7 +2,7 @@
 
 use super::fit::fitted;
 use crate::decision::told_whole;
-use crate::exit::Failure;
+use crate::ui::exit::Failure;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(super) fn result_of(outcome: Result<Value, Failure>) -> CallToolResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit::Exit;
+    use crate::ui::exit::Exit;
     use serde_json::json;
 
     #[test]

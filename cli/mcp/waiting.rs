@@ -3,7 +3,7 @@
 use super::arguments::Wait;
 use super::caller::Caller;
 use crate::decision::waiting::{ApprovalOver, until_ended};
-use crate::exit::{Exit, Failure};
+use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_engine::shell::WaitOutcome;
 use serde_json::{Map, Value, json};

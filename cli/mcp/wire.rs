@@ -2,10 +2,10 @@
 
 use super::line::{Judged, Message, Wrong, judge, too_long};
 use super::waits::Waits;
-use crate::exit::complain;
-use crate::output::ascii;
-use crate::streams;
-use crate::text::cut;
+use crate::ui::exit::complain;
+use crate::ui::output::ascii;
+use crate::ui::streams;
+use crate::ui::text::cut;
 use rmcp::RoleServer;
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;

@@ -1,8 +1,8 @@
 //! A policy, as it is given on the command line.
 
 use crate::decision::Proof;
-use crate::exit::{Exit, Failure};
 use crate::run::limits;
+use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};

@@ -2,11 +2,12 @@
 
 use super::change::{confirmed, expect_terminal, no_terminal, tell};
 use super::given::Given;
-use crate::arguments::{Global, program};
+use crate::arguments::Global;
 use crate::decision::{DecisionSession, Only, how_to_answer, tell_how_to_answer, user};
-use crate::exit::{Exit, Failure, complain};
 use crate::hold::LockWaitArgs;
-use crate::output::Output;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::program::program;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::payload::{List, Text};

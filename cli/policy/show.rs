@@ -3,10 +3,10 @@
 use crate::arguments::Global;
 use crate::config::{Asked, Configuration, Demands, InForce, floors};
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
 use crate::hold::read_end;
-use crate::output::Output;
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
+use crate::ui::text::path;
 use crate::verify::{refuse_damaged, warn};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;

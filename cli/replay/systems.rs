@@ -1,8 +1,8 @@
 //! What the state holds of each system: which of them are shown, and their tables for people. Loops
 //! have a table of their own, with their stories.
 
-use crate::output::Output;
-use crate::text::{aligned, moment};
+use crate::ui::output::Output;
+use crate::ui::text::{aligned, moment};
 use crate::verify::and_permits;
 use clap::ValueEnum;
 use holdpoint_domain::World;

@@ -3,11 +3,11 @@
 use super::Args;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
-use crate::output::Output;
 use crate::reach;
-use crate::text::{cut, excerpt, moment};
 use crate::travel::{tell_place, travelled, unknown, warn_of_states};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
+use crate::ui::text::{cut, excerpt, moment};
 use crate::verify::{and_permits, exit_of, not_found};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::{Head, Verdict};

@@ -2,9 +2,9 @@
 
 use super::gather::Told;
 use super::html::Html;
-use crate::screen::{named, quoted};
 use crate::show::who;
-use crate::text::{bytes, moment};
+use crate::ui::screen::{named, quoted};
+use crate::ui::text::{bytes, moment};
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{
     ClaimedOutcome, ClaimedStatus, DecisionPoint, Ending, GivenResponse, ResolutionKind, Response,

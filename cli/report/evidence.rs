@@ -3,7 +3,7 @@
 use super::gather::Told;
 use super::html::Html;
 use super::story::short;
-use crate::text::bytes;
+use crate::ui::text::bytes;
 use holdpoint_domain::Event;
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputStream,

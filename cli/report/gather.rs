@@ -2,14 +2,14 @@
 
 use super::Args;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
 use crate::log_show::expect_archives;
 use crate::point::Point;
-use crate::progress::Bar;
 use crate::run_id;
 use crate::run_output::{began_twice, no_run};
 use crate::target::Target;
-use crate::text::moment;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::progress::Bar;
+use crate::ui::text::moment;
 use crate::verify::damaged;
 use crate::wanted::expect_order;
 use holdpoint_domain::core::time::Timestamp;

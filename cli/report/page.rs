@@ -6,7 +6,7 @@ use super::html::Html;
 use super::story::{self, mark, standing};
 use super::{asked, block, evidence};
 use crate::reach::none_yet;
-use crate::text::{counted, moment};
+use crate::ui::text::{counted, moment};
 use base64ct::{Base64, Encoding};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::visible;

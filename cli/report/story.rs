@@ -3,9 +3,9 @@
 use super::asked::votes;
 use super::gather::Told;
 use super::html::Html;
-use crate::screen::named;
 use crate::show::{Stretch, ended, length, marked, outcome, proven, stretches, until, who};
-use crate::text::{bytes, counted, moment};
+use crate::ui::screen::named;
+use crate::ui::text::{bytes, counted, moment};
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;

@@ -2,11 +2,12 @@
 //! same time from any other process.
 
 use super::ask::{DETAILS, is_details, is_output};
-use crate::arguments::{Global, program};
+use crate::arguments::Global;
 use crate::decision::{self, Doubts, brief_lines, outcome_with_reason, what_starts};
-use crate::exit::complain;
-use crate::screen::{Around, Conversation, in_line};
-use crate::text::{moment, visible_once};
+use crate::ui::exit::complain;
+use crate::ui::program::program;
+use crate::ui::screen::{Around, Conversation, in_line};
+use crate::ui::text::{moment, visible_once};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::{Refusal, Time};

@@ -2,15 +2,16 @@
 //! other process.
 
 use super::printed::Printed;
-use crate::arguments::{Global, program};
+use crate::arguments::Global;
 use crate::config::hides_output;
-use crate::exit::complain;
 use crate::hold::{
     HIDDEN, brief_lines, check_reason, how_to_answer, outcome_line, time_left, verbose_lines,
     warning_line,
 };
-use crate::screen::{Around, Conversation, named, recorded_in_line};
-use crate::text::moment;
+use crate::ui::exit::complain;
+use crate::ui::program::program;
+use crate::ui::screen::{Around, Conversation, named, recorded_in_line};
+use crate::ui::text::moment;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision, RequestOutcome};
 use holdpoint_domain::{Refusal, Time};

@@ -2,11 +2,12 @@
 //! record nevertheless.
 
 use super::before::NotStarted;
-use crate::arguments::{Global, program};
+use crate::arguments::Global;
 use crate::damage::LogError;
-use crate::exit::{Exit, Failure, complain};
 use crate::recorded::Recorded;
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::program::program;
+use crate::ui::text::path;
 use holdpoint_engine::executor::OutputStream;
 use holdpoint_engine::log::CloseError;
 use holdpoint_engine::shell::HeldRun;

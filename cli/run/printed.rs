@@ -1,9 +1,10 @@
 //! What a command printed, on a screen of its own beside the question about it.
 
-use crate::arguments::{Global, program};
-use crate::exit::Failure;
+use crate::arguments::Global;
 use crate::run_output::{last_lines, length, missing, name_of, verified};
-use crate::screen::{Page, seen_lines};
+use crate::ui::exit::Failure;
+use crate::ui::program::program;
+use crate::ui::screen::{Page, seen_lines};
 use holdpoint_replay::CapturedOutput;
 
 /// How many bytes of one stream are shown at most: no screen holds more.

@@ -2,8 +2,8 @@
 
 mod deferred;
 
-use crate::exit::complain;
-use crate::streams;
+use crate::ui::exit::complain;
+use crate::ui::streams;
 use deferred::Deferred;
 use holdpoint_engine::executor::{Notice, OutputSink, OutputStream, PassThrough, SignalSource};
 use rustix::fs::{Mode, OFlags, open};

@@ -2,7 +2,7 @@
 
 use super::{limits, not_started};
 use crate::config::{Asked, InForce};
-use crate::exit::Failure;
+use crate::ui::exit::Failure;
 use clap::ValueEnum;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::text::visible;

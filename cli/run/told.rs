@@ -2,10 +2,11 @@
 //! a program.
 
 use super::behind::Behind;
-use crate::arguments::{Global, program};
-use crate::exit::{Exit, Failure, complain};
-use crate::output::Output;
-use crate::streams;
+use crate::arguments::Global;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::program::program;
+use crate::ui::streams;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;

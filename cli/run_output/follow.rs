@@ -7,10 +7,10 @@ use super::{
 };
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
-use crate::output::Output;
 use crate::recorders;
 use crate::run_id::{self, expect_sound};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::machine::recorder_of;
 use holdpoint_replay::{CapturedOutput, run_of};

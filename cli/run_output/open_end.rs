@@ -1,9 +1,9 @@
 //! What is not known of the end of a run's output, and why.
 
-use crate::exit::{Exit, complain};
 use crate::recorders;
-use crate::screen::named;
-use crate::text::counted;
+use crate::ui::exit::{Exit, complain};
+use crate::ui::screen::named;
+use crate::ui::text::counted;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_replay::machine::Recorder;
 use holdpoint_replay::waiting::WaitingRun;

@@ -4,9 +4,9 @@ use super::merged::{Merged, TimedLines, bytes_of};
 use super::{Args, name_of, name_of_all, put_chunk, streams};
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Failure, complain};
-use crate::output::Output;
-use crate::text::bytes;
+use crate::ui::exit::{Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::text::bytes;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_replay::Run;
 use holdpoint_replay::waiting::{WaitingOutput, WaitingRun, waiting_for};
@@ -50,7 +50,7 @@ pub(super) fn put_unproven(
         run.entity.attempt_count(),
         bytes(u64::try_from(length).unwrap_or(u64::MAX)),
     ));
-    let mut out = Output::paged(global);
+    let mut out = Output::paged(global.json);
     let is_seen = io::stdout().is_terminal() && !args.raw;
     for chunk in &merged.waiting {
         put_chunk(&mut out, chunk, args, &mut lines, is_seen);

@@ -3,8 +3,8 @@
 
 use super::ID_CHARACTERS;
 use crate::directory::Directory;
-use crate::exit::{Failure, complain};
-use crate::screen::named;
+use crate::ui::exit::{Failure, complain};
+use crate::ui::screen::named;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_replay::{Retry, Run, Searched, retries_of};
 use serde::Serialize;

@@ -3,12 +3,12 @@
 use super::{Args, Shown, again, put_lines, tell_uncounted};
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
 use crate::log_tail::failed;
-use crate::output::Output;
 use crate::reach::Awaited;
 use crate::recorders;
-use crate::table::Layout;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::table::Layout;
 use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::shell::Watch;

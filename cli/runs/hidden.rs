@@ -1,8 +1,8 @@
 //! How many runs a list of a damaged log does not show.
 
 use crate::directory::Directory;
-use crate::exit::{Failure, complain};
-use crate::text::counted;
+use crate::ui::exit::{Failure, complain};
+use crate::ui::text::counted;
 use holdpoint_replay::{Filter, Order, RUN_BEGINS, search};
 use std::ops::ControlFlow;
 

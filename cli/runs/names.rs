@@ -3,10 +3,10 @@
 
 use super::sessions::approvers;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
 use crate::hook::{asks, may_begin_name};
 use crate::run_id::expect_sound;
-use crate::screen::named;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::screen::named;
 use holdpoint_replay::{Filter, QUESTIONS_MAX, RunsWanted, Session, find_sessions, names_of_runs};
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 
 use super::again::{Placed, RetryOf};
 use super::{ended_at, lasted, took_ns, waited};
-use crate::text::each_once;
+use crate::ui::text::each_once;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
 use holdpoint_domain::governed::Attempt;

@@ -3,12 +3,12 @@
 
 use super::table::claimed;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
 use crate::hook::{asks, is_name};
 use crate::run_id::expect_sound;
-use crate::table::NOTHING;
-use crate::text::excerpt;
-use crate::when::Clock;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::table::NOTHING;
+use crate::ui::text::excerpt;
+use crate::ui::time_format::Clock;
 use holdpoint_domain::ActorId;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;

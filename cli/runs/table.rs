@@ -2,11 +2,11 @@
 
 use super::again::Placed;
 use super::{UNFINISHED, sessions, took_ns};
-use crate::screen::{named, quoted};
 use crate::show::exit_of;
-use crate::table::{Column, Fit, Layout, NOTHING, column, indented, number};
-use crate::text::{each_once, visible_once};
-use crate::when::{Clock, took};
+use crate::ui::screen::{named, quoted};
+use crate::ui::table::{Column, Fit, Layout, NOTHING, column, indented, number};
+use crate::ui::text::{each_once, visible_once};
+use crate::ui::time_format::{Clock, took};
 use holdpoint_domain::Proof;
 use holdpoint_domain::governed::Attempt;
 use holdpoint_replay::{Run, RunOutcome, Session};

@@ -3,11 +3,11 @@
 
 use super::run::{outcome, proven};
 use crate::directory::Directory;
-use crate::exit::Failure;
 use crate::runs::again::RetryOf;
-use crate::screen::{Page, named};
-use crate::text::counted;
-use crate::when::Clock;
+use crate::ui::exit::Failure;
+use crate::ui::screen::{Page, named};
+use crate::ui::text::counted;
+use crate::ui::time_format::Clock;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_replay::{Begun, Line, Listed, Retry, Run, Searched, caused_by, retries_of, runs_of};

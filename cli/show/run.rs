@@ -4,14 +4,14 @@
 use super::relations::{Relations, ShownRelations};
 use super::snapshots;
 use crate::hold::HIDDEN;
-use crate::output::Output;
 use crate::recorders;
 use crate::run::labels::HOST;
 use crate::run_output::{last_lines, length as length_of, missing};
 use crate::runs::{UNFINISHED, ran, took_ns, waited};
-use crate::screen::{Page, named, quoted_up_to, seen_lines};
-use crate::text::bytes;
-use crate::when::{Clock, took};
+use crate::ui::output::Output;
+use crate::ui::screen::{Page, named, quoted_up_to, seen_lines};
+use crate::ui::text::bytes;
+use crate::ui::time_format::{Clock, took};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;

@@ -3,16 +3,17 @@
 
 use super::run::{View, who};
 use super::{Args, tell_doers};
-use crate::arguments::{Global, program};
+use crate::arguments::Global;
 use crate::decision::CLAIM_WAITS;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
 use crate::log_show::conclude;
-use crate::output::Output;
 use crate::runs::sessions::{self, Answered, Row, Tools, answered, is_unknown};
-use crate::screen::{Page, columns};
-use crate::text::counted;
-use crate::when::Clock;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::program::program;
+use crate::ui::screen::{Page, columns};
+use crate::ui::text::counted;
+use crate::ui::time_format::Clock;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::{ClaimedStatus, DecisionPoint};

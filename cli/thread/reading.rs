@@ -2,10 +2,10 @@
 
 use super::sessions::{Sessions, session_of};
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
 use crate::missing::{first_record, missing};
-use crate::progress::Bar;
-use crate::text::excerpt;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::progress::Bar;
+use crate::ui::text::excerpt;
 use crate::verify::{not_found, refuse_damaged};
 use holdpoint_domain::World;
 use holdpoint_domain::interruption_thread::Thread;

@@ -1,10 +1,10 @@
 //! `holdpoint thread render`: the text that says what a tool answered.
 
 use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
-use crate::output::Output;
 use crate::reading::all_within;
-use crate::text::{path, visible_once};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
+use crate::ui::text::{path, visible_once};
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{

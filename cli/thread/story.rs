@@ -5,10 +5,10 @@ use super::shown::{beginning, end, expiry, fate, question, title, turn_or_plan};
 use crate::archives::ArchiveArgs;
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure, complain};
-use crate::output::Output;
 use crate::reach;
-use crate::text::{doer, moment, visible_once};
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::output::Output;
+use crate::ui::text::{doer, moment, visible_once};
 use crate::verify::{exit_of, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{

@@ -1,9 +1,9 @@
 //! A story as a graph: for Mermaid, and for Graphviz.
 
 use super::text::{beginning, cause_of};
-use crate::output::Output;
 use crate::show::proven;
-use crate::text::{cut, moment};
+use crate::ui::output::Output;
+use crate::ui::text::{cut, moment};
 use holdpoint_replay::{Beginning, Role, Step, Trace, records_named};
 use std::fmt::Write;
 

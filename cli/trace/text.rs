@@ -1,13 +1,14 @@
 //! A story as a tree: a step that caused one other stands above it, one that caused several has
 //! them as branches.
 
-use crate::arguments::{Global, program};
+use crate::arguments::Global;
 use crate::log_show::breakable;
-use crate::output::Output;
 use crate::runs::ID_CHARACTERS;
-use crate::screen::{columns_of_screen, folded};
 use crate::show::{REPORTED, proven};
-use crate::text::{command_line, counted, moment};
+use crate::ui::output::Output;
+use crate::ui::program::program;
+use crate::ui::screen::{columns_of_screen, folded};
+use crate::ui::text::{command_line, counted, moment};
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::Exit;

@@ -1,8 +1,8 @@
 //! Heads that were kept outside of the log, read from files.
 
-use crate::exit::{Exit, Failure};
 use crate::reading::all_within;
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::text::path;
 use holdpoint_replay::OutsideHead;
 use std::fs::File;
 use std::path::{Path, PathBuf};

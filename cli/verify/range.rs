@@ -3,10 +3,10 @@
 use super::{colour_of, head, show_axis, show_finding, show_heads, show_unproven, show_witness};
 use crate::arguments::Global;
 use crate::directory::Directory;
-use crate::exit::{Exit, Failure};
-use crate::output::Output;
-use crate::progress::Bar;
-use crate::text::path;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
+use crate::ui::progress::Bar;
+use crate::ui::text::path;
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::{Range, RangeReport, Verdict, records_named, verify_range};
 use std::path::PathBuf;

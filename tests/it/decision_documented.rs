@@ -193,7 +193,7 @@ fn every_refusal_is_documented_once_with_its_exit_code() {
 
 #[test]
 fn every_exit_code_is_documented() {
-    const EXIT: &str = include_str!("../../cli/exit.rs");
+    const EXIT: &str = include_str!("../../cli/ui/exit.rs");
     let constants = EXIT.split("Self = Self(").skip(1);
     let numbers = constants.map(|rest| rest.split_once(')').unwrap().0);
     let found: Vec<&str> = numbers.filter(|number| number.parse::<u8>().is_ok()).collect();

@@ -50,7 +50,7 @@ fn constants(sources: &[String]) -> BTreeMap<&str, &str> {
 
 /// The number of each exit by its name.
 fn exits() -> BTreeMap<&'static str, &'static str> {
-    const EXIT: &str = include_str!("../../cli/exit.rs");
+    const EXIT: &str = include_str!("../../cli/ui/exit.rs");
     let named = EXIT.split("const ").skip(1).filter_map(|rest| {
         let (name, rest) = rest.split_once(": Self = Self(")?;
         let (number, _) = rest.split_once(')')?;

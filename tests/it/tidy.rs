@@ -9,7 +9,7 @@ const FILE_LINES_MAX: usize = 600;
 /// The only files that may hold unsafe code, one for each crate that needs it.
 const UNSAFE_FILES: [&str; 6] = [
     "benches/src/peers/heed.rs",
-    "cli/inherited.rs",
+    "cli/ui/inherited.rs",
     "engine/src/executor/child_calls.rs",
     "log-format/files/src/map.rs",
     "log-format/lanes/src/x86_64.rs",

@@ -4,9 +4,9 @@
 use super::{Doubts, approval, time_left, who};
 use crate::arguments::Global;
 use crate::hold::add_root;
-use crate::locate::program;
-use crate::screen::{Page, named};
-use crate::text::{counted, moment};
+use crate::ui::program::program;
+use crate::ui::screen::{Page, named};
+use crate::ui::text::{counted, moment};
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::{
     APPROVE, DENY, DecisionOption, DecisionPoint, DecisionPointState, OnTimeout, Urgency,

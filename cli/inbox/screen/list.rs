@@ -4,8 +4,8 @@ use super::room::{at_most, fitting, help, newest, sentences};
 use super::{Frame, Screen};
 use crate::inbox::item::Item;
 use crate::inbox::rows::{Rows, lines_each, rows};
-use crate::screen::width;
-use crate::text::counted;
+use crate::ui::screen::width;
+use crate::ui::text::counted;
 use holdpoint_domain::Time;
 
 /// So many sentences are shown of what cannot be known before the questions have all their room.

@@ -2,7 +2,7 @@
 
 use super::question::Opened;
 use super::room::Part;
-use crate::screen::Page;
+use crate::ui::screen::Page;
 
 /// What a run printed.
 pub(crate) struct Printed {

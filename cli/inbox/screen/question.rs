@@ -4,7 +4,7 @@ use super::Place;
 use super::room::{Part, at_most, help, sentences};
 use crate::inbox::draft::Draft;
 use crate::inbox::item::Item;
-use crate::screen::{cut, in_row, width};
+use crate::ui::screen::{cut, in_row, width};
 use holdpoint_domain::Time;
 
 /// Each part of the foot takes so much of the terminal's height at most.

@@ -1,7 +1,7 @@
 //! What fits into so many rows and columns: what does not is counted, never left away unsaid.
 
 use super::Key;
-use crate::screen::{Page, width};
+use crate::ui::screen::{Page, width};
 
 /// So many messages are shown.
 pub(super) const MESSAGES_MAX: usize = 3;

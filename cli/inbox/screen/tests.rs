@@ -3,7 +3,7 @@
 use super::*;
 use crate::golden;
 use crate::inbox::item::{AtEnd, sample};
-use crate::screen::Page;
+use crate::ui::screen::Page;
 
 const ROWS: usize = 24;
 
@@ -134,7 +134,7 @@ fn the_end_of_what_a_run_printed_stays_when_the_terminal_becomes_smaller() {
 fn what_a_run_printed_is_a_screen_of_its_own_that_says_so() {
     let mut screen = screen();
     screen.view = opened(sample::hold());
-    let lines = ["ok\t1".to_string(), crate::screen::seen(b"\x1b[2JCONTINUE? yes\xff")];
+    let lines = ["ok\t1".to_string(), crate::ui::screen::seen(b"\x1b[2JCONTINUE? yes\xff")];
     let what = "standard output of attempt 1, 24 B: what the command printed".to_string();
     screen.show_output(vec![(what, lines.to_vec())]);
     compare("inbox-output", &mut screen);

@@ -1,7 +1,7 @@
 //! The program that shows a long text page by page on a terminal, as git starts it.
 
-use crate::exit::complain;
-use crate::streams;
+use crate::ui::exit::complain;
+use crate::ui::streams;
 use rustix::fs::OFlags;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use signal_hook::consts::SIGINT;

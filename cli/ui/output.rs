@@ -1,11 +1,10 @@
 //! Standard output: buffered, coloured only on a terminal, through a pager where that is meant, and
 //! quiet about a closed pipe.
 
-use crate::arguments::Global;
-use crate::exit::{Exit, Failure};
-use crate::pager::{self, Pager};
-use crate::screen::{columns_of_screen, folded, width, with_few_marks};
-use crate::streams::{self, Stdout};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::pager::{self, Pager};
+use crate::ui::screen::{columns_of_screen, folded, width, with_few_marks};
+use crate::ui::streams::{self, Stdout};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
@@ -30,8 +29,8 @@ impl Output {
     }
 
     /// The same, of a text that may be long: through a pager where a person reads it.
-    pub(crate) fn paged(global: &Global) -> Self {
-        match !global.json && pager::is_wanted() {
+    pub(crate) fn paged(is_json: bool) -> Self {
+        match !is_json && pager::is_wanted() {
             true => Self::to(Sink::Page(None)),
             false => Self::stdout(),
         }

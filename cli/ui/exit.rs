@@ -1,10 +1,9 @@
 //! Exit codes, and failures on the way to one.
 
-use crate::advice;
 use crate::arguments::Global;
-use crate::output::{Output, ascii};
-use crate::screen::{Page, columns_of, with_few_marks};
-use crate::streams;
+use crate::ui::output::{Output, ascii};
+use crate::ui::screen::{Page, columns_of, with_few_marks};
+use crate::ui::{hints, streams};
 use holdpoint_engine::shell::EXIT_HOLDPOINT_FAILED;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -140,7 +139,7 @@ impl Failure {
 
     /// The same failure of a log, whose commands name that one.
     pub(crate) fn on(mut self, log: &Path) -> Self {
-        self.message = advice::on(log, &self.message);
+        self.message = hints::on(log, &self.message);
         self
     }
 
@@ -173,7 +172,7 @@ impl Failure {
     pub(crate) fn error(&self) -> Value {
         let mut error = Map::new();
         error.insert("code".into(), json!(self.code));
-        error.insert("message".into(), json!(advice::pasted(&self.message)));
+        error.insert("message".into(), json!(hints::pasted(&self.message)));
         error.extend(self.more.clone());
         Value::Object(error)
     }
@@ -220,7 +219,7 @@ pub(crate) fn settle(global: &Global, outcome: Result<Exit, Failure>) -> Exit {
 
 /// Writes a sentence to stderr, folded where that is a terminal; its commands name the log.
 pub(crate) fn complain(sentence: &str) {
-    let sentence = format!("holdpoint: {}", advice::pasted(sentence));
+    let sentence = format!("holdpoint: {}", hints::pasted(sentence));
     let sentence = with_few_marks(&sentence).into_owned();
     let told = match std::io::stderr().is_terminal() {
         true => folded(&sentence, columns_of(std::io::stderr())),

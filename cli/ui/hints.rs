@@ -1,7 +1,7 @@
 //! Commands that sentences of this program name in backticks: pasted, they find the log that the
 //! sentence is about.
 
-use crate::locate::{program, program_on};
+use crate::ui::program::{program, program_on};
 use std::path::{Path, PathBuf, absolute};
 use std::sync::OnceLock;
 

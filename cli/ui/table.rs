@@ -2,7 +2,7 @@
 //! is left away column by column, the least important first.
 
 use crate::ids::{short_id, told_apart};
-use crate::screen::{cut, width};
+use crate::ui::screen::{cut, width};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Between two columns.

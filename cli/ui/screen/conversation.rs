@@ -2,7 +2,7 @@
 //! put there goes through here.
 
 use super::{Page, columns_of, follows_controls, plain_terminal, size_of, width};
-use crate::text::counted;
+use crate::ui::text::counted;
 use holdpoint_engine::shell::{AskError, PersonTerminal, TypedLine};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -107,7 +107,7 @@ impl Conversation {
     ) -> Result<(), AskError> {
         self.end_prompt();
         // Nothing else is to have the terminal from here on.
-        crate::pager::forbid();
+        crate::ui::pager::forbid();
         self.terminal.begin()?;
         self.terminal.say(plain_terminal());
         let (rows, columns) = self.size();

@@ -2,7 +2,7 @@
 //! takes nothing now is waited for, whether or not it blocks: whoever shares a pipe may have it not
 //! block.
 
-use crate::inherited;
+use crate::ui::inherited;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, retry_on_intr};
 use std::io::{self, ErrorKind, IsTerminal, StderrLock, StdoutLock, Write};

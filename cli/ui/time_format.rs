@@ -1,9 +1,9 @@
 //! How long something took, and when something was, for people.
 
 use crate::decision::now;
-use crate::exit::{Exit, Failure};
-use crate::text::moment;
-use crate::zone;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::text::moment;
+use crate::ui::zone;
 use holdpoint_domain::core::time::Timestamp;
 use jiff::tz::TimeZone;
 
