@@ -1,6 +1,6 @@
 //! Whether the log answers spenders here, and its adoption by a person at a terminal.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::config::floors;
 use crate::confirm::{Offer, Typed};
 use crate::directory::{Directory, log_id};

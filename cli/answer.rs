@@ -2,15 +2,18 @@
 //! offers.
 
 use crate::archives::or_archived;
-use crate::arguments::Global;
-use crate::decision::{self, Answered, Speaker};
+use crate::args::global::{Global, settle};
+use crate::args::lock_wait::LockWaitArgs;
+use crate::args::principal::Speaker;
+use crate::decision::{self, Answered};
 use crate::directory::Directory;
 use crate::elsewhere;
-use crate::hold::{self, LockWaitArgs, NamedHumanDecision};
-use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits, begins};
+use crate::hold::{self, NamedHumanDecision};
+use crate::ids::{self, DIGITS, IdOf, are_digits, begins};
 use crate::inbox;
 use crate::live::LiveState;
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::suggest::closest;
 use crate::ui::text::{excerpt, path};
 use clap::ValueEnum;

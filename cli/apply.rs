@@ -14,15 +14,12 @@
 //! further line is carried out.
 
 mod answer;
-pub(crate) mod fault;
-pub(crate) mod json;
-pub(crate) mod lines;
-mod reader;
 mod schema;
 pub(crate) mod submission;
 mod turn;
 
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::json_lines::{InputLine, next_line, open_input};
 use crate::config::{Asked, Configuration, Demands, InForce, floors};
 use crate::confirm::Offer;
 use crate::damage::LogError;
@@ -39,8 +36,6 @@ use holdpoint_domain::registration::RegistrationCommand;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError};
 use holdpoint_engine::shell::{EngineError, Origin, SubmitError, TypedLine};
-use lines::{InputLine, next_line, open_input};
-use serde::de::DeserializeOwned;
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,15 +66,6 @@ pub(crate) struct Args {
         value_parser = humantime::parse_duration
     )]
     lock_wait: Duration,
-}
-
-/// Reads a value out of strict JSON. What does not fit is told with its field and its place.
-pub(crate) fn strict<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
-    let read = json::parse(json).and_then(|node| reader::read(&node));
-    read.map_err(|fault| match fault.field() {
-        "" => fault.to_string(),
-        field => format!("{field}, {fault}"),
-    })
 }
 
 /// Carries the commands out. Exit 0 when all were accepted, 5 when a rule refused one, 2 when a

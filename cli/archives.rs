@@ -1,6 +1,6 @@
 //! The archives that are read with a log, and what is said of those that are not.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
 use crate::missing::{AMONG_THEM, lying_in};

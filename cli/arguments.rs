@@ -3,8 +3,9 @@
 mod deferred;
 
 pub(crate) use self::deferred::Deferred;
+use crate::args::global::Global;
 use crate::ui::exit::Failure;
-use crate::ui::program::{self, program};
+use crate::ui::program;
 use crate::ui::text::path_given;
 use crate::{
     answer, apply, bench, bisect, completions, config, decision, diff, doctor, export, health,
@@ -96,19 +97,6 @@ impl Given {
         };
         (Global { log, config, json, lists: false }, refusal)
     }
-}
-
-/// Options of every verb, and the log that is meant.
-#[derive(Debug)]
-pub(crate) struct Global {
-    /// The log's directory.
-    pub(crate) log: PathBuf,
-    /// The configuration; else `holdpoint.toml` in the working directory, if there is one.
-    pub(crate) config: Option<PathBuf>,
-    /// Write JSON to stdout, and everything else to stderr.
-    pub(crate) json: bool,
-    /// The verb promises an array: a failure leaves stdout empty.
-    pub(crate) lists: bool,
 }
 
 /// What to do.

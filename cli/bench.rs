@@ -1,8 +1,8 @@
 //! `holdpoint bench`: how fast logs are written and verified on this very disk, beside what nothing
 //! can do faster here.
 
-use crate::arguments::Global;
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::args::global::{Global, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::{aligned, bytes, path};
 use holdpoint_disk_bench::Effort;

@@ -6,12 +6,12 @@ mod of_run;
 pub(crate) mod predicate;
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::diff::of_record;
 use crate::directory::Directory;
 use crate::reach;
 use crate::travel::{Shortcuts, parse_begin, parse_end, travelled, unknown};
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::counted;
 use crate::ui::time_format::TimesArgs;

@@ -1,9 +1,9 @@
 //! A log whose newest record is ahead of this clock: it is told, and what any clock says is over is
 //! shown as that.
 
-use crate::decision::span;
 use crate::directory::Directory;
 use crate::ui::exit::complain;
+use crate::ui::time_format::span;
 use holdpoint_domain::core::clocks::{Moment, Times};
 use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;
 use holdpoint_domain::decision_point::{AtDeadline, DecisionPoint};

@@ -1,7 +1,8 @@
 //! `holdpoint completions`: what a shell completes, generated from the command line itself.
 
-use crate::arguments::{Arguments, Global};
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::args::global::{Global, settle};
+use crate::arguments::Arguments;
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use clap::CommandFactory;
 use clap_complete::{Shell, generate};

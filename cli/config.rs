@@ -40,8 +40,8 @@ mod in_force;
 mod less;
 mod questions;
 
-use crate::arguments::Global;
-use crate::reading::all_within;
+use crate::args::bounded_read::all_within;
+use crate::args::global::Global;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::path;
 use holdpoint_domain::core::actor::Actor;

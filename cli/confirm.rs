@@ -2,12 +2,14 @@
 //! process's session, and the word is typed there. An argument of a command is what is offered, and
 //! nothing more: whoever starts a script or a hook at a terminal has not answered.
 
-use crate::arguments::Global;
-use crate::decision::{self, Doubts, now, user, what_starts};
+use crate::args::global::Global;
+use crate::args::principal::user;
+use crate::decision::{self, Doubts, what_starts};
 use crate::hold;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::program::program;
 use crate::ui::screen::{Around, Conversation, Page, in_line, named, recorded_in_line};
+use crate::ui::time_format::now;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::decision_point::{DecisionPoint, Response};
 use holdpoint_engine::shell::{Question, TypedLine};

@@ -9,7 +9,6 @@ mod escalate;
 mod evidence;
 mod expire;
 mod following;
-mod given;
 mod list;
 pub(crate) mod long_over;
 mod look;
@@ -18,7 +17,6 @@ mod name;
 mod offered;
 mod overdue;
 mod policy;
-mod principal;
 mod refine;
 mod remind;
 mod respond;
@@ -31,25 +29,24 @@ pub(crate) mod waiting;
 mod watch;
 
 use crate::archives::or_archived;
-use crate::arguments::Global;
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::args::global::{Global, settle};
+use crate::ui::exit::{Exit, Failure};
 use clap::Subcommand;
+pub(crate) use look::{Linked, Links, Look};
+pub(crate) use shown::{
+    CLAIM_WAITS, Doubts, brief_lines, doubt, how_to_answer, lines, outcome, outcome_with_reason,
+    tell_how_to_answer, what_starts,
+};
 
 pub(crate) use following::Following;
 pub(crate) use list::place;
-pub(crate) use look::{Linked, Links, Look, now};
 pub(crate) use meant::{expect_a_no, expect_refined_rejecting, expect_rejecting};
 pub(crate) use name::all;
 pub(crate) use name::{expect_one_meaning, ids_of, is_by_beginning, known, resolve};
 pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
-pub(crate) use principal::{Speaker, claimed, kind_of_caller, user};
 pub(crate) use respond::{Answered, answer, give};
 pub(crate) use session::{DecisionSession, Only, is_late, unproven};
-pub(crate) use shown::{
-    CLAIM_WAITS, Doubts, brief_lines, doubt, how_to_answer, lines, outcome, outcome_with_reason,
-    span, tell_how_to_answer, what_starts,
-};
 
 /// What to do with decisions.
 #[derive(Debug, Subcommand)]

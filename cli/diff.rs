@@ -4,7 +4,7 @@
 pub(crate) mod of_runs;
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::directory::Directory;
 use crate::ids::{self, IdOf};
 use crate::point::{self, Point};
@@ -13,7 +13,7 @@ use crate::replay::of_value;
 use crate::run_id;
 use crate::show::REPORTED;
 use crate::travel::{Shortcuts, begin, end, tell_place, travelled, travelled_both, warn_of_states};
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::{command_line, counted, doer, excerpt, moment};
 use crate::ui::time_format::TimesArgs;

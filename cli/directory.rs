@@ -1,6 +1,6 @@
 //! The log's directory, as a verb that reads meets it.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::damage::NEWER_VERSION;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::program::how_to_make;

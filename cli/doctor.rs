@@ -19,10 +19,10 @@ mod terminal;
 mod trust;
 mod writing;
 
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
+use crate::args::lock_wait::LockWaitArgs;
 use crate::config::Configuration;
-use crate::hold::LockWaitArgs;
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use anstyle::{AnsiColor, Style};
 use check::{Check, State};

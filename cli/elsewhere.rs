@@ -1,11 +1,12 @@
 //! Where an id is that was not found: in another log of the user's inbox.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
-use crate::ids::{self, DIGITS_MIN, IdOf, are_digits, of_whole_log, record};
+use crate::ids::{self, IdOf, are_digits, of_whole_log, record};
 use crate::inbox;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::program::program_on;
+use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::text::path;
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::ids_beginning_with;

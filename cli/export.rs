@@ -4,13 +4,13 @@
 mod asciicast;
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::directory::Directory;
 use crate::log_show::expect_archives;
 use crate::reach;
 use crate::target::Target;
 use crate::travel::{parse_begin, parse_end};
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::streams;

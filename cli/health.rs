@@ -2,11 +2,11 @@
 //! folded from the audit rows themselves.
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::directory::Directory;
 use crate::missing::{first_record, missing};
 use crate::reach;
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::text::{aligned, counted, moment};

@@ -10,7 +10,8 @@ mod wait;
 
 use crate::adoption;
 use crate::archives::or_archived;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
+use crate::args::lock_wait::LockWaitArgs;
 use crate::clock;
 use crate::config::open_bounds;
 use crate::damage::LogError;
@@ -19,7 +20,7 @@ use crate::ids::{self, IdOf, own_in_small_letters};
 use crate::inbox;
 use crate::live::LiveState;
 use crate::recorded::Recorded;
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::program::how_to_make;
 use crate::ui::progress::Bar;
 use crate::ui::suggest::closest;
@@ -59,27 +60,6 @@ pub(crate) enum HoldVerb {
     Expire(expire::Args),
     /// Wait until a question is answered; the exit code tells how.
     Wait(wait::Args),
-}
-
-/// How a verb that writes gets its turn.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct LockWaitArgs {
-    /// How long to wait for another process that writes to the log.
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "HOLDPOINT_LOCK_WAIT",
-        default_value = "10s",
-        value_parser = crate::run::limits::wait
-    )]
-    lock_wait: Duration,
-}
-
-impl LockWaitArgs {
-    /// The same, for no longer than this.
-    pub(crate) fn at_most(self, longest: Duration) -> Self {
-        Self { lock_wait: self.lock_wait.min(longest) }
-    }
 }
 
 /// Carries the verb out. Exit 3 when there is no log or no such request, 4 when it was answered

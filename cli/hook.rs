@@ -12,7 +12,6 @@ mod bound_input;
 mod deadline;
 mod drain;
 mod gate;
-mod host;
 mod input;
 mod own;
 mod post_tool_use;
@@ -22,14 +21,14 @@ mod session_start;
 mod stop;
 mod words;
 
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::host::{Event, Host};
 use crate::ui::exit::Exit;
 use answer::Answer;
 pub(crate) use ask::asks;
 #[cfg(test)]
 pub(crate) use ask::sample;
 use clap::Subcommand;
-pub(crate) use host::{Event, Host};
 pub(crate) use session::{is_name, may_begin_name};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -174,7 +173,7 @@ pub(crate) fn drain_input() {
 
 /// A deadline: some time, and not more than any host waits.
 fn bounded_deadline(text: &str) -> Result<Duration, String> {
-    let deadline = crate::run::limits::wait(text)?;
+    let deadline = crate::args::durations::wait(text)?;
     match !deadline.is_zero() && deadline <= deadline::LONGEST {
         true => Ok(deadline),
         false => Err("a hook answers within 1h, and takes some time".to_string()),

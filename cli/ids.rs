@@ -1,24 +1,22 @@
 //! What an id names by how it begins: a run, a decision or a request to a person.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::decision;
 use crate::directory::Directory;
 use crate::live::LiveState;
 use crate::run_id::expect_sound;
 use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::text::excerpt;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_replay::{
     IdMatches, RunFound, Searched, Tells, ids_beginning_with, run_beginning_with, span, verify,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use strsim::damerau_levenshtein;
 
 /// The digits of a whole id.
 pub(crate) const DIGITS: usize = 32;
-
-/// So many digits are asked for at least, where an id is not given whole.
-pub(crate) const DIGITS_MIN: usize = 6;
 
 /// The digits of the highest number that a record can have.
 const RECORD_DIGITS_MAX: usize = 20;
@@ -76,28 +74,6 @@ pub(crate) fn record(text: &str) -> Option<u64> {
 /// Whether a text is nothing but digits of an id.
 pub(crate) fn are_digits(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-/// Of each of these ids, how many characters of it tell it from the others: [`short_id`] at least.
-pub(crate) fn told_apart<'i>(ids: impl IntoIterator<Item = &'i str>) -> BTreeMap<String, usize> {
-    let ids: BTreeSet<&str> = ids.into_iter().collect();
-    let mut apart: BTreeMap<String, usize> =
-        ids.iter().map(|id| ((*id).to_string(), short_id(id))).collect();
-    for (one, next) in ids.iter().zip(ids.iter().skip(1)) {
-        let both = one.chars().zip(next.chars());
-        let needed = both.take_while(|(one, next)| one == next).count().saturating_add(1);
-        for id in [one, next] {
-            apart.entry((*id).to_string()).and_modify(|it| *it = needed.max(*it));
-        }
-    }
-    apart
-}
-
-/// How many characters of an id are told where there is little room and no other begins so; of what
-/// has no digits behind a hyphen, all.
-pub(crate) fn short_id(id: &str) -> usize {
-    let digits = id.split_once('-').map(|(kind, _)| kind.chars().count().saturating_add(1));
-    digits.map_or(usize::MAX, |before| before.saturating_add(DIGITS_MIN))
 }
 
 /// Whether an id, or its digits, begin so.

@@ -13,11 +13,11 @@ mod snapshot;
 mod terminal;
 
 use crate::adoption::adopt;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
+use crate::args::lock_wait::LockWaitArgs;
 use crate::directory::Directory;
-use crate::hold::LockWaitArgs;
 use crate::travel::parse_at;
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::HERE;
 use crate::ui::text::{path as shown, path_given};

@@ -1,9 +1,10 @@
 //! `holdpoint init`: makes a log. Verbs that only read, and hooks, never do.
 
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
+use crate::args::lock_wait::LockWaitArgs;
 use crate::directory::Directory;
-use crate::hold::{LockWaitArgs, failed, open_or_make};
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::hold::{failed, open_or_make};
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::program::HERE;
 use crate::ui::text::path;

@@ -5,6 +5,7 @@ mod adoption;
 mod answer;
 mod apply;
 mod archives;
+mod args;
 mod arguments;
 mod bench;
 mod bisect;
@@ -42,7 +43,6 @@ mod point;
 mod policy;
 mod reach;
 pub mod readers;
-mod reading;
 mod record;
 mod recorded;
 mod recorders;
@@ -63,9 +63,10 @@ mod usage;
 mod verify;
 mod wanted;
 
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::args::global::{Global, settle};
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::{hints, inherited, pager, zone};
-use arguments::{Arguments, ConfigVerb, Deferred, Global, LogVerb, Verb};
+use arguments::{Arguments, ConfigVerb, Deferred, LogVerb, Verb};
 use clap::Parser;
 use std::process::ExitCode;
 

@@ -2,7 +2,7 @@
 //! chain vouches for, or from reading the whole log; and how what is shown of it is known.
 
 use crate::archives::FITS_NONE;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::hold::read_end;
 use crate::reach::{as_carried, no_witness};

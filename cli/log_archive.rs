@@ -1,11 +1,12 @@
 //! `holdpoint log archive`: the first records of a log, moved to an archive.
 
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
+use crate::args::lock_wait::LockWaitArgs;
 use crate::damage::LogError;
 use crate::directory::Directory;
-use crate::hold::{LockWaitArgs, failed, open, read_end};
+use crate::hold::{failed, open, read_end};
 use crate::travel::parse_end;
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::text::{counted, path};

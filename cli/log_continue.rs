@@ -1,14 +1,14 @@
 //! `holdpoint log continue`: going on from a log that ends before its HEAD.
 
 use crate::adoption::{Candidate, show_adoption};
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
+use crate::args::principal::user;
 use crate::confirm::Offer;
 use crate::damage::NEWER_VERSION;
-use crate::decision::user;
 use crate::directory::Directory;
 use crate::hold::read_end;
 use crate::inbox;
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::text::{counted, path, visible_once};

@@ -1,12 +1,12 @@
 //! `holdpoint log copy`: a verified prefix of a log, also while it is being written.
 
 use crate::adoption::show_adoption;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
 use crate::hold::read_end;
 use crate::reach::none_yet;
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::text::{bytes, counted, moment, path};

@@ -1,7 +1,7 @@
 //! `holdpoint log show`: one line for each record.
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::point::{self, Point};
 use crate::reach::{self, Untied};

@@ -1,7 +1,7 @@
 //! `holdpoint log tail`: the newest records, and what follows them as it is written.
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::log_show::{self, both, conclude, durable_to, put, stream};
 use crate::reach::Awaited;

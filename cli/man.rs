@@ -3,8 +3,9 @@
 
 mod exit_status;
 
-use crate::arguments::{Arguments, Global};
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::args::global::{Global, settle};
+use crate::arguments::Arguments;
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::path;
 use clap::{Command, CommandFactory};

@@ -17,10 +17,10 @@ mod waiting;
 mod waits;
 mod wire;
 
-use crate::arguments::Global;
-use crate::hold::LockWaitArgs;
-use crate::run::limits::wait;
-use crate::ui::exit::{Exit, settle};
+use crate::args::durations::wait;
+use crate::args::global::{Global, settle};
+use crate::args::lock_wait::LockWaitArgs;
+use crate::ui::exit::Exit;
 use holdpoint_domain::core::text::check_identifier;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! A place in the log as a person says it: a record, a moment, how long ago, a day.
 
-use crate::decision::now;
+use crate::ui::time_format::now;
 use crate::ui::zone;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::core::time::{TimeFault, Timestamp};

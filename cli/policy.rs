@@ -5,8 +5,8 @@ mod given;
 mod relax;
 mod show;
 
-use crate::arguments::Global;
-use crate::ui::exit::{Exit, settle};
+use crate::args::global::{Global, settle};
+use crate::ui::exit::Exit;
 use clap::Subcommand;
 
 /// What to do with the policy.

@@ -2,7 +2,7 @@
 //! are told by `reach` and by the standing of each record, people by a sentence on stderr.
 
 use crate::archives::FITS_NONE;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::ui::exit::complain;
 use crate::ui::output::ascii;
 use crate::ui::program::program_on;

@@ -1,11 +1,12 @@
 //! `holdpoint record`: events of an application, from a file or a pipe.
 
-use crate::apply::lines::{InputLine, LINE_BYTES_MAX, next_line, open_input};
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
+use crate::args::json_lines::{InputLine, LINE_BYTES_MAX, next_line, open_input};
+use crate::args::lock_wait::LockWaitArgs;
 use crate::damage::LogError;
-use crate::hold::{LockWaitArgs, failed, open_or_make};
+use crate::hold::{failed, open_or_make};
 use crate::recorded::Recorded;
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::{path, visible_once};
 use clap::builder::NonEmptyStringValueParser;

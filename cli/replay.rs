@@ -4,12 +4,12 @@ mod systems;
 mod travel;
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::decision::Links;
 use crate::directory::Directory;
 use crate::reach;
 use crate::travel::{Shortcuts, parse_end, tell_reach};
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::suggest::closest;

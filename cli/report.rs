@@ -10,13 +10,13 @@ mod page;
 mod story;
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::directory::Directory;
 use crate::elsewhere;
 use crate::point::{self, Point};
 use crate::reach;
 use crate::target::Target;
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::{counted, path};
 use crate::verify::{exit_of, verify_tells, warn};

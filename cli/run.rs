@@ -5,8 +5,6 @@ mod approve;
 mod ask;
 mod before;
 mod behind;
-pub(crate) mod labels;
-pub(crate) mod limits;
 mod printed;
 mod screen;
 mod speaker;
@@ -14,13 +12,15 @@ mod terms;
 mod told;
 
 use crate::adoption;
-use crate::arguments::Global;
+use crate::args::durations;
+use crate::args::global::{Global, settle};
+use crate::args::labels::LabelArgs;
 use crate::clock;
 use crate::config::{Configuration, Demands, InForce, confirm_less, floors, open_bounds};
 use crate::damage::LogError;
 use crate::hold;
 use crate::inbox;
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::inherited;
 use crate::ui::text::{beginning, counted, path, visible_once};
 use ask::Person;
@@ -41,7 +41,6 @@ use holdpoint_engine::shell::{
 use holdpoint_engine::{Engine, Origin};
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
 use holdpoint_log_format::recovery::Row;
-use labels::LabelArgs;
 use screen::Screen;
 use speaker::SpeakerArgs;
 use std::ffi::OsString;
@@ -75,20 +74,20 @@ impl From<OnFullArg> for OnFull {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Stop the command after this time: 1s, 90s, 5m, 1h 30m.
-    #[arg(long, value_name = "DURATION", value_parser = limits::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = durations::duration)]
     timeout: Option<Duration>,
     /// Start it again up to this many attempts, 1 to 3: at a person's word, and after a crash or
     /// timeout. [default: 3 with a hold, 1 without]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     max_attempts: Option<u8>,
     /// Kill it when its processes hold more memory: 64MiB, 2GiB.
-    #[arg(long, value_name = "SIZE", value_parser = limits::memory)]
+    #[arg(long, value_name = "SIZE", value_parser = durations::memory)]
     max_memory: Option<u64>,
     /// Record this much of each stream whole, at most 512MiB; then the last 4KiB of each second.
-    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = limits::output)]
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = durations::output)]
     max_output: u64,
     /// Record its output after this time at most, or once there are 64KiB.
-    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = limits::flush)]
+    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = durations::flush)]
     flush: Duration,
     /// If the disk fills so that output cannot be recorded: stop the command, or continue.
     #[arg(long, value_name = "ACTION", default_value = "stop")]
@@ -117,7 +116,7 @@ pub(crate) struct Args {
         value_name = "DURATION",
         env = "HOLDPOINT_LOCK_WAIT",
         default_value = "10s",
-        value_parser = limits::wait
+        value_parser = durations::wait
     )]
     lock_wait: Duration,
     /// Go on although HEAD is missing or unreadable, and record that: nothing then witnesses how

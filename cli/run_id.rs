@@ -2,9 +2,10 @@
 //! it.
 
 use crate::directory::Directory;
-use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
+use crate::ids::{self, DIGITS, IdOf, are_digits};
 use crate::log_show::expect_log;
 use crate::ui::exit::{Exit, Failure};
+use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::text::excerpt;
 use crate::verify::damage_in_part;
 use holdpoint_replay::{Filter, Line, Order, Searched, search, span};

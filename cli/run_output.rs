@@ -8,7 +8,7 @@ mod open_end;
 mod unproven;
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::config::hides_output;
 use crate::directory::Directory;
 use crate::elsewhere;
@@ -16,7 +16,7 @@ use crate::ids::{IdOf, did_you_mean};
 use crate::log_show::conclude;
 use crate::reach::Untied;
 use crate::run_id;
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::seen_lines;
 use crate::ui::text::{bytes, counted};

@@ -10,7 +10,8 @@ mod table;
 mod times;
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::labels;
 use crate::clock::{self, Dated};
 use crate::directory::Directory;
 use crate::escalations;
@@ -18,7 +19,6 @@ use crate::log_show::{conclude, expect_log};
 use crate::point::{self, Point};
 use crate::reach::{self, Awaited, Untied};
 use crate::recorders;
-use crate::run::labels;
 use crate::run_id;
 use crate::run_output::read;
 use crate::ui::exit::{Exit, Failure, complain};

@@ -1,11 +1,11 @@
 //! `holdpoint salvage`: what verifies of a damaged log, copied into a new one.
 
 use crate::adoption::show_adoption;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::damage::NEWER_VERSION;
 use crate::directory::Directory;
 use crate::hold::read_end;
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program;
 use crate::ui::progress::Bar;

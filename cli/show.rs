@@ -8,7 +8,7 @@ mod session;
 mod snapshots;
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::directory::Directory;
 use crate::elsewhere;
 use crate::escalations;
@@ -17,7 +17,7 @@ use crate::reach::Untied;
 use crate::recorders;
 use crate::run_output::{expect_run, is_hidden};
 use crate::runs::{sessions, tell_uncounted};
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::columns;
 use crate::ui::time_format::TimesArgs;

@@ -10,8 +10,8 @@ mod shown;
 mod story;
 
 use crate::archives::or_archived;
-use crate::arguments::Global;
-use crate::ui::exit::{Exit, settle};
+use crate::args::global::{Global, settle};
+use crate::ui::exit::Exit;
 use clap::Subcommand;
 pub(crate) use reading::beginning;
 

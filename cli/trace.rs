@@ -5,13 +5,13 @@ mod meant;
 mod text;
 
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::directory::Directory;
 use crate::elsewhere;
 use crate::ids::{self, IdOf};
 use crate::log_show::of_part;
 use crate::reach::Untied;
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::moment;
 use crate::verify::{verify_tells, warn};

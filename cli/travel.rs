@@ -1,13 +1,13 @@
 //! Going to a moment of a log: opening it, naming a place in it, and saying where the state is not
 //! that of the place that was asked for.
 
-use crate::decision::now;
 use crate::directory::Directory;
 use crate::point::{self, Point};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::progress::Bar;
 use crate::ui::suggest::{Closest, closest};
 use crate::ui::text::{excerpt, moment};
+use crate::ui::time_format::now;
 use crate::verify::warn_saying;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;

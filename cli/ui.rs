@@ -8,6 +8,7 @@ pub(crate) mod pager;
 pub(crate) mod program;
 pub(crate) mod progress;
 pub(crate) mod screen;
+pub(crate) mod short_id;
 pub(crate) mod streams;
 pub(crate) mod suggest;
 pub(crate) mod table;

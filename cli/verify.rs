@@ -4,10 +4,10 @@ mod head;
 mod map;
 mod range;
 
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::directory::Directory;
 use crate::reach::none_yet;
-use crate::ui::exit::{Exit, Failure, complain, settle};
+use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program_on;
 use crate::ui::progress::Bar;

@@ -1,7 +1,7 @@
 //! What a line of input is answered with.
 
-use super::fault::Fault;
 use super::turn::{PlanOutcome, TurnOutcome};
+use crate::args::json_fault::Fault;
 use crate::recorded::Recorded;
 use crate::ui::exit::Exit;
 use crate::ui::text::visible_once;

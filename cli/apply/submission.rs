@@ -1,9 +1,9 @@
 //! One line of input as a command with its origin and conditions.
 
-use super::fault::Fault;
-use super::json::{Member, Node, Value, parse};
-use super::lines::{InputLine, LINE_BYTES_MAX};
-use super::reader::{read, read_without};
+use crate::args::json_fault::Fault;
+use crate::args::json_lines::{InputLine, LINE_BYTES_MAX};
+use crate::args::json_reader::{read, read_without};
+use crate::args::strict_json::{Member, Node, Value, parse};
 use crate::config::InForce;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;

@@ -1,7 +1,7 @@
 //! When a command began to fail: from a run that failed back to the first one that did behind the
 //! last good one, of the same command in the same directory, and what differs between these two.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::diff::of_runs::{Difference, Shown, View, put_difference, put_run};
 use crate::directory::Directory;
 use crate::run_id;

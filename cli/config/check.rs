@@ -3,10 +3,10 @@
 use super::demands::Demands;
 use super::in_force::{Asked, InForce};
 use super::{Configuration, floors};
-use crate::arguments::Global;
+use crate::args::global::{Global, settle};
 use crate::directory::Directory;
 use crate::hold::read_end;
-use crate::ui::exit::{Exit, Failure, settle};
+use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::path;
 use crate::verify::refuse_damaged;

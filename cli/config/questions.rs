@@ -1,7 +1,7 @@
 //! How many questions a project's file lets be open at once: never more than elsewhere.
 
 use super::{Configuration, floors};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::world::OpenBounds;
 use holdpoint_engine::floors::QuestionsTable;

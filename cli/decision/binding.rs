@@ -1,6 +1,6 @@
 //! The one action that an approval is for, as it is given on the command line.
 
-use super::given::text_or_stdin;
+use crate::args::values::text_or_stdin;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::visible_once;
 use holdpoint_domain::decision_point::ActionBinding;

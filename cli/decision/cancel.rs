@@ -2,7 +2,7 @@
 
 use super::change::Change;
 use super::told::standing;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::ui::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;

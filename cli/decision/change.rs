@@ -2,19 +2,19 @@
 //! which conditions.
 
 use super::long_over;
-use super::look::now;
 use super::meant::{expect_a_no, expect_asked_once, expect_refined_rejecting};
 use super::offered::HOW_TO_REJECT;
-use super::principal::Speaker;
 use super::session::{DecisionSession, Only};
 use super::shown::Doubts;
 use super::told::{Told, came_to, show};
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::lock_wait::LockWaitArgs;
+use crate::args::principal::Speaker;
 use crate::confirm::Offer;
-use crate::hold::LockWaitArgs;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::suggest::closest;
 use crate::ui::text::excerpt;
+use crate::ui::time_format::now;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{

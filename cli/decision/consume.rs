@@ -2,12 +2,12 @@
 
 use super::binding::binding;
 use super::long_over;
-use super::principal::Speaker;
 use super::session::{DecisionSession, Only};
 use super::shown::outcome;
 use super::told::{came_to, show};
-use crate::arguments::Global;
-use crate::hold::LockWaitArgs;
+use crate::args::global::Global;
+use crate::args::lock_wait::LockWaitArgs;
+use crate::args::principal::Speaker;
 use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{ConsumeApproval, DecisionPoint, DecisionPointCommand};

@@ -2,18 +2,19 @@
 
 use super::binding::binding;
 use super::evidence::attachment;
-use super::given::{milliseconds, moment, text};
 use super::meant::expect_rejecting;
 use super::offered::{HOW_TO_REJECT, Offered};
 use super::policy::PolicyArgs;
 use super::session::{DecisionSession, Only};
 use super::shown::{how_to_answer, tell_how_to_answer};
 use super::wait::wait_for;
-use super::{claimed, kind_of_caller, user};
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::lock_wait::LockWaitArgs;
+use crate::args::principal::{claimed, kind_of_caller, user};
+use crate::args::values::{milliseconds, moment, text};
 use crate::config::{confirm_less, floors};
 use crate::damage::NEWER_VERSION;
-use crate::hold::{LockWaitArgs, UNWITNESSED};
+use crate::hold::UNWITNESSED;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::each_once;

@@ -1,7 +1,8 @@
 //! `holdpoint decision expire`: the timeouts that are due are recorded.
 
-use crate::arguments::Global;
-use crate::hold::{LockWaitArgs, record_due};
+use crate::args::global::Global;
+use crate::args::lock_wait::LockWaitArgs;
+use crate::hold::record_due;
 use crate::ui::exit::{Exit, Failure};
 
 /// Options of `decision expire`.

@@ -1,7 +1,7 @@
 //! A log that is followed without writing to it: verified and read once, then only what is new.
 
 use super::look::{self, Links};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::damage::LogError;
 use crate::directory::Directory;
 use crate::ui::exit::{Exit, Failure};

@@ -4,7 +4,7 @@
 use super::look::Look;
 use super::session::{DecisionSession, no};
 use super::told::Told;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::ui::exit::Failure;
 use holdpoint_domain::Command;

@@ -1,17 +1,17 @@
 //! Looking at decisions: read from the log, verified on the way, and nothing is written.
 
 use super::name::resolve;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::clock;
 use crate::directory::Directory;
 use crate::live::{LiveState, WithStanding};
 use crate::travel::seen_at;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::progress::Bar;
+use crate::ui::time_format::now;
 use crate::verify::not_found;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointView};
 use holdpoint_domain::{Time, World};
-use holdpoint_engine::shell::{Clock, SystemClock};
 use holdpoint_replay::{Committed, Content, Rebuilt, Tells, Until, links_of, rebuild};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -200,9 +200,4 @@ pub(super) fn read(directory: &Directory, until: Until) -> Result<(Rebuilt, Link
         })
     })?;
     Ok((rebuilt, links))
-}
-
-/// The time by the wall clock.
-pub(crate) fn now() -> Time {
-    Time::from_nanoseconds(SystemClock.now().wall_ns)
 }

@@ -1,7 +1,7 @@
 //! That an answer means the question that was read, and a no that was meant: what an issue names
 //! changes, and what an option does is not what it is called.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::program::program;
 use holdpoint_domain::core::text::visible;

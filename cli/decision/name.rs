@@ -1,7 +1,8 @@
 //! Which decision is meant: by its id, by the beginning of its id, or by its issue.
 
-use crate::ids::{self, DIGITS_MIN, IdOf, are_digits, begins, own_in_small_letters};
+use crate::ids::{self, IdOf, are_digits, begins, own_in_small_letters};
 use crate::ui::exit::{Exit, Failure};
+use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::text::{cut, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;

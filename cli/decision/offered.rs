@@ -1,7 +1,7 @@
 //! The ways to answer, as they are given on the command line.
 
-use super::given::text_or_stdin;
-use crate::apply::strict;
+use crate::args::strict_json::strict;
+use crate::args::values::text_or_stdin;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::excerpt;
 use holdpoint_domain::decision_point::DecisionOption;

@@ -1,6 +1,6 @@
 //! A deadline that passed and that nobody recorded: the one thing that a waiter may write.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::hold::open_log;
 use crate::ui::exit::complain;
 use holdpoint_domain::core::text::visible;

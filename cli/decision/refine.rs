@@ -1,10 +1,10 @@
 //! `holdpoint decision refine`: after guidance, the question is asked anew.
 
 use super::change::Change;
-use super::given::text;
 use super::offered::Offered;
 use super::told::standing;
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::values::text;
 use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{

@@ -1,10 +1,10 @@
 //! `holdpoint decision respond`: somebody answers. The first answer counts.
 
 use super::change::Change;
-use super::principal::Speaker;
 use super::told::standing;
-use crate::arguments::Global;
-use crate::hold::LockWaitArgs;
+use crate::args::global::Global;
+use crate::args::lock_wait::LockWaitArgs;
+use crate::args::principal::Speaker;
 use crate::ui::exit::{Exit, Failure};
 use crate::verify::and_permits;
 use clap::builder::NonEmptyStringValueParser;

@@ -1,17 +1,18 @@
 //! Changing decisions: the log open for writing.
 
-use super::look::now;
 use super::name::{all, is_by_beginning, resolve};
-use super::principal::user;
 use super::shown::outcome;
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::lock_wait::LockWaitArgs;
+use crate::args::principal::user;
 use crate::config::Demands;
-use crate::hold::{LockWaitArgs, failed, not_submitted, open_or_make};
+use crate::hold::{failed, not_submitted, open_or_make};
 use crate::ids;
 use crate::live::InDoubt;
 use crate::recorded::Recorded;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::visible_once;
+use crate::ui::time_format::now;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::core::actor::{Actor, Authentication, NotAPerson, Principal};
 use holdpoint_domain::core::doubt::Doubt;

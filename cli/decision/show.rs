@@ -2,7 +2,7 @@
 
 use super::shown::{Doubts, lines};
 use super::{Look, all, known};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::travel::{parse_at, tell_reach};
 use crate::ui::exit::{Exit, Failure};

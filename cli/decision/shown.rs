@@ -3,13 +3,14 @@
 
 mod start;
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::clock;
 use crate::hold::{ALL_OVER, RECORDED_NEXT, add_root};
 use crate::ui::program::program_words;
 use crate::ui::screen::{Page, columns, columns_of_stderr, named, quoted, quoted_up_to};
 use crate::ui::streams;
 use crate::ui::text::{bytes, moment};
+use crate::ui::time_format::span;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::clocks::EndedBy;
 use holdpoint_domain::core::doubt::Doubt;
@@ -21,7 +22,6 @@ use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{StartSummary, asking_user};
 use holdpoint_replay::records_named;
-use std::time::Duration;
 
 /// How much is told at once of a reason.
 const REASON_CHARACTERS: usize = 300;
@@ -154,13 +154,6 @@ fn ways_to_answer(global: &Global, point: &DecisionPoint, columns: usize) -> Vec
     let mut page = Page::new(columns);
     add_answer(&mut page, global, point);
     page.lines()
-}
-
-/// A length of time in its two largest units: `2h 5m`.
-pub(crate) fn span(nanoseconds: u64) -> String {
-    let whole = Duration::from_secs(nanoseconds / 1_000_000_000);
-    let text = humantime::format_duration(whole).to_string();
-    text.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
 /// How much time is left, or that none is; nothing where there is no end.

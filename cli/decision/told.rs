@@ -2,7 +2,7 @@
 
 use super::session::{DecisionSession, is_late, no};
 use super::shown::{how_to_answer, outcome, votes, what_starts};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::screen::{self, named, quoted_up_to};

@@ -1,7 +1,7 @@
 //! `holdpoint decision wait`: block until a decision ended; the exit code tells how.
 
 use super::waiting::{Waited, until_ended};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::verify::{warn_doubt, warn_permits_nothing};
@@ -47,7 +47,7 @@ pub(super) fn wait_for(
 
 /// How long a wait may last, as people write it.
 pub(super) fn timeout(text: &str) -> Result<Duration, String> {
-    let timeout = crate::run::limits::wait(text)?;
+    let timeout = crate::args::durations::wait(text)?;
     match timeout.as_millis() > u128::from(MAX_TIMEOUT_MS) {
         true => Err("wait for 366 days at most, or leave the option out".to_string()),
         false => Ok(timeout),

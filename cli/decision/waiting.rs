@@ -5,7 +5,7 @@ use super::name::resolve;
 use super::overdue::{Attempt, Overdue};
 use super::shown;
 use crate::adoption::expect_adopted;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::clock;
 use crate::ui::exit::{Exit, Failure, complain};
 use holdpoint_domain::Time;

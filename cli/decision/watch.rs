@@ -2,7 +2,7 @@
 
 use super::following::Following;
 use super::name::{all, resolve};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::live::{InDoubt, tell_lost, tell_unproven};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;

@@ -1,7 +1,7 @@
 //! What differs between two runs. Whatever is known of a run has a name here, and is compared with
 //! what the other run has under the same name.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::run_id;
 use crate::run_output::read;

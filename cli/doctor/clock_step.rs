@@ -1,15 +1,17 @@
 //! Whether the newest record is ahead of this clock, and a person's word that the clock is right.
 
 use super::check::Check;
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::lock_wait::LockWaitArgs;
+use crate::args::principal::user;
 use crate::clock::ahead_of;
 use crate::confirm::Offer;
-use crate::decision::{DecisionSession, span, user};
+use crate::decision::DecisionSession;
 use crate::directory::Directory;
-use crate::hold::LockWaitArgs;
 use crate::live::LiveState;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
+use crate::ui::time_format::span;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;

@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use crate::adoption::{ground_of, said_of_ground};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::{bytes, path};

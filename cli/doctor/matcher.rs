@@ -4,7 +4,7 @@
 //! A matcher, a tool of the host and a `--tool` are sets of names, each an automaton. They meet
 //! where one walk through all of them ends with a name.
 
-use crate::hook::Host;
+use crate::args::host::Host;
 use regex_automata::dfa::dense::{Builder, Config, DFA};
 use regex_automata::dfa::{Automaton, StartKind};
 use regex_automata::nfa::thompson;

@@ -1,7 +1,7 @@
 //! Putting back a terminal that two killed processes left: the one that asked, and the keeper that
 //! would have put it back.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::screen::plain_terminal;

@@ -4,7 +4,7 @@
 use super::check::Check;
 use super::hooks::{HOOKS, Hook};
 use super::settings::read;
-use crate::hook::Host;
+use crate::args::host::Host;
 use holdpoint_domain::core::hash::sha256;
 use serde_json::{Map, Value, json};
 use std::env::var_os;

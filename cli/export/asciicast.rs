@@ -1,7 +1,7 @@
 //! `holdpoint export RUN --format asciicast`.
 
 use super::{Args, Format, check};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::run_output::cast::Cast;
 use crate::target::Target;

@@ -1,8 +1,9 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
 use super::shown::{NamedHumanDecision, outcome_line, output_of};
-use super::{LockWaitArgs, check_reason, failed, like, not_submitted};
-use crate::arguments::Global;
+use super::{check_reason, failed, like, not_submitted};
+use crate::args::global::Global;
+use crate::args::lock_wait::LockWaitArgs;
 use crate::config::hides_output;
 use crate::confirm::{self, Offer};
 use crate::decision::unproven;

@@ -1,7 +1,7 @@
 //! `holdpoint hold expire`: what is due is recorded.
 
-use super::LockWaitArgs;
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::lock_wait::LockWaitArgs;
 use crate::recorders;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;

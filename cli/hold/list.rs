@@ -2,7 +2,7 @@
 
 use super::records_of;
 use super::shown::{Shown, left};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::clock::{self, Dated};
 use crate::directory::Directory;
 use crate::live::{LiveState, WholeArg};

@@ -2,7 +2,7 @@
 
 use super::shown::{Shown, lines, outcome_line, verbose_lines};
 use super::{records_of, requests, resolve, unknown};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::clock;
 use crate::config::hides_output;
 use crate::directory::Directory;

@@ -1,7 +1,7 @@
 //! A question as it is shown: the curated summary and its circumstances, to a program and to a
 //! person. There is no field for what is hidden.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::ui::program::program;
 use crate::ui::screen::{Page, named, quoted};
 use crate::ui::text::moment;

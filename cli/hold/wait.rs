@@ -3,7 +3,7 @@
 use super::shown::{outcome_line, warning_line};
 use super::{requests, resolve, unknown};
 use crate::adoption::expect_adopted;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::clock;
 use crate::decision::{Attempt, Following, Overdue};
 use crate::ui::exit::{Exit, Failure, complain};
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(value_name = "REQ")]
     request: String,
     /// How long to wait; left away: for as long as it takes. Giving up changes nothing.
-    #[arg(long, value_name = "DURATION", value_parser = crate::run::limits::wait)]
+    #[arg(long, value_name = "DURATION", value_parser = crate::args::durations::wait)]
     timeout: Option<Duration>,
 }
 

@@ -3,7 +3,7 @@
 
 use super::deadline;
 use super::drain::{IDLE_MAX, drain};
-use super::host::Host;
+use crate::args::host::Host;
 use crate::ui::exit::{Exit, complain};
 use crate::ui::hints::pasted_anywhere;
 use crate::ui::output::{Output, ascii};

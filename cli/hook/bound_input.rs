@@ -1,6 +1,6 @@
 //! The input of a tool, parted in what an approval is bound to and what is only shown.
 
-use super::host::Host;
+use crate::args::host::Host;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::decision_point::ActionBinding;
 use holdpoint_engine::shell::canonical_input;

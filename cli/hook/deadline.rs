@@ -5,7 +5,7 @@
 //! is over, and ends the process: as after a crash, the log holds whole turns only.
 
 use super::answer::Answer;
-use super::host::Host;
+use crate::args::host::Host;
 use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::low_level::exit;

@@ -1,9 +1,9 @@
 //! What the host tells a hook: one JSON object on stdin, of which what is unknown is ignored. The
 //! host grows fields and permission modes often, and none of them changes the answer.
 
-use super::host::{Event, HOSTS, Host, Marks, recognised};
 use super::session;
-use crate::reading::all_within;
+use crate::args::bounded_read::all_within;
+use crate::args::host::{Event, HOSTS, Host, Marks, recognised};
 use crate::ui::screen::quoted;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::{BoundDirectory, MAX_INPUT_BYTES};

@@ -1,7 +1,7 @@
 //! Calls that only wait for decisions or look at them, with this program itself: nobody is asked
 //! about those, or an agent could not wait for its answer without another question.
 
-use super::host::Host;
+use crate::args::host::Host;
 use crate::arguments::{Arguments, Deferred, Verb};
 use crate::decision::DecisionVerb;
 use clap::Parser;

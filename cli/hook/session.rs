@@ -1,6 +1,6 @@
 //! Who asks: an agent's session, as its host names it.
 
-use super::host::{HOSTS, Host};
+use crate::args::host::{HOSTS, Host};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::{bounded, check_identifier, visible};

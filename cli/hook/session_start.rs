@@ -4,10 +4,10 @@
 
 use super::Terms;
 use super::answer::Answer;
-use super::host::Event;
 use super::input::{Input, read};
 use super::stop::{look, of_session};
 use super::words;
+use crate::args::host::Event;
 use holdpoint_domain::decision_point::DecisionPoint;
 use std::path::Path;
 

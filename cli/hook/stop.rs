@@ -5,11 +5,11 @@
 use super::Terms;
 use super::answer::Answer;
 use super::ask::is_ours;
-use super::host::Event;
 use super::input::{Input, read};
 use super::session;
 use super::words;
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::host::Event;
 use crate::clock;
 use crate::decision::Look;
 use crate::directory::Directory;

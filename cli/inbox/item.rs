@@ -3,10 +3,11 @@
 use super::place::Place;
 use super::snapshot::Asked;
 use crate::clock;
-use crate::decision::{all, now, outcome, span};
+use crate::decision::{all, outcome};
 use crate::hold::outcome_line;
 use crate::live::{LiveState, Standing};
 use crate::ui::screen::{in_row, named, recorded_in_row};
+use crate::ui::time_format::{now, span};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{

@@ -3,7 +3,7 @@
 use super::known::{
     KnownLog, KnownLogs, LIST_OF_LOGS, ListedBy, LogIdentity, full, is_full, unusable,
 };
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::config::floors;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::program::{HERE, VARIABLE};

@@ -1,8 +1,8 @@
 //! The list of what waits, in lines of so many columns.
 
 use super::item::Item;
-use crate::ids::told_apart;
 use crate::ui::screen::marked;
+use crate::ui::short_id::told_apart;
 use crate::ui::table::{Column, Fit, NOTHING, column, lines};
 use holdpoint_domain::Time;
 

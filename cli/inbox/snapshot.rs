@@ -3,12 +3,12 @@
 use super::item::{Item, Stands, ending, items};
 use super::place::Place;
 use crate::clock;
-use crate::decision::now;
 use crate::directory::Directory;
 use crate::hold;
 use crate::live::LiveState;
 use crate::travel::reach;
 use crate::ui::exit::{Exit, Failure};
+use crate::ui::time_format::now;
 use crate::verify::{damaged, verify_tells};
 use holdpoint_engine::executor::command_line;
 use holdpoint_log_files::DirectoryStorage;

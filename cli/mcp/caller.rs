@@ -1,7 +1,7 @@
 //! Who calls a tool, and where the log is.
 
 use super::Args;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::decision::DecisionSession;
 use crate::ui::exit::Failure;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};

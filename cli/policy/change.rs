@@ -2,10 +2,11 @@
 
 use super::given::Given;
 use super::show::stated_rows;
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::lock_wait::LockWaitArgs;
+use crate::args::principal::user;
 use crate::confirm::{self, Offer};
-use crate::decision::{DecisionSession, Only, user};
-use crate::hold::LockWaitArgs;
+use crate::decision::{DecisionSession, Only};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use holdpoint_domain::Command;

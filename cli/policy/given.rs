@@ -1,7 +1,7 @@
 //! A policy, as it is given on the command line.
 
+use crate::args::durations;
 use crate::decision::Proof;
-use crate::run::limits;
 use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::payload::{List, Text};
@@ -117,6 +117,6 @@ fn named(option: &str, given: Option<&Vec<String>>) -> Result<Option<List<Text>>
 fn limit(text: &str) -> Result<Limit, String> {
     match text {
         "any" => Ok(Limit(None)),
-        text => limits::decision(text).map(|time| Limit(Some(time))),
+        text => durations::decision(text).map(|time| Limit(Some(time))),
     }
 }

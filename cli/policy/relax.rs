@@ -2,9 +2,10 @@
 
 use super::change::{confirmed, expect_terminal, no_terminal, tell};
 use super::given::Given;
-use crate::arguments::Global;
-use crate::decision::{DecisionSession, Only, how_to_answer, tell_how_to_answer, user};
-use crate::hold::LockWaitArgs;
+use crate::args::global::Global;
+use crate::args::lock_wait::LockWaitArgs;
+use crate::args::principal::user;
+use crate::decision::{DecisionSession, Only, how_to_answer, tell_how_to_answer};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program;

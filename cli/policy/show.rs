@@ -1,6 +1,6 @@
 //! `holdpoint policy show`: every layer, and what is in force.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::config::{Asked, Configuration, Demands, InForce, floors};
 use crate::directory::Directory;
 use crate::hold::read_end;

@@ -1,7 +1,7 @@
 //! `holdpoint replay --live` and `--entity`: the state that a writer had, or one thing of it.
 
 use super::Args;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::reach;
 use crate::travel::{tell_place, travelled, unknown, warn_of_states};

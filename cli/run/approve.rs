@@ -2,7 +2,7 @@
 //! same time from any other process.
 
 use super::ask::{DETAILS, is_details, is_output};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::decision::{self, Doubts, brief_lines, outcome_with_reason, what_starts};
 use crate::ui::exit::complain;
 use crate::ui::program::program;

@@ -2,7 +2,7 @@
 //! other process.
 
 use super::printed::Printed;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::config::hides_output;
 use crate::hold::{
     HIDDEN, brief_lines, check_reason, how_to_answer, outcome_line, time_left, verbose_lines,

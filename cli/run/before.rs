@@ -5,7 +5,7 @@ use super::approve::StartPerson;
 use super::behind::Behind;
 use super::terms::StartArgs;
 use super::{Carried, not_started, unrecorded};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::decision::{is_by_beginning, outcome, outcome_with_reason, resolve};
 use crate::ids;
 use crate::ui::exit::{Exit, Failure, complain};

@@ -2,7 +2,7 @@
 //! record nevertheless.
 
 use super::before::NotStarted;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::damage::LogError;
 use crate::recorded::Recorded;
 use crate::ui::exit::{Exit, Failure, complain};

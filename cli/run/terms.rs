@@ -1,6 +1,7 @@
 //! When and how a person is asked: what the command line says of it.
 
-use super::{limits, not_started};
+use super::not_started;
+use crate::args::durations;
 use crate::config::{Asked, InForce};
 use crate::ui::exit::Failure;
 use clap::ValueEnum;
@@ -31,10 +32,10 @@ pub(super) struct HoldArgs {
     quorum: Option<u8>,
     /// How long there is to approve before the start; then nothing is started. [default: 5m; 24h
     /// with --no-wait]
-    #[arg(long, value_name = "DURATION", value_parser = limits::decision)]
+    #[arg(long, value_name = "DURATION", value_parser = durations::decision)]
     approval_timeout: Option<HumanDecisionTimeout>,
     /// How long the person has after an attempt, 1ms to 366d; then it is ABORT. [default: 5m]
-    #[arg(long, value_name = "DURATION", value_parser = limits::decision)]
+    #[arg(long, value_name = "DURATION", value_parser = durations::decision)]
     decision_timeout: Option<HumanDecisionTimeout>,
     /// Leave the question open and exit with 122 instead of waiting for the answer.
     #[arg(long)]

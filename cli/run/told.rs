@@ -2,7 +2,7 @@
 //! a program.
 
 use super::behind::Behind;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program;

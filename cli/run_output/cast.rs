@@ -2,7 +2,7 @@
 
 use super::merged::{Chunk, Merged};
 use super::{Read, expect_not_hidden, expect_verified, nothing_kept, open_end, read, tell_doubt};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::run_id;
 use crate::ui::exit::{Exit, Failure};

@@ -5,7 +5,7 @@ use super::{
     Args, Waiting, chosen, expect_not_hidden, expect_run, expect_verified, open_end, put_unproven,
     tell_doubt, write_bytes,
 };
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::recorders;
 use crate::run_id::{self, expect_sound};

@@ -2,7 +2,7 @@
 
 use super::merged::{Merged, TimedLines, bytes_of};
 use super::{Args, name_of, name_of_all, put_chunk, streams};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::ui::exit::{Failure, complain};
 use crate::ui::output::Output;

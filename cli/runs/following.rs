@@ -1,7 +1,7 @@
 //! `runs --follow`: each run as it begins, and again as it ends.
 
 use super::{Args, Shown, again, put_lines, tell_uncounted};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::log_tail::failed;
 use crate::reach::Awaited;

@@ -1,9 +1,10 @@
 //! What an id that `show` is given names.
 
 use crate::directory::Directory;
-use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits};
+use crate::ids::{self, DIGITS, IdOf, are_digits};
 use crate::run_id::{OfRecord, no_record, of_record};
 use crate::ui::exit::{Exit, Failure};
+use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::text::excerpt;
 use holdpoint_replay::{RunFound, Searched};
 

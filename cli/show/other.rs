@@ -1,6 +1,7 @@
 //! What `show` is given that is no run: each is shown by the verb that shows such a thing alone.
 
-use crate::arguments::{Arguments, Deferred, Global, LogVerb, Verb};
+use crate::args::global::Global;
+use crate::arguments::{Arguments, Deferred, LogVerb, Verb};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::{decision, hold, log_show, thread};
 use clap::Parser;

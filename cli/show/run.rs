@@ -3,9 +3,9 @@
 
 use super::relations::{Relations, ShownRelations};
 use super::snapshots;
+use crate::args::labels::HOST;
 use crate::hold::HIDDEN;
 use crate::recorders;
-use crate::run::labels::HOST;
 use crate::run_output::{last_lines, length as length_of, missing};
 use crate::runs::{UNFINISHED, ran, took_ns, waited};
 use crate::ui::output::Output;

@@ -3,7 +3,7 @@
 
 use super::run::{View, who};
 use super::{Args, tell_doers};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::decision::CLAIM_WAITS;
 use crate::directory::Directory;
 use crate::log_show::conclude;

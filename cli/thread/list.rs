@@ -2,7 +2,7 @@
 
 use super::reading::{read, threads};
 use super::shown::{newest, now, waits_for};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::live::{LiveState, WholeArg};
 use crate::missing::missing;

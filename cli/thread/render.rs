@@ -1,7 +1,7 @@
 //! `holdpoint thread render`: the text that says what a tool answered.
 
-use crate::arguments::Global;
-use crate::reading::all_within;
+use crate::args::bounded_read::all_within;
+use crate::args::global::Global;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::{path, visible_once};

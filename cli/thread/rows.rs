@@ -4,7 +4,8 @@
 use super::reading::{Name, Reading};
 use super::shown::{title, turn_or_plan};
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::Global;
+use crate::args::lock_wait;
 use crate::directory::Directory;
 use crate::hold;
 use crate::reach;
@@ -41,7 +42,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     archives: ArchiveArgs,
     #[command(flatten)]
-    turn: hold::LockWaitArgs,
+    turn: lock_wait::LockWaitArgs,
 }
 
 /// Shows the rows. Only the diagnostic mode writes, and first: the rows shown are then those before

@@ -2,7 +2,7 @@
 
 use super::reading::{Name, Reading, tenants};
 use super::shown::{end, expiry, newest, now, pending, quoted, words};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::live::LiveState;
 use crate::travel::parse_at;

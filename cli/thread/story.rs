@@ -3,7 +3,7 @@
 use super::reading::{Name, Reading};
 use super::shown::{beginning, end, expiry, fate, question, title, turn_or_plan};
 use crate::archives::ArchiveArgs;
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::reach;
 use crate::ui::exit::{Exit, Failure, complain};

@@ -1,7 +1,7 @@
 //! The record that `trace` is given: by its number, or by the id of what it begins.
 
 use crate::directory::Directory;
-use crate::ids::{self, DIGITS, DIGITS_MIN, IdOf, are_digits, did_you_mean};
+use crate::ids::{self, DIGITS, IdOf, are_digits, did_you_mean};
 use crate::log_show::expect_log;
 use crate::run_id::expect_sound;
 use crate::run_output::began_twice;
@@ -9,6 +9,7 @@ use crate::runs::beginning;
 use crate::runs::sessions::PREFIX;
 use crate::thread;
 use crate::ui::exit::{Exit, Failure};
+use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::text::excerpt;
 use crate::wanted::expect_known;
 use holdpoint_replay::{BegunOnce, Filter, Order, begun_twice, is_part, search};

@@ -1,7 +1,7 @@
 //! A story as a tree: a step that caused one other stands above it, one that caused several has
 //! them as branches.
 
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::log_show::breakable;
 use crate::runs::ID_CHARACTERS;
 use crate::show::{REPORTED, proven};

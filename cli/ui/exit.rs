@@ -1,7 +1,6 @@
 //! Exit codes, and failures on the way to one.
 
-use crate::arguments::Global;
-use crate::ui::output::{Output, ascii};
+use crate::ui::output::ascii;
 use crate::ui::screen::{Page, columns_of, with_few_marks};
 use crate::ui::{hints, streams};
 use holdpoint_engine::shell::EXIT_HOLDPOINT_FAILED;
@@ -185,7 +184,7 @@ impl Failure {
     }
 
     /// Says so on stderr alone, as a sentence and behind it as JSON on one line.
-    fn tell_line(&self) -> Exit {
+    pub(crate) fn tell_line(&self) -> Exit {
         let exit = self.tell();
         self.mention_line();
         exit
@@ -195,26 +194,6 @@ impl Failure {
     pub(crate) fn mention_line(&self) {
         streams::tell(&ascii(&self.value().to_string()));
     }
-
-    /// Says so on stderr, and with `--json` as the one value on stdout; where that promises an
-    /// array, as one line behind the sentence.
-    fn report(self, global: &Global) -> Exit {
-        if global.json && global.lists {
-            return self.tell_line();
-        }
-        if global.json {
-            let mut out = Output::stdout();
-            out.json(&self.value());
-            // The exit code already says that something failed.
-            let _ = out.finish();
-        }
-        self.tell()
-    }
-}
-
-/// The exit code of a verb's outcome; a failure is reported.
-pub(crate) fn settle(global: &Global, outcome: Result<Exit, Failure>) -> Exit {
-    outcome.unwrap_or_else(|failure| failure.report(global))
 }
 
 /// Writes a sentence to stderr, folded where that is a terminal; its commands name the log.

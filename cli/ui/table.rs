@@ -1,8 +1,8 @@
 //! Rows in columns that fit a width: display columns are counted, not bytes, and what does not fit
 //! is left away column by column, the least important first.
 
-use crate::ids::{short_id, told_apart};
 use crate::ui::screen::{cut, width};
+use crate::ui::short_id::{short_id, told_apart};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Between two columns.

@@ -1,11 +1,13 @@
 //! How long something took, and when something was, for people.
 
-use crate::decision::now;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::moment;
 use crate::ui::zone;
+use holdpoint_domain::Time;
 use holdpoint_domain::core::time::Timestamp;
+use holdpoint_engine::shell::{Clock as _, SystemClock};
 use jiff::tz::TimeZone;
+use std::time::Duration;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
@@ -122,6 +124,18 @@ fn roughly(nanoseconds: u64) -> String {
         HOUR..DAY => format!("{} h", seconds / HOUR),
         _ => format!("{} d", seconds / DAY),
     }
+}
+
+/// The time by the wall clock.
+pub(crate) fn now() -> Time {
+    Time::from_nanoseconds(SystemClock.now().wall_ns)
+}
+
+/// A length of time in its two largest units: `2h 5m`.
+pub(crate) fn span(nanoseconds: u64) -> String {
+    let whole = Duration::from_secs(nanoseconds / 1_000_000_000);
+    let text = humantime::format_duration(whole).to_string();
+    text.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Heads that were kept outside of the log, read from files.
 
-use crate::reading::all_within;
+use crate::args::bounded_read::all_within;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::path;
 use holdpoint_replay::OutsideHead;

@@ -1,7 +1,7 @@
 //! `verify --range`: some records alone.
 
 use super::{colour_of, head, show_axis, show_finding, show_heads, show_unproven, show_witness};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::directory::Directory;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;

@@ -2,7 +2,7 @@
 //! and what is not bound, then what each answer does, and where all else is.
 
 use super::{Doubts, approval, time_left, who};
-use crate::arguments::Global;
+use crate::args::global::Global;
 use crate::hold::add_root;
 use crate::ui::program::program;
 use crate::ui::screen::{Page, named};

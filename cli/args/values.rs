@@ -1,6 +1,6 @@
 //! Values as they are given: on the command line, in a file, or on standard input.
 
-use crate::reading::all_within;
+use crate::args::bounded_read::all_within;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::{excerpt, path};
 use holdpoint_domain::Time;
@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 
 /// A text: itself, or the file behind `@`.
-pub(super) fn text(option: &str, given: &str, most_bytes: usize) -> Result<String, Failure> {
+pub(crate) fn text(option: &str, given: &str, most_bytes: usize) -> Result<String, Failure> {
     match given.strip_prefix('@') {
         Some(file) => {
             let name = path(Path::new(file));
@@ -23,7 +23,7 @@ pub(super) fn text(option: &str, given: &str, most_bytes: usize) -> Result<Strin
 }
 
 /// A text: itself, the file behind `@`, or standard input for `-`.
-pub(super) fn text_or_stdin(
+pub(crate) fn text_or_stdin(
     option: &str,
     given: &str,
     most_bytes: usize,
@@ -38,7 +38,7 @@ pub(super) fn text_or_stdin(
 }
 
 /// A length of time, in milliseconds. Whether it is a sensible one is for the rules to say.
-pub(super) fn milliseconds(option: &str, given: &str) -> Result<u64, Failure> {
+pub(crate) fn milliseconds(option: &str, given: &str) -> Result<u64, Failure> {
     let length = humantime::parse_duration(given).map_err(|error| {
         let found = excerpt(given);
         let message = format!("{option} {found}: {error}; write 90s, 15m or 2h");
@@ -48,7 +48,7 @@ pub(super) fn milliseconds(option: &str, given: &str) -> Result<u64, Failure> {
 }
 
 /// A moment. Whether it is a sensible one is for the rules to say.
-pub(super) fn moment(option: &str, given: &str) -> Result<Time, Failure> {
+pub(crate) fn moment(option: &str, given: &str) -> Result<Time, Failure> {
     given.parse().map_err(|error| {
         let message = format!("{option}: {error}; write 2026-01-25T16:00:00Z");
         Failure::new(Exit::USAGE, "bad_timeout", message)

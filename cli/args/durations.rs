@@ -5,7 +5,7 @@ use holdpoint_domain::human_decision::HumanDecisionTimeout;
 use std::time::Duration;
 
 /// A time that something may take: not none.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let duration = wait(text)?;
     if duration.is_zero() {
         Err("allow some time, or leave the option out".into())
@@ -26,7 +26,7 @@ pub(crate) fn decision(text: &str) -> Result<HumanDecisionTimeout, String> {
 }
 
 /// A bound on memory: not nothing.
-pub(super) fn memory(text: &str) -> Result<u64, String> {
+pub(crate) fn memory(text: &str) -> Result<u64, String> {
     match size(text)? {
         0 => Err("allow some memory, or leave the option out".into()),
         bytes => Ok(bytes),
@@ -37,7 +37,7 @@ pub(super) fn memory(text: &str) -> Result<u64, String> {
 const OUTPUT_MAX: u64 = 512 << 20;
 
 /// A bound on recorded output.
-pub(super) fn output(text: &str) -> Result<u64, String> {
+pub(crate) fn output(text: &str) -> Result<u64, String> {
     match size(text)? {
         bytes if bytes > OUTPUT_MAX => {
             Err(format!("{bytes} bytes are over the limit of {OUTPUT_MAX} (512MiB)"))
@@ -47,7 +47,7 @@ pub(super) fn output(text: &str) -> Result<u64, String> {
 }
 
 /// How long output is held back at most before it is recorded: ten milliseconds to a minute.
-pub(super) fn flush(text: &str) -> Result<Duration, String> {
+pub(crate) fn flush(text: &str) -> Result<Duration, String> {
     match wait(text)? {
         time if (Duration::from_millis(10)..=Duration::from_secs(60)).contains(&time) => Ok(time),
         _ => Err("write a time from 10ms to 60s".into()),

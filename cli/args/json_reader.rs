@@ -1,7 +1,7 @@
 //! Typed values out of JSON with places: whatever does not fit is told with its field and place.
 
-use super::fault::Fault;
-use super::json::{Member, Node, Value};
+use crate::args::json_fault::Fault;
+use crate::args::strict_json::{Member, Node, Value};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess,
@@ -11,12 +11,12 @@ use serde::forward_to_deserialize_any;
 use std::slice::Iter;
 
 /// Reads a value.
-pub(super) fn read<'de, T: Deserialize<'de>>(node: &Node) -> Result<T, Fault> {
+pub(crate) fn read<'de, T: Deserialize<'de>>(node: &Node) -> Result<T, Fault> {
     T::deserialize(node)
 }
 
 /// Reads a value of an object, one of whose members is read elsewhere.
-pub(super) fn read_without<'n, T>(
+pub(crate) fn read_without<'n, T>(
     node: &'n Node,
     name: &'n str,
     read: impl FnOnce(MapAccessDeserializer<Members<'n>>) -> Result<T, Fault>,
@@ -100,7 +100,7 @@ impl<'de> Deserializer<'de> for &Node {
     }
 }
 
-pub(super) struct Members<'a> {
+pub(crate) struct Members<'a> {
     rest: Iter<'a, Member>,
     /// A name that is passed over.
     skipped: Option<&'a str>,

@@ -71,7 +71,7 @@ fn check(name: &str, value: &str) -> Result<(), String> {
 impl LabelArgs {
     /// All labels of the run: those that are given, and where they say nothing of it, what this
     /// machine calls itself and what the environment tells of a continuous integration.
-    pub(super) fn all(&self) -> Result<BTreeMap<String, String>, Failure> {
+    pub(crate) fn all(&self) -> Result<BTreeMap<String, String>, Failure> {
         let mut labels = BTreeMap::new();
         for (name, value) in &self.label {
             if labels.insert(name.clone(), value.clone()).is_some() {

@@ -127,37 +127,37 @@ impl fmt::Display for Host {
 
 /// The fields by which hosts are known, as far as they are there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Marks<'a> {
+pub(crate) struct Marks<'a> {
     /// The name of the event.
-    pub(super) event: Option<&'a str>,
+    pub(crate) event: Option<&'a str>,
     /// The session's name in `session_id`.
-    pub(super) session: Option<&'a str>,
+    pub(crate) session: Option<&'a str>,
     /// `conversation_id` or `generation_id`.
-    pub(super) conversation: bool,
+    pub(crate) conversation: bool,
     /// `turn_id`.
-    pub(super) turn: bool,
+    pub(crate) turn: bool,
     /// `toolName` or `toolArgs`.
-    pub(super) camel_tool: bool,
+    pub(crate) camel_tool: bool,
     /// `permission_mode`, `prompt_id` or `effort`.
-    pub(super) permission_mode: bool,
+    pub(crate) permission_mode: bool,
     /// `transcript_path`.
-    pub(super) transcript: bool,
+    pub(crate) transcript: bool,
     /// `timestamp`.
-    pub(super) timestamp: bool,
+    pub(crate) timestamp: bool,
     /// `event`.
-    pub(super) goose: bool,
+    pub(crate) goose: bool,
     /// `agent_action_name`.
-    pub(super) windsurf: bool,
+    pub(crate) windsurf: bool,
     /// `clineVersion` or `hookName`.
-    pub(super) cline: bool,
+    pub(crate) cline: bool,
     /// `hookEventName`.
-    pub(super) camel_event: bool,
+    pub(crate) camel_event: bool,
 }
 
 impl Marks<'_> {
     /// The host that the fields prove. The reason why it is none that is served, in words: it is
     /// another one, or the fields are those of two.
-    pub(super) fn proven(&self) -> Result<Option<Host>, String> {
+    pub(crate) fn proven(&self) -> Result<Option<Host>, String> {
         let other = [
             (self.goose, "goose"),
             (self.windsurf, "Windsurf"),
@@ -208,7 +208,7 @@ impl Marks<'_> {
 
 /// The host of an input: the one that its fields prove, else the one that `--host` names. The
 /// reason why that is none, in words.
-pub(super) fn recognised(marks: &Marks<'_>, stated: Option<Host>) -> Result<Host, String> {
+pub(crate) fn recognised(marks: &Marks<'_>, stated: Option<Host>) -> Result<Host, String> {
     match (marks.proven()?, stated) {
         (Some(proven), Some(stated)) if proven != stated => Err(format!(
             "the input on stdin is that of {proven}, and --host says {}: mend the hook's command \

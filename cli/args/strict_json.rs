@@ -2,9 +2,11 @@
 //! pass, or read in two ways, is refused: a name given twice, a lone surrogate, a number that is
 //! not a whole one of 64 bits (a confidence is a fraction), more than one value.
 
-use super::fault::Fault;
+use crate::args::json_fault::Fault;
+use crate::args::{json_reader, strict_json};
 use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::core::text::{bounded, visible};
+use serde::de::DeserializeOwned;
 
 /// The deepest nesting of objects and lists that is read.
 const DEPTH_MAX: usize = 32;
@@ -374,6 +376,15 @@ fn no_name_twice(members: Vec<Member>) -> Result<Vec<Member>, Fault> {
         }
     }
     Ok(members)
+}
+
+/// Reads a value out of strict JSON. What does not fit is told with its field and its place.
+pub(crate) fn strict<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
+    let read = strict_json::parse(json).and_then(|node| json_reader::read(&node));
+    read.map_err(|fault| match fault.field() {
+        "" => fault.to_string(),
+        field => format!("{field}, {fault}"),
+    })
 }
 
 #[cfg(test)]

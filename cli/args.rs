@@ -1,0 +1,14 @@
+//! Values and options that several verbs take, parsed.
+
+pub(crate) mod bounded_read;
+pub(crate) mod durations;
+pub(crate) mod global;
+pub(crate) mod host;
+pub(crate) mod json_fault;
+pub(crate) mod json_lines;
+pub(crate) mod json_reader;
+pub(crate) mod labels;
+pub(crate) mod lock_wait;
+pub(crate) mod principal;
+pub(crate) mod strict_json;
+pub(crate) mod values;

@@ -1,0 +1,38 @@
+//! What every verb is told, and how it ends.
+
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::output::Output;
+use std::path::PathBuf;
+
+/// Options of every verb, and the log that is meant.
+#[derive(Debug)]
+pub(crate) struct Global {
+    /// The log's directory.
+    pub(crate) log: PathBuf,
+    /// The configuration; else `holdpoint.toml` in the working directory, if there is one.
+    pub(crate) config: Option<PathBuf>,
+    /// Write JSON to stdout, and everything else to stderr.
+    pub(crate) json: bool,
+    /// The verb promises an array: a failure leaves stdout empty.
+    pub(crate) lists: bool,
+}
+
+/// The exit code of a verb's outcome; a failure is reported.
+pub(crate) fn settle(global: &Global, outcome: Result<Exit, Failure>) -> Exit {
+    outcome.unwrap_or_else(|failure| report(global, &failure))
+}
+
+/// Says so on stderr, and with `--json` as the one value on stdout; where that promises an array, as
+/// one line behind the sentence.
+fn report(global: &Global, failure: &Failure) -> Exit {
+    if global.json && global.lists {
+        return failure.tell_line();
+    }
+    if global.json {
+        let mut out = Output::stdout();
+        out.json(&failure.value());
+        // The exit code already says that something failed.
+        let _ = out.finish();
+    }
+    failure.tell()
+}
