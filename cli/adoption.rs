@@ -1,10 +1,10 @@
 //! Whether the log answers spenders here, and its adoption by a person at a terminal.
 
 use crate::args::global::Global;
-use crate::config::floors;
 use crate::confirm::{Offer, Typed};
-use crate::directory::{Directory, log_id};
-use crate::hold::read_end;
+use crate::log::configuration::floors;
+use crate::log::directory::{Directory, log_id};
+use crate::log::open::read_end;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::Page;
@@ -123,13 +123,6 @@ pub(crate) fn show_adoption(out: &mut Output, log: &Path) {
     out.line(format_args!(
         "adoption        approves nothing here before `holdpoint inbox add {log}`"
     ));
-}
-
-/// Says of a log that was just made that it approves nothing, where that is so.
-pub(crate) fn tell_of_new(engine: &Engine) {
-    if let Some(error) = engine.not_listed() {
-        complain(&format!("this log approves nothing: {}", visible_once(&error.to_string())));
-    }
 }
 
 /// Asks the first person at a terminal once whether a log that an older version began is adopted.

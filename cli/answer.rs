@@ -1,17 +1,17 @@
 //! `holdpoint answer`: a person answers whatever waits, a hold or a decision, by the words that it
 //! offers.
 
-use crate::archives::or_archived;
 use crate::args::global::{Global, settle};
 use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::Speaker;
 use crate::decision::{self, Answered};
-use crate::directory::Directory;
-use crate::elsewhere;
 use crate::hold::{self, NamedHumanDecision};
-use crate::ids::{self, DIGITS, IdOf, are_digits, begins};
 use crate::inbox;
-use crate::live::LiveState;
+use crate::log::archives::or_archived;
+use crate::log::current_state::LiveState;
+use crate::log::directory::Directory;
+use crate::log::ids::{self, DIGITS, IdOf, are_digits, begins};
+use crate::log::{decision_id, other_logs};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::suggest::closest;
@@ -158,7 +158,7 @@ fn expect_no_other_log(global: &Global, wanted: &str) -> Result<(), Failure> {
 
 /// The questions of all logs that begin so, waiting or over, and why there may be more.
 fn beginning_anywhere(global: &Global, wanted: &str) -> (Vec<(PathBuf, String)>, Vec<Failure>) {
-    let (mut found, unknown) = elsewhere::having(global, wanted);
+    let (mut found, unknown) = other_logs::having(global, wanted);
     found.retain(|(_, id)| id.starts_with(REQUEST) || id.starts_with(DECISION));
     (found, unknown)
 }
@@ -238,7 +238,7 @@ fn asked(global: &Global, wanted: &str) -> Result<Asked, Failure> {
     let directory = Directory::open(global)?;
     let state = LiveState::read(&directory, false, Tells::Questions)?;
     state.expect_log(&directory)?;
-    decision::expect_one_meaning(state.world(), wanted)?;
+    decision_id::expect_one_meaning(state.world(), wanted)?;
     if is_request {
         return Ok(Asked::Request(wanted.to_string()));
     }

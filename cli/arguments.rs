@@ -7,11 +7,11 @@ use crate::args::global::Global;
 use crate::ui::exit::Failure;
 use crate::ui::program;
 use crate::ui::text::path_given;
+use crate::verbs::setup::config;
 use crate::{
-    answer, apply, bench, bisect, completions, config, decision, diff, doctor, export, health,
-    hold, hook, inbox, init, log_archive, log_continue, log_copy, log_show, log_stat, log_tail,
-    man, mcp, policy, record, replay, report, run, run_output, runs, salvage, show, thread, trace,
-    verify,
+    answer, apply, bench, bisect, completions, decision, diff, doctor, export, health, hold, hook,
+    inbox, init, log_archive, log_continue, log_copy, log_show, log_stat, log_tail, man, mcp,
+    policy, record, replay, report, run, run_output, runs, salvage, show, thread, trace, verify,
 };
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -5,18 +5,18 @@ mod command;
 mod of_run;
 pub(crate) mod predicate;
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::{Global, settle};
-use crate::diff::of_record;
-use crate::directory::Directory;
-use crate::reach;
-use crate::travel::{Shortcuts, parse_begin, parse_end, travelled, unknown};
+use crate::log::archives::ArchiveArgs;
+use crate::log::at_point::{Shortcuts, parse_begin, parse_end, travelled, unknown};
+use crate::log::coverage;
+use crate::log::directory::Directory;
+use crate::log::record_filter::expect_places_in_order;
+use crate::log::records::of_record;
+use crate::log::verdict::{exit_of, not_found, warn};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::counted;
 use crate::ui::time_format::TimesArgs;
-use crate::verify::{exit_of, not_found, warn};
-use crate::wanted::expect_places_in_order;
 use command::ask_command;
 use holdpoint_replay::bisect::Bisected;
 use holdpoint_replay::report::Head;
@@ -92,7 +92,7 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if args.from.is_none() {
         directory.tell_unread();
     }
-    reach::tell_of_states(global, &report, found.newest);
+    coverage::tell_of_states(global, &report, found.newest);
     warn(&report);
     match &found.outcome {
         _ if report.failed() => Ok(exit_of(&report)),

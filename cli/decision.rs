@@ -11,9 +11,7 @@ mod expire;
 mod following;
 mod list;
 pub(crate) mod long_over;
-mod look;
 mod meant;
-mod name;
 mod offered;
 mod overdue;
 mod policy;
@@ -28,11 +26,10 @@ mod wait;
 pub(crate) mod waiting;
 mod watch;
 
-use crate::archives::or_archived;
 use crate::args::global::{Global, settle};
+use crate::log::archives::or_archived;
 use crate::ui::exit::{Exit, Failure};
 use clap::Subcommand;
-pub(crate) use look::{Linked, Links, Look};
 pub(crate) use shown::{
     CLAIM_WAITS, Doubts, brief_lines, doubt, how_to_answer, lines, outcome, outcome_with_reason,
     tell_how_to_answer, what_starts,
@@ -41,8 +38,6 @@ pub(crate) use shown::{
 pub(crate) use following::Following;
 pub(crate) use list::place;
 pub(crate) use meant::{expect_a_no, expect_refined_rejecting, expect_rejecting};
-pub(crate) use name::all;
-pub(crate) use name::{expect_one_meaning, ids_of, is_by_beginning, known, resolve};
 pub(crate) use overdue::{Attempt, Overdue};
 pub(crate) use policy::Proof;
 pub(crate) use respond::{Answered, answer, give};

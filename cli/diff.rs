@@ -3,23 +3,23 @@
 
 pub(crate) mod of_runs;
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::{Global, settle};
-use crate::directory::Directory;
-use crate::ids::{self, IdOf};
-use crate::point::{self, Point};
-use crate::reach;
-use crate::replay::of_value;
-use crate::run_id;
-use crate::show::REPORTED;
-use crate::travel::{Shortcuts, begin, end, tell_place, travelled, travelled_both, warn_of_states};
+use crate::log::archives::ArchiveArgs;
+use crate::log::at_point::{
+    Shortcuts, begin, end, tell_place, travelled, travelled_both, warn_of_states,
+};
+use crate::log::directory::Directory;
+use crate::log::ids::{self, IdOf};
+use crate::log::position::{self, Point, of_value};
+use crate::log::records::of_record;
+use crate::log::run_facts::REPORTED;
+use crate::log::verdict::exit_of;
+use crate::log::{coverage, run_id};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
-use crate::ui::text::{command_line, counted, doer, excerpt, moment};
+use crate::ui::text::{command_line, counted, excerpt, moment};
 use crate::ui::time_format::TimesArgs;
-use crate::verify::exit_of;
 use holdpoint_domain::core::text::visible;
-use holdpoint_replay::records::Line;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
     Change, CommonPrefix, Difference, EntityChange, Reach, RunTold, Until, ValueChange,
@@ -68,7 +68,7 @@ fn parse_place(text: &str) -> Result<Place, String> {
         true => Ok(Place::Run(text.to_string())),
         false => {
             let state = |point| Place::State(point, text.to_string());
-            point::parse(text).map(state).map_err(|why| {
+            position::parse(text).map(state).map_err(|why| {
                 format!(
                     "{why}; two records or moments are compared, such as 12 and \
                      2026-01-25T16:00:00Z, or two runs by their ids, as `holdpoint runs` lists them"
@@ -159,7 +159,7 @@ fn of_one(
     tell_place(from, &first, &line);
     tell_place(to, &last, &line);
     numbers.iter().for_each(|digits| ids::tell_meaning(&directory, digits, &[IdOf::Run]));
-    reach::tell_of_states(global, &report, last.sequence());
+    coverage::tell_of_states(global, &report, last.sequence());
     warn_of_states(&report, &[&first, &last]);
     Ok(exit_of(&report))
 }
@@ -201,7 +201,7 @@ fn of_two(
     for (report, shown) in reports.iter().zip([&first, &last]) {
         // How the logs go on is shown up to the newest record of each.
         let newest = report.head.as_ref().map_or(shown.sequence(), |head| head.sequence);
-        reach::tell_of_states(global, report, newest);
+        coverage::tell_of_states(global, report, newest);
         warn_of_states(report, &[shown]);
     }
     [&directory, &other].into_iter().for_each(Directory::tell_unread);
@@ -240,17 +240,6 @@ fn show_logs(out: &mut Output, logs: &CommonPrefix) {
         out.line(format_args!("{:<12}  goes on with {next}", ""));
     }
     out.line("");
-}
-
-/// A record in a line.
-pub(crate) fn of_record(line: &Line) -> String {
-    format!(
-        "record {}, {}, {}: {}",
-        line.sequence,
-        moment(line.time),
-        line.actor.as_ref().map_or("by nobody known".into(), |it| doer(it, line.proof)),
-        line.summary
-    )
 }
 
 fn show(out: &mut Output, difference: &Difference) {

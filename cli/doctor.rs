@@ -21,7 +21,7 @@ mod writing;
 
 use crate::args::global::{Global, settle};
 use crate::args::lock_wait::LockWaitArgs;
-use crate::config::Configuration;
+use crate::log::configuration::Configuration;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use anstyle::{AnsiColor, Style};

@@ -3,20 +3,20 @@
 
 mod asciicast;
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::{Global, settle};
-use crate::directory::Directory;
-use crate::log_show::expect_archives;
-use crate::reach;
-use crate::target::Target;
-use crate::travel::{parse_begin, parse_end};
+use crate::log::archives::ArchiveArgs;
+use crate::log::at_point::{parse_begin, parse_end};
+use crate::log::coverage;
+use crate::log::directory::Directory;
+use crate::log::export_target::Target;
+use crate::log::record_filter::expect_places_in_order;
+use crate::log::records::expect_archives;
+use crate::log::verdict::{exit_of, warn};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::streams;
 use crate::ui::text::{counted, path};
-use crate::verify::{exit_of, warn};
-use crate::wanted::expect_places_in_order;
 use holdpoint_export::{ExportError, Exported, Options, export_csv, export_json_lines};
 use holdpoint_replay::export::Selection;
 use holdpoint_replay::{
@@ -291,14 +291,14 @@ fn show(global: &Global, args: &Args, exported: &Exported, path: &str) -> Result
 /// Says how far a stream is proven: its form has no place for it.
 fn tell_reach(global: &Global, exported: &Exported) {
     match global.json {
-        true => reach::state(&exported.report.reach),
+        true => coverage::state(&exported.report.reach),
         false => say_reach(exported),
     }
 }
 
 /// Says where what was exported ceases to be proven.
 fn say_reach(exported: &Exported) {
-    reach::say(&exported.report.reach, exported.span.map_or(0, |(_, last)| last));
+    coverage::say(&exported.report.reach, exported.span.map_or(0, |(_, last)| last));
 }
 
 fn ended(args: &Args, directory: &Directory, exported: &Exported) -> Result<Exit, Failure> {

@@ -1,16 +1,16 @@
 //! `holdpoint health`: the newest outcome of interruption continuity for every tenant and issue,
 //! folded from the audit rows themselves.
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::{Global, settle};
-use crate::directory::Directory;
-use crate::missing::{first_record, missing};
-use crate::reach;
+use crate::log::archived_hint::{first_record, missing};
+use crate::log::archives::ArchiveArgs;
+use crate::log::coverage;
+use crate::log::directory::Directory;
+use crate::log::verdict::{exit_of, warn};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::text::{aligned, counted, moment};
-use crate::verify::{exit_of, warn};
 use holdpoint_domain::Event;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::core::text::visible;
@@ -55,7 +55,7 @@ fn health(global: &Global, args: Args) -> Result<Exit, Failure> {
     }
     out.finish()?;
     let newest = rebuilt.head.as_ref().map_or(0, |head| head.sequence);
-    reach::tell(global, &rebuilt.report, newest);
+    coverage::tell(global, &rebuilt.report, newest);
     warn(&rebuilt.report);
     Ok(exit_of(&rebuilt.report))
 }

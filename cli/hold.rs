@@ -9,34 +9,23 @@ mod shown;
 mod wait;
 
 use crate::adoption;
-use crate::archives::or_archived;
 use crate::args::global::{Global, settle};
 use crate::args::lock_wait::LockWaitArgs;
-use crate::clock;
-use crate::config::open_bounds;
-use crate::damage::LogError;
-use crate::directory::Directory;
-use crate::ids::{self, IdOf, own_in_small_letters};
-use crate::inbox;
-use crate::live::LiveState;
-use crate::recorded::Recorded;
+use crate::log::archives::or_archived;
+use crate::log::current_state::LiveState;
+use crate::log::directory::Directory;
+use crate::log::ids::{self, IdOf, own_in_small_letters};
+use crate::log::open::{self, failed, not_opened, open_log};
 use crate::ui::exit::{Exit, Failure};
-use crate::ui::program::how_to_make;
-use crate::ui::progress::Bar;
 use crate::ui::suggest::closest;
-use crate::ui::text::{excerpt, path};
+use crate::ui::text::excerpt;
 use clap::Subcommand;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::{HeldRequest, HumanDecision};
 use holdpoint_engine::Engine;
-use holdpoint_engine::log::{AppendError, OpenError, Options};
-use holdpoint_engine::shell::{EngineError, EngineOptions, SubmitError};
-use holdpoint_log_files::DirectoryStorage;
-use holdpoint_replay::{Rebuilt, Tells, Until, rebuild, rebuild_live};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use holdpoint_replay::Tells;
 
 pub(crate) use answer::{Args as AnswerArgs, answer, give};
 pub(crate) use expire::record_due;
@@ -75,24 +64,6 @@ pub(crate) fn main(global: &Global, verb: HoldVerb) -> Exit {
     settle(global, or_archived(global, outcome))
 }
 
-/// The state at a record, read without writing anything.
-pub(crate) fn read(directory: &Directory, until: Until) -> Result<Rebuilt, Failure> {
-    let mut bar = Bar::new();
-    directory.read(|storage, options| {
-        let mut progress = |progress| bar.update(progress);
-        rebuild(storage, until, options, &mut progress, &mut |_| {})
-    })
-}
-
-/// What lives at the end of the log, which is read whole and not written to; nothing where there is
-/// no log yet.
-pub(crate) fn read_end(directory: &Directory) -> Result<Rebuilt, Failure> {
-    let mut bar = Bar::new();
-    directory.read(|storage, options| {
-        rebuild_live(storage, options, &mut |progress| bar.update(progress), &mut |_| {})
-    })
-}
-
 /// The first and the newest record of a loop.
 const fn records_of(entity: &ExecutionLoop) -> (u64, u64) {
     (entity.started_sequence, entity.version)
@@ -119,75 +90,6 @@ pub(crate) fn open_or_make(
     let engine = engine.map_err(|error| not_opened(global, &error))?;
     adoption::offer(global, &engine)?;
     Ok(engine)
-}
-
-/// Opens a log for writing: it waits so long for another writer, and makes the log where there is
-/// none if that is asked for.
-pub(crate) fn open_log(log: &Path, lock_wait: Duration, make: bool) -> Result<Engine, EngineError> {
-    let options = EngineOptions::default()
-        .log(Options::default().lock_wait(lock_wait).create(make))
-        .open_bounds(open_bounds());
-    let log: PathBuf = log.components().collect();
-    let engine = Engine::open_with(DirectoryStorage::new(&log), options)?;
-    adoption::tell_of_new(&engine);
-    clock::tell(engine.ahead_of_clock_ns());
-    inbox::register(&log);
-    Ok(engine)
-}
-
-fn not_opened(global: &Global, error: &EngineError) -> Failure {
-    let said = visible(&error.to_string()).to_string();
-    match error {
-        EngineError::Open(OpenError::NothingHere { .. }) => {
-            let message = format!(
-                "{said}: name another directory with --log DIR or HOLDPOINT_LOG, or make it with \
-                 `{}`",
-                how_to_make(&global.log)
-            );
-            Failure::new(Exit::NOT_FOUND, "nothing_here", message)
-        }
-        EngineError::Open(OpenError::Locked { .. }) => Failure::new(Exit::CONFLICT, "locked", said),
-        EngineError::Submit(error) => failed(global, error),
-        _ => {
-            let (exit, code) = error.exit();
-            Failure::new(exit, code, said).with_room(error.room())
-        }
-    }
-}
-
-/// The log failed on the way, or does not verify.
-pub(crate) fn failed(global: &Global, error: impl LogError) -> Failure {
-    failed_at(&global.log, error)
-}
-
-/// What the failure of a command is called whose record stands although HEAD could not follow.
-pub(crate) const UNWITNESSED: &str = "unwitnessed";
-
-/// As [`failed`], of a command that was handed in. Where its record stands all the same, it is said
-/// what it is about and came to, as far as that is found by the record's sequence.
-pub(crate) fn not_submitted(
-    global: &Global,
-    error: &SubmitError,
-    came_to: impl FnOnce(u64) -> Option<(String, String)>,
-) -> Failure {
-    let SubmitError::Append(AppendError::Unwitnessed { sequence, .. }) = error else {
-        return failed(global, error);
-    };
-    let (id, what) = came_to(*sequence).unzip();
-    let what = what.map(|what| format!("; {what}")).unwrap_or_default();
-    let said = format!("log {}: {}{what}", path(&global.log), visible(&error.to_string()));
-    Failure::new(Exit::FAILED, UNWITNESSED, said).behind(&Recorded::new(*sequence, id.as_deref()))
-}
-
-/// As [`failed`], of the log in this directory.
-pub(crate) fn failed_at(log: &Path, error: impl LogError) -> Failure {
-    let said = visible(&error.to_string()).to_string();
-    let advice = match said.contains("`holdpoint verify`") {
-        true => "",
-        false => "; `holdpoint verify` says how it stands",
-    };
-    let (exit, code) = error.exit();
-    Failure::new(exit, code, format!("log {}: {said}{advice}", path(log))).with_room(error.room())
 }
 
 /// What every id begins with: by itself it names nothing, whatever there is.

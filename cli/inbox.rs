@@ -3,10 +3,8 @@
 mod draft;
 mod full_screen;
 mod item;
-mod known;
 mod lines;
 mod logs;
-mod place;
 mod rows;
 mod screen;
 mod snapshot;
@@ -15,8 +13,10 @@ mod terminal;
 use crate::adoption::adopt;
 use crate::args::global::{Global, settle};
 use crate::args::lock_wait::LockWaitArgs;
-use crate::directory::Directory;
-use crate::travel::parse_at;
+use crate::log::at_point::parse_at;
+use crate::log::directory::Directory;
+use crate::log::named_logs::NamedLogs;
+use crate::log::registered_logs::{KnownLog, KnownLogs, ListedBy, LogIdentity, unusable};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::HERE;
@@ -25,10 +25,7 @@ use clap::Subcommand;
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::executor::command_line;
 use holdpoint_replay::Until;
-pub(crate) use known::register;
-use known::{KnownLog, KnownLogs, ListedBy, LogIdentity, unusable};
 use logs::Logs;
-use place::NamedLogs;
 use serde_json::json;
 use snapshot::{Asked, LogSnapshot};
 use std::io::ErrorKind;
@@ -156,11 +153,6 @@ pub(crate) fn warn_of_unknown(unknown: &[Failure], id: &str, log: &Path) {
         shown(log),
         named.join("; ")
     ));
-}
-
-/// Every log of the inbox that is known.
-pub(crate) fn logs() -> Vec<PathBuf> {
-    NamedLogs::default().places().logs.into_iter().map(|place| place.path).collect()
 }
 
 /// The questions of all logs of the inbox that wait and whose ids are meant.

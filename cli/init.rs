@@ -2,13 +2,14 @@
 
 use crate::args::global::{Global, settle};
 use crate::args::lock_wait::LockWaitArgs;
-use crate::directory::Directory;
-use crate::hold::{failed, open_or_make};
+use crate::hold::open_or_make;
+use crate::log::directory::Directory;
+use crate::log::open::failed;
+use crate::log::verdict::VERIFY_TELLS;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::program::HERE;
 use crate::ui::text::path;
-use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::{Extent, READINGS_MAX, ReadStorage, Survey, SurveyOptions, survey};
 use holdpoint_log_format::BootId;

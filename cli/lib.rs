@@ -4,32 +4,24 @@
 mod adoption;
 mod answer;
 mod apply;
-mod archives;
 mod args;
 mod arguments;
 mod bench;
 mod bisect;
-mod clock;
 mod completions;
-mod config;
 mod confirm;
-mod damage;
 mod decision;
 mod diff;
-mod directory;
 mod doctor;
-mod elsewhere;
-mod escalations;
 mod export;
 #[cfg(test)]
 mod golden;
 mod health;
 mod hold;
 mod hook;
-mod ids;
 mod inbox;
 mod init;
-mod live;
+mod log;
 mod log_archive;
 mod log_continue;
 mod log_copy;
@@ -38,34 +30,29 @@ mod log_stat;
 mod log_tail;
 mod man;
 mod mcp;
-mod missing;
-mod point;
 mod policy;
-mod reach;
+mod questions;
 pub mod readers;
 mod record;
-mod recorded;
-mod recorders;
 mod replay;
 mod report;
 mod run;
-mod run_id;
 mod run_output;
 mod runs;
 mod salvage;
 mod show;
-mod target;
 mod thread;
 mod trace;
-mod travel;
 mod ui;
 mod usage;
+mod verbs;
 mod verify;
-mod wanted;
 
 use crate::args::global::{Global, settle};
+use crate::log::configuration;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::{hints, inherited, pager, zone};
+use crate::verbs::setup::config;
 use arguments::{Arguments, ConfigVerb, Deferred, LogVerb, Verb};
 use clap::Parser;
 use std::process::ExitCode;
@@ -164,9 +151,9 @@ fn expect_usable(global: &Global, verb: &Verb, refusal: Option<Failure>) -> Resu
         return Err(failure);
     }
     if !verb.minds_its_configuration() {
-        config::expect_named(global)?;
+        configuration::expect_named(global)?;
     }
-    if verb.may_ask() { config::bound_questions(global) } else { Ok(()) }
+    if verb.may_ask() { configuration::bound_questions(global) } else { Ok(()) }
 }
 
 /// Tells that the log that was found is not used, as each verb tells what stops it.

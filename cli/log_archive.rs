@@ -2,15 +2,16 @@
 
 use crate::args::global::{Global, settle};
 use crate::args::lock_wait::LockWaitArgs;
-use crate::damage::LogError;
-use crate::directory::Directory;
-use crate::hold::{failed, open, read_end};
-use crate::travel::parse_end;
+use crate::hold::open;
+use crate::log::at_point::parse_end;
+use crate::log::damage::LogError;
+use crate::log::directory::Directory;
+use crate::log::open::{failed, read_end};
+use crate::log::verdict::{exit_of, warn_of_made};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::text::{counted, path};
-use crate::verify::{exit_of, warn_of_made};
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::log::{AppendError, ArchiveError};
 use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError, SubmitError};

@@ -4,15 +4,15 @@ use crate::adoption::{Candidate, show_adoption};
 use crate::args::global::{Global, settle};
 use crate::args::principal::user;
 use crate::confirm::Offer;
-use crate::damage::NEWER_VERSION;
-use crate::directory::Directory;
-use crate::hold::read_end;
-use crate::inbox;
+use crate::log::damage::NEWER_VERSION;
+use crate::log::directory::Directory;
+use crate::log::open::read_end;
+use crate::log::registered_logs;
+use crate::log::verdict::{exit_of, warn_of_made};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::text::{counted, path, visible_once};
-use crate::verify::{exit_of, warn_of_made};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPointEvent;
@@ -100,7 +100,7 @@ fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if found.is_adopted {
         candidate(&found.short.path, report.log)?.list(Adoption::Adopted)?;
     }
-    inbox::register(&found.short.path);
+    registered_logs::register(&found.short.path);
     let made = read_end(&Directory::open_argument(&args.directory, "DIR")?)?;
     // What came since it was shown stays there as well.
     let found = Continuation { left: left_behind(&report.kept_at), ..found };

@@ -2,15 +2,15 @@
 
 use crate::adoption::show_adoption;
 use crate::args::global::{Global, settle};
-use crate::damage::NEWER_VERSION;
-use crate::directory::Directory;
-use crate::hold::read_end;
-use crate::reach::none_yet;
+use crate::log::coverage::none_yet;
+use crate::log::damage::NEWER_VERSION;
+use crate::log::directory::Directory;
+use crate::log::open::read_end;
+use crate::log::verdict::{exit_of, show_unproven, warn_of_made};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::text::{bytes, counted, moment, path};
-use crate::verify::{exit_of, show_unproven, warn_of_made};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::log::{Copied, CopyDirectoryError, CopyError, copy_directory};
 use holdpoint_log_files::SurveyError;

@@ -1,19 +1,19 @@
 //! `holdpoint log show`: one line for each record.
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::Global;
-use crate::directory::Directory;
-use crate::point::{self, Point};
-use crate::reach::{self, Untied};
+use crate::log::archives::ArchiveArgs;
+use crate::log::coverage::Untied;
+use crate::log::directory::Directory;
+use crate::log::position::{self, Point};
+use crate::log::record_filter::{WantedArgs, expect_known, expect_order};
+use crate::log::records::{breakable, conclude, expect_archives, said_of_nothing, telling_durable};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::screen::{columns_of_screen, folded, width};
-use crate::ui::text::{counted, doer, moment};
-use crate::verify::{damage_in_part, exit_of, warn};
-use crate::wanted::{WantedArgs, expect_known, expect_order};
+use crate::ui::text::{doer, moment};
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, search, span};
+use holdpoint_replay::{Filter, Line, Order, Searched, search};
 use std::ops::ControlFlow;
 
 /// From so many columns on, what goes on stands below the moments.
@@ -32,10 +32,10 @@ pub(crate) struct Args {
     to: Option<u64>,
     /// Only from there on: a record, a moment such as 2026-01-25T16:00:00Z, a day, `yesterday`, or
     /// how long ago, such as 2h.
-    #[arg(long, value_name = "POINT", value_parser = point::parse)]
+    #[arg(long, value_name = "POINT", value_parser = position::parse)]
     since: Option<Point>,
     /// Only up to there; of a day, up to its end.
-    #[arg(long, value_name = "POINT", value_parser = point::parse)]
+    #[arg(long, value_name = "POINT", value_parser = position::parse)]
     until: Option<Point>,
     #[command(flatten)]
     wanted: WantedArgs,
@@ -98,29 +98,6 @@ fn least(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
 
-/// Tells of records in an archive that is not read, where some of them may be wanted. Exit 3 where
-/// a record was asked for by its number that is one of them.
-pub(crate) fn expect_archives(directory: &Directory, from: Option<u64>, to: Option<u64>) -> Exit {
-    if directory.unread_from(from).is_none() {
-        return Exit::DONE;
-    }
-    directory.tell_unread();
-    match named_in_archive(directory, from, to) {
-        Some(_) => Exit::NOT_FOUND,
-        None => Exit::DONE,
-    }
-}
-
-/// The record that bounds ask for by its number, where it is in an archive that is not read.
-pub(crate) fn named_in_archive(
-    directory: &Directory,
-    from: Option<u64>,
-    to: Option<u64>,
-) -> Option<u64> {
-    let unread = directory.unread_from(from)?;
-    from.or(to).filter(|record| *record <= unread)
-}
-
 /// What was read to find out what is shown, and to show it.
 pub(crate) fn both(looked: Option<Searched>, mut shown: Searched) -> Searched {
     looked.into_iter().for_each(|looked| shown.join(looked));
@@ -174,76 +151,6 @@ pub(crate) fn stream(
     Ok((searched, shown))
 }
 
-/// The exit code, and what is said of how much was read.
-pub(crate) fn conclude(
-    global: &Global,
-    directory: &Directory,
-    searched: &Searched,
-) -> Result<Exit, Failure> {
-    expect_log(directory, searched)?;
-    if global.json {
-        reach::state(searched.reach());
-    }
-    match searched {
-        Searched::Whole(report) => {
-            warn(report);
-            Ok(exit_of(report))
-        }
-        Searched::Part(part) => Ok(of_part(global, part)),
-    }
-}
-
-/// The failure that there is no log here, when a search found none.
-pub(crate) fn expect_log(directory: &Directory, searched: &Searched) -> Result<(), Failure> {
-    match searched {
-        Searched::Whole(report) => directory.expect_log(report),
-        Searched::Part(_) => Ok(()),
-    }
-}
-
-/// The exit code of a verb that read a part of a log, and a sentence on what that proves.
-pub(crate) fn of_part(global: &Global, part: &Part) -> Exit {
-    if let Some(found) = damage_in_part(&part.findings) {
-        complain(&found);
-        return Exit::VERIFICATION_FAILED;
-    }
-    if !global.json {
-        complain(&format!(
-            "{} of {} read as far as needed{}: `holdpoint verify` proves the whole log",
-            part.segments_read.saturating_add(part.segments_by_index),
-            counted(part.segments, "segment"),
-            match part.segments_by_index {
-                0 => String::new(),
-                some => format!(", {some} by what an index names"),
-            }
-        ));
-    }
-    Exit::DONE
-}
-
-/// What is said when no record matches: also between which moments the log was written. Exit 3
-/// where one may be in an archive that is not read.
-pub(crate) fn said_of_nothing(directory: &Directory, filter: &Filter) -> Result<String, Failure> {
-    let is_bounded = filter.first.or(filter.last).is_some();
-    let is_timed = filter.since.or(filter.until).is_some();
-    let found = directory.read(|storage, _| span(storage))?;
-    let is_later = |span: &Span| filter.since.is_some_and(|since| since > span.since);
-    if directory.unread_from(filter.first).is_some() && !found.as_ref().is_some_and(is_later) {
-        let failure = Failure::new(Exit::NOT_FOUND, "not_found", "no record is so");
-        return Err(directory.or_unread(failure));
-    }
-    Ok(match found {
-        Some(span) if is_bounded || is_timed => format!(
-            "no record is so: the log's records are {} to {}, from {} to {}",
-            span.first,
-            span.last,
-            moment(span.since),
-            moment(span.until)
-        ),
-        _ => "no record is so".to_string(),
-    })
-}
-
 /// The newest record that is known to be durable, for a program; a person is not told.
 pub(crate) fn durable_to(global: &Global, directory: &Directory) -> Result<Option<u64>, Failure> {
     let read =
@@ -258,11 +165,6 @@ pub(crate) fn put(out: &mut Output, line: Line, durable: Option<u64>, columns: O
         Some(durable) => out.json_line(&telling_durable(line, durable)),
         None => of_person(&line, columns).iter().for_each(|line| out.line(line)),
     }
-}
-
-/// The line of a record, which says whether that is durable: all up to one are.
-pub(crate) fn telling_durable(line: Line, durable: u64) -> Line {
-    Line { durable: Some(line.sequence <= durable), ..line }
 }
 
 /// A record for a person. Where its line is too long, what it says stands below what it is.
@@ -292,11 +194,6 @@ fn of_person(line: &Line, columns: Option<usize>) -> Vec<String> {
         folded(line, (before, &indent), columns)
     };
     lines.flat_map(fold).collect()
-}
-
-/// The name of a kind of record as it may be folded: behind its system, where it does not fit.
-pub(crate) fn breakable(kind: &str, room: usize) -> String {
-    if width(kind) > room { kind.replacen('.', ". ", 1) } else { kind.to_string() }
 }
 
 #[cfg(test)]

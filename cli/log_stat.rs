@@ -1,15 +1,15 @@
 //! `holdpoint log stat`: how much a log holds, and of what.
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::{Global, settle};
-use crate::directory::Directory;
-use crate::reach::followed;
+use crate::log::archives::ArchiveArgs;
+use crate::log::coverage::followed;
+use crate::log::directory::Directory;
+use crate::log::verdict::{exit_of, show_reach, warn};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::screen::columns;
 use crate::ui::text::moment;
-use crate::verify::{exit_of, show_reach, warn};
 use holdpoint_replay::{Statistics, statistics};
 
 /// Length of the longest bar, and of the shortest one that is worth its room.

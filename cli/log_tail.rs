@@ -1,19 +1,19 @@
 //! `holdpoint log tail`: the newest records, and what follows them as it is written.
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::Global;
-use crate::directory::Directory;
-use crate::log_show::{self, both, conclude, durable_to, put, stream};
-use crate::reach::Awaited;
+use crate::log::archives::ArchiveArgs;
+use crate::log::coverage::Awaited;
+use crate::log::directory::Directory;
+use crate::log::record_filter::{WantedArgs, expect_known};
+use crate::log::records::{conclude, failed};
+use crate::log::verdict::damage_in_part;
+use crate::log_show::{self, both, durable_to, put, stream};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::columns_of_screen;
-use crate::ui::text::path;
-use crate::verify::damage_in_part;
-use crate::wanted::{WantedArgs, expect_known};
 use holdpoint_engine::shell::Watch;
-use holdpoint_log_files::{FollowError, Standing};
-use holdpoint_replay::{Filter, LogTail, Missed, Order, TailError, newest, records_named};
+use holdpoint_log_files::Standing;
+use holdpoint_replay::{Filter, LogTail, Missed, Order, newest, records_named};
 use std::time::Duration;
 
 /// Options of `log tail`.
@@ -128,18 +128,4 @@ fn follow(
     }
     out.finish()?;
     Ok(exit)
-}
-
-/// Why a log cannot be followed any further.
-pub(crate) fn failed(directory: &Directory, error: &TailError) -> Failure {
-    let message = format!("{}: {error}", path(&directory.path));
-    match error {
-        TailError::Follow(FollowError::Damaged(_) | FollowError::Header { .. }) => {
-            Failure::new(Exit::VERIFICATION_FAILED, "damaged", message)
-        }
-        TailError::SetBack { .. } | TailError::HeadSetBack { .. } => {
-            Failure::new(Exit::VERIFICATION_FAILED, "set_back", message)
-        }
-        _ => Failure::new(Exit::FAILED, "io", message),
-    }
 }

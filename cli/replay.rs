@@ -3,18 +3,18 @@
 mod systems;
 mod travel;
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::{Global, settle};
-use crate::decision::Links;
-use crate::directory::Directory;
-use crate::reach;
-use crate::travel::{Shortcuts, parse_end, tell_reach};
+use crate::log::archives::ArchiveArgs;
+use crate::log::at_point::{Shortcuts, parse_end, tell_reach};
+use crate::log::coverage;
+use crate::log::decision_points::Links;
+use crate::log::directory::Directory;
+use crate::log::verdict::{and_permits, exit_of, not_found, warn};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::suggest::closest;
 use crate::ui::text::{command_line, doer, excerpt, moment};
-use crate::verify::{and_permits, exit_of, not_found, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::LoopView;
 use holdpoint_domain::log::UnprovenRecords;
@@ -28,7 +28,6 @@ use holdpoint_replay::{Axis, AxisState, Reach, Rebuilt, Until, rebuild};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use systems::{System, Systems};
-pub(crate) use travel::of_value;
 
 /// With more loops than this only the table is shown, unless one is asked for.
 const STORIES_MAX: usize = 20;
@@ -93,7 +92,7 @@ fn replay(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, F
     out.finish()?;
     tell(until, &rebuilt);
     let newest = rebuilt.head.as_ref().map_or(0, |head| head.sequence);
-    reach::tell_of_states(global, &rebuilt.report, newest);
+    coverage::tell_of_states(global, &rebuilt.report, newest);
     tell_meaning(global, &rebuilt.report);
     directory.tell_unread();
     warn(&rebuilt.report);

@@ -9,17 +9,16 @@ mod html;
 mod page;
 mod story;
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::{Global, settle};
-use crate::directory::Directory;
-use crate::elsewhere;
-use crate::point::{self, Point};
-use crate::reach;
-use crate::target::Target;
+use crate::log::archives::ArchiveArgs;
+use crate::log::directory::Directory;
+use crate::log::export_target::Target;
+use crate::log::position::{self, Point};
+use crate::log::verdict::{exit_of, verify_tells, warn};
+use crate::log::{coverage, other_logs};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::{counted, path};
-use crate::verify::{exit_of, verify_tells, warn};
 use gather::{Told, gather};
 use holdpoint_replay::{Finding, Head, Reach, Verdict, leading};
 use serde::Serialize;
@@ -41,10 +40,10 @@ pub(crate) struct Args {
     run: Option<String>,
     /// Every run that a record is about from there on: a record, a moment, a day, `yesterday`, or
     /// how long ago, such as 2h.
-    #[arg(long, value_name = "POINT", value_parser = point::parse, conflicts_with = "run")]
+    #[arg(long, value_name = "POINT", value_parser = position::parse, conflicts_with = "run")]
     since: Option<Point>,
     /// Only up to there; of a day, up to its end.
-    #[arg(long, value_name = "POINT", value_parser = point::parse, requires = "since")]
+    #[arg(long, value_name = "POINT", value_parser = position::parse, requires = "since")]
     until: Option<Point>,
     /// The page to make. It has its name only when it is whole.
     #[arg(long, value_name = "FILE", required_unless_present = "verifier")]
@@ -100,7 +99,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
         }
     };
     let made = match &args.run {
-        Some(run) => elsewhere::told(global, run, made),
+        Some(run) => other_logs::told(global, run, made),
         None => made,
     };
     settle(global, made)
@@ -136,7 +135,7 @@ fn report(global: &Global, args: &Args, file: &Path) -> Result<Exit, Failure> {
     warn(&told.report);
     tell_found(&told);
     if !global.json {
-        reach::say(&told.report.reach, told.last());
+        coverage::say(&told.report.reach, told.last());
     }
     directory.tell_unread();
     Ok(match exit_of(&told.report) {

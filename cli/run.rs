@@ -15,11 +15,11 @@ use crate::adoption;
 use crate::args::durations;
 use crate::args::global::{Global, settle};
 use crate::args::labels::LabelArgs;
-use crate::clock;
-use crate::config::{Configuration, Demands, InForce, confirm_less, floors, open_bounds};
-use crate::damage::LogError;
 use crate::hold;
-use crate::inbox;
+use crate::log::configuration::{Configuration, Demands, InForce, floors, open_bounds};
+use crate::log::damage::LogError;
+use crate::log::{clock, open, registered_logs};
+use crate::questions::confirm_less::confirm_less;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::inherited;
 use crate::ui::text::{beginning, counted, path, visible_once};
@@ -380,8 +380,8 @@ fn open(global: &Global, lock_wait: Duration, without_head: bool) -> Result<Engi
     })?;
     tell_recovery(&log, engine.report());
     clock::tell(engine.ahead_of_clock_ns());
-    adoption::tell_of_new(&engine);
-    inbox::register(&log);
+    open::tell_of_new(&engine);
+    registered_logs::register(&log);
     adoption::offer(global, &engine).map_err(Failure::of_run)?;
     Ok(engine)
 }

@@ -1,63 +1,44 @@
 //! `holdpoint runs`: what ran, and sessions of guarded agents, the newest first, one line each.
 
-pub(crate) mod again;
 mod following;
 mod hidden;
 mod names;
-mod row;
-pub(crate) mod sessions;
 mod table;
-mod times;
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::Global;
 use crate::args::labels;
-use crate::clock::{self, Dated};
-use crate::directory::Directory;
-use crate::escalations;
-use crate::log_show::{conclude, expect_log};
-use crate::point::{self, Point};
-use crate::reach::{self, Awaited, Untied};
-use crate::recorders;
-use crate::run_id;
-use crate::run_output::read;
+use crate::log::archives::ArchiveArgs;
+use crate::log::clock::{self, Dated};
+use crate::log::coverage::{self, Awaited, Untied};
+use crate::log::directory::Directory;
+use crate::log::position::{self, Point};
+use crate::log::record_filter::expect_order;
+use crate::log::records::{conclude, expect_log};
+use crate::log::retries::{self, Retries, apart, placed};
+use crate::log::run_records::{ID_CHARACTERS, UNFINISHED, beginning, tell_uncounted};
+use crate::log::run_row::ListedRow;
+use crate::log::sessions;
+use crate::log::{escalations, recorders};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;
 use crate::ui::screen::columns_of_table;
 use crate::ui::table::Layout;
-use crate::ui::text::counted;
 use crate::ui::time_format::TimesArgs;
-use crate::verify::VERIFY_TELLS;
-use crate::wanted::expect_order;
-use again::{Retries, apart, placed};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::{
-    Begun, BegunTwice, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session,
-    begun, find_runs, newest,
+    Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session, find_runs,
+    newest,
 };
-use row::ListedRow;
-pub(crate) use row::Row;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-pub(crate) use table::claimed;
 use table::{Entry, entries, followed, table};
-pub(crate) use times::{ended_at, lasted, ran, took_ns, waited};
 
 /// So many runs are shown where nothing else is said.
 const SHOWN: usize = 20;
-
-/// Characters of an id in a table: enough to name it again.
-pub(crate) const ID_CHARACTERS: usize = 15;
-
-/// So many runs that began twice are told one by one.
-const BEGUN_TWICE_TOLD: usize = 5;
-
-/// What stands in the place of `running` where nobody records it.
-pub(crate) const UNFINISHED: &str = "unfinished";
 
 /// Options of `runs`.
 #[derive(Debug, clap::Args)]
@@ -74,10 +55,10 @@ pub(crate) struct Args {
     running: bool,
     /// Only those that began there or later: a record, a moment, a day, `yesterday`, or how long
     /// ago, such as 2h.
-    #[arg(long, value_name = "POINT", value_parser = point::parse)]
+    #[arg(long, value_name = "POINT", value_parser = position::parse)]
     since: Option<Point>,
     /// Only those that began there or earlier; of a day, up to its end.
-    #[arg(long, value_name = "POINT", value_parser = point::parse)]
+    #[arg(long, value_name = "POINT", value_parser = position::parse)]
     until: Option<Point>,
     /// Only those that this one began.
     #[arg(long, value_name = "NAME")]
@@ -166,7 +147,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         looked = Looked::at(&directory, args, (&range, &wanted))?;
     }
     let Looked { runs, sessions, uncounted, mut searched, looked_back_to, behind } = looked;
-    let (retries, also_read) = again::read(&directory, &runs)?;
+    let (retries, also_read) = retries::read(&directory, &runs)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
     let shown = Shown { ahead_ns, ..Shown::of(&directory, runs, retries, sessions) };
     let tell_missing = || match searched.is_sound() || shown.runs.len() >= args.count {
@@ -408,37 +389,6 @@ fn tell_end(since: Option<Point>, newest: Option<u64>) {
     }
 }
 
-/// Says which records begin a run that is not told, and how a verb ends that tells some. What they
-/// rest on may be in an archive that is not read, which is said beside it.
-pub(crate) fn tell_uncounted(directory: &Directory, uncounted: &[Begun]) -> Exit {
-    let twice: Vec<&BegunTwice> = uncounted.iter().filter_map(|it| it.twice.as_ref()).collect();
-    for twice in twice.iter().take(BEGUN_TWICE_TOLD) {
-        complain(&format!("not shown: {twice}; {VERIFY_TELLS}"));
-    }
-    if let Some(more @ 1..) = twice.len().checked_sub(BEGUN_TWICE_TOLD) {
-        let more = counted(more as u64, "more run");
-        complain(&format!("not shown: {more} that began twice; {VERIFY_TELLS}"));
-    }
-    let others: Vec<&Begun> = uncounted.iter().filter(|begun| begun.twice.is_none()).collect();
-    if let Some(first) = others.first() {
-        let tells = match directory.log.unread() {
-            Some(_) => "they may be in the archive that was not read",
-            None => "`holdpoint verify` says which",
-        };
-        complain(&format!(
-            "not shown: {}, the newest of them begun by record {}, which the rules forbid, or \
-             whose approval or other records cannot be read; {tells}",
-            counted(others.len() as u64, "run"),
-            first.sequence
-        ));
-    }
-    match directory.exit_of_uncounted() {
-        _ if !twice.is_empty() => Exit::VERIFICATION_FAILED,
-        Exit::VERIFICATION_FAILED if !others.is_empty() => Exit::VERIFICATION_FAILED,
-        _ => Exit::DONE,
-    }
-}
-
 /// How a list ends: what damage was met is told; how much was read is of interest to programs.
 fn end(global: &Global, directory: &Directory, searched: &Searched) -> Result<Exit, Failure> {
     directory.tell_unread();
@@ -446,26 +396,9 @@ fn end(global: &Global, directory: &Directory, searched: &Searched) -> Result<Ex
         return conclude(global, directory, searched);
     }
     if global.json {
-        reach::state(searched.reach());
+        coverage::state(searched.reach());
     }
     Ok(Exit::DONE)
-}
-
-/// The record that begins the run or the session of an id.
-pub(crate) fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
-    if id.starts_with(sessions::PREFIX) {
-        let found = sessions::find(directory, id)?;
-        run_id::expect_sound(&found.searched)?;
-        return Ok(found.sessions.first().map_or(0, |session| session.first));
-    }
-    let loop_id = run_id::find(directory, id)?;
-    let wanted = Filter { loop_id: Some(loop_id.clone()), ..Filter::default() };
-    let (begun, searched) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
-    if let Some(found) = begun.first() {
-        return Ok(found.sequence);
-    }
-    run_id::expect_sound(&searched)?;
-    Ok(read(directory, &loop_id)?.run.first)
 }
 
 /// Writes what a list shows: as a table of its own, or as rows of one to which others come.
@@ -515,7 +448,7 @@ fn put_lines(
         let style = if entry.is_failure() { AnsiColor::Red.on_default() } else { Style::new() };
         out.line(out.paint(style, line));
     }
-    again::tell_apart(&placed);
+    retries::tell_apart(&placed);
     escalations::tell(escalated);
 }
 

@@ -2,15 +2,15 @@
 
 use crate::adoption::show_adoption;
 use crate::args::global::{Global, settle};
-use crate::damage::NEWER_VERSION;
-use crate::directory::Directory;
-use crate::hold::read_end;
+use crate::log::damage::NEWER_VERSION;
+use crate::log::directory::Directory;
+use crate::log::open::read_end;
+use crate::log::verdict::{exit_of, warn_of_made};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program;
 use crate::ui::progress::Bar;
 use crate::ui::text::{bytes, counted, path};
-use crate::verify::{exit_of, warn_of_made};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::log::{RecordsLost, RecordsUnproven, UnprovenReason};

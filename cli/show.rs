@@ -5,32 +5,23 @@ mod other;
 mod relations;
 mod run;
 mod session;
-mod snapshots;
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::{Global, settle};
-use crate::directory::Directory;
-use crate::elsewhere;
-use crate::escalations;
-use crate::log_show::conclude;
-use crate::reach::Untied;
-use crate::recorders;
-use crate::run_output::{expect_run, is_hidden};
-use crate::runs::{sessions, tell_uncounted};
+use crate::log::archives::ArchiveArgs;
+use crate::log::captured_output::{expect_run, is_hidden};
+use crate::log::directory::Directory;
+use crate::log::records::conclude;
+use crate::log::run_records::{tell_standing, tell_uncounted};
+use crate::log::{escalations, other_logs, recorders, sessions};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::columns;
 use crate::ui::time_format::TimesArgs;
 use holdpoint_replay::waiting::waiting_for;
-use holdpoint_replay::{Doer, Reach, Run, RunFound, Searched, run_of};
+use holdpoint_replay::{Reach, Run, RunFound, Searched, run_of};
 use meant::Meant;
 use relations::Relations;
-pub(crate) use run::{
-    REPORTED, directory, ended, exit_of, length, marked, outcome, proven, told_exit, who,
-};
 use run::{Shown, View};
-pub(crate) use snapshots::{Stretch, stretches, until};
-use std::collections::BTreeMap;
 use std::slice;
 
 /// Options of `show`.
@@ -55,7 +46,7 @@ pub(crate) struct Args {
 /// the last lines of what it printed. Exit 3 where there is no such thing, 4 where several ids
 /// begin so, 6 where the log does not verify as far as it was read for that.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, elsewhere::told(global, &args.id, show(global, &args)))
+    settle(global, other_logs::told(global, &args.id, show(global, &args)))
 }
 
 fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
@@ -136,27 +127,4 @@ fn tell(run: &Run, reach: &Reach) {
         );
     }
     tell_standing(&[run], reach);
-}
-
-/// Says what of some runs is not shown, and where what is shown of them ceases to be proven.
-pub(crate) fn tell_standing(runs: &[&Run], reach: &Reach) {
-    for run in runs {
-        if let Some(record) = run.unread.first() {
-            complain(&format!(
-                "{} of the records of {} cannot be read, the first of them record {record}: what \
-                 they say is not shown",
-                run.unread.len(),
-                run.entity.loop_id()
-            ));
-        }
-    }
-    tell_doers(runs.iter().map(|run| &run.doers), reach);
-}
-
-/// Says where what some records say ceases to be proven.
-fn tell_doers<'d>(doers: impl IntoIterator<Item = &'d BTreeMap<u64, Doer>>, reach: &Reach) {
-    let mut untied = Untied::default();
-    let all = doers.into_iter().flatten();
-    all.for_each(|(sequence, doer)| untied.take(*sequence, doer.standing));
-    untied.tell(reach);
 }

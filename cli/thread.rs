@@ -1,19 +1,16 @@
 //! `holdpoint thread`: conversations that were interrupted, as the log tells them.
 
 mod list;
-mod reading;
 mod render;
 mod rows;
-mod sessions;
 mod show;
 mod shown;
 mod story;
 
-use crate::archives::or_archived;
 use crate::args::global::{Global, settle};
+use crate::log::archives::or_archived;
 use crate::ui::exit::Exit;
 use clap::Subcommand;
-pub(crate) use reading::beginning;
 
 /// What to do with interruption threads.
 #[derive(Debug, Subcommand)]

@@ -4,17 +4,17 @@ mod graph;
 mod meant;
 mod text;
 
-use crate::archives::ArchiveArgs;
 use crate::args::global::{Global, settle};
-use crate::directory::Directory;
-use crate::elsewhere;
-use crate::ids::{self, IdOf};
-use crate::log_show::of_part;
-use crate::reach::Untied;
+use crate::log::archives::ArchiveArgs;
+use crate::log::coverage::Untied;
+use crate::log::directory::Directory;
+use crate::log::ids::{self, IdOf};
+use crate::log::other_logs;
+use crate::log::records::of_part;
+use crate::log::verdict::{verify_tells, warn};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::moment;
-use crate::verify::{verify_tells, warn};
 use clap::ValueEnum;
 use holdpoint_replay::trace::DEPTH_MAX;
 use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, leading, trace};
@@ -66,7 +66,7 @@ enum Format {
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
     let outcome = tell(global, &args);
     let outcome = match &args.wanted {
-        Meant::Named(id) => elsewhere::told(global, id, outcome),
+        Meant::Named(id) => other_logs::told(global, id, outcome),
         Meant::Record(_) => outcome,
     };
     settle(global, outcome)

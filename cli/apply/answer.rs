@@ -2,7 +2,7 @@
 
 use super::turn::{PlanOutcome, TurnOutcome};
 use crate::args::json_fault::Fault;
-use crate::recorded::Recorded;
+use crate::log::receipt::Recorded;
 use crate::ui::exit::Exit;
 use crate::ui::text::visible_once;
 use holdpoint_domain::human_decision::HumanDecisionEvent;

@@ -3,7 +3,7 @@
 
 use super::answer::Answer;
 use super::submission::Line;
-use crate::recorded::Recorded;
+use crate::log::receipt::Recorded;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use holdpoint_domain::{Command, Envelope};

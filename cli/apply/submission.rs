@@ -4,7 +4,7 @@ use crate::args::json_fault::Fault;
 use crate::args::json_lines::{InputLine, LINE_BYTES_MAX};
 use crate::args::json_reader::{read, read_without};
 use crate::args::strict_json::{Member, Node, Value, parse};
-use crate::config::InForce;
+use crate::log::configuration::InForce;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::Text;

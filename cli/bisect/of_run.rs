@@ -2,12 +2,12 @@
 //! last good one, of the same command in the same directory, and what differs between these two.
 
 use crate::args::global::Global;
-use crate::diff::of_runs::{Difference, Shown, View, put_difference, put_run};
-use crate::directory::Directory;
-use crate::run_id;
-use crate::run_output::{Read, read};
-use crate::runs::tell_uncounted;
-use crate::show::{outcome, tell_standing};
+use crate::log::captured_output::{Read, read};
+use crate::log::directory::Directory;
+use crate::log::run_difference::{Difference, Shown, View, put_difference, put_run};
+use crate::log::run_facts::outcome;
+use crate::log::run_id;
+use crate::log::run_records::{tell_standing, tell_uncounted};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::program::program;

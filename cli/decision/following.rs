@@ -1,12 +1,12 @@
 //! A log that is followed without writing to it: verified and read once, then only what is new.
 
-use super::look::{self, Links};
 use crate::args::global::Global;
-use crate::damage::LogError;
-use crate::directory::Directory;
+use crate::log::damage::LogError;
+use crate::log::decision_points::{self, Links};
+use crate::log::directory::Directory;
+use crate::log::verdict::{damaged, verify_tells};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::path;
-use crate::verify::{damaged, verify_tells};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
@@ -142,7 +142,7 @@ impl Following {
 impl State {
     /// Reads and verifies the whole log. Exit 3 where there is none, 6 where it does not verify.
     fn read(directory: &Directory) -> Result<Self, Failure> {
-        let (rebuilt, links) = look::read(directory, Until::End)?;
+        let (rebuilt, links) = decision_points::read(directory, Until::End)?;
         directory.expect_log(&rebuilt.report)?;
         if rebuilt.report.failed() {
             return Err(damaged(&rebuilt.report, &verify_tells(&rebuilt.report.findings)));

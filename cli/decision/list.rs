@@ -1,17 +1,17 @@
 //! `holdpoint decision list`: what waits for an answer.
 
 use super::create::urgency;
-use super::look::Linked;
 use super::show::tell_place;
 use super::shown::time_left;
-use super::{Look, all, known};
-use crate::archives::tell_archived;
 use crate::args::global::Global;
-use crate::clock::{self, Dated};
-use crate::directory::Directory;
-use crate::live::WholeArg;
-use crate::runs::claimed;
-use crate::travel::parse_at;
+use crate::log::archives::tell_archived;
+use crate::log::at_point::parse_at;
+use crate::log::clock::{self, Dated};
+use crate::log::current_state::WholeArg;
+use crate::log::decision_id::{all, known};
+use crate::log::decision_points::{Linked, Look};
+use crate::log::directory::Directory;
+use crate::log::sessions::claimed;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::{Page, columns, in_row, named};

@@ -31,7 +31,9 @@ pub(super) fn expect_asked_once(
     }
     let is_other =
         |other: &&DecisionPoint| other.decision_id != point.decision_id && is_of_issue(other);
-    let other = super::all(world).filter(is_other).max_by_key(|other| other.created_sequence);
+    let other = crate::log::decision_id::all(world)
+        .filter(is_other)
+        .max_by_key(|other| other.created_sequence);
     let issue = visible(wanted);
     let why = match other {
         Some(other) => format!("{issue} was asked before, as {}", visible(&other.decision_id)),

@@ -1,7 +1,7 @@
 //! A deadline that passed and that nobody recorded: the one thing that a waiter may write.
 
 use crate::args::global::Global;
-use crate::hold::open_log;
+use crate::log::open::open_log;
 use crate::ui::exit::complain;
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::shell::Reading;

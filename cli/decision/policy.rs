@@ -1,7 +1,7 @@
 //! Who has to approve, as it is given on the command line.
 
 use super::session::no;
-use crate::config::AskedApproval;
+use crate::log::configuration::AskedApproval;
 use crate::ui::exit::Failure;
 use clap::ValueEnum;
 use holdpoint_domain::core::actor::Authentication;

@@ -1,15 +1,16 @@
 //! Changing decisions: the log open for writing.
 
-use super::name::{all, is_by_beginning, resolve};
 use super::shown::outcome;
 use crate::args::global::Global;
 use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::user;
-use crate::config::Demands;
-use crate::hold::{failed, not_submitted, open_or_make};
-use crate::ids;
-use crate::live::InDoubt;
-use crate::recorded::Recorded;
+use crate::hold::open_or_make;
+use crate::log::configuration::Demands;
+use crate::log::current_state::InDoubt;
+use crate::log::decision_id::{all, is_by_beginning, resolve};
+use crate::log::ids;
+use crate::log::open::{failed, not_submitted};
+use crate::log::receipt::Recorded;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::visible_once;
 use crate::ui::time_format::now;

@@ -4,8 +4,8 @@
 mod start;
 
 use crate::args::global::Global;
-use crate::clock;
 use crate::hold::{ALL_OVER, RECORDED_NEXT, add_root};
+use crate::log::clock;
 use crate::ui::program::program_words;
 use crate::ui::screen::{Page, columns, columns_of_stderr, named, quoted, quoted_up_to};
 use crate::ui::streams;

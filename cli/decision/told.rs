@@ -3,10 +3,10 @@
 use super::session::{DecisionSession, is_late, no};
 use super::shown::{how_to_answer, outcome, votes, what_starts};
 use crate::args::global::Global;
+use crate::log::verdict::warn_permits_nothing;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::screen::{self, named, quoted_up_to};
-use crate::verify::warn_permits_nothing;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointRefusal};
 use holdpoint_engine::shell::Submitted;

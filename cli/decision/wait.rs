@@ -2,9 +2,9 @@
 
 use super::waiting::{Waited, until_ended};
 use crate::args::global::Global;
+use crate::log::verdict::{warn_doubt, warn_permits_nothing};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
-use crate::verify::{warn_doubt, warn_permits_nothing};
 use holdpoint_domain::decision_point::MAX_TIMEOUT_MS;
 use holdpoint_engine::shell::WaitOutcome;
 use std::time::Duration;

@@ -1,12 +1,12 @@
 //! Waiting until a decision ended. A wait that gives up decides nothing and writes nothing.
 
 use super::following::Following;
-use super::name::resolve;
 use super::overdue::{Attempt, Overdue};
 use super::shown;
 use crate::adoption::expect_adopted;
 use crate::args::global::Global;
-use crate::clock;
+use crate::log::clock;
+use crate::log::decision_id::resolve;
 use crate::ui::exit::{Exit, Failure, complain};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::clocks::Times;

@@ -1,7 +1,7 @@
 //! What of the log other users can write: its directory, those above it, and its files.
 
 use super::check::Check;
-use crate::directory::Directory;
+use crate::log::directory::Directory;
 use crate::ui::text::path;
 use holdpoint_engine::shell::user_number;
 use holdpoint_log_format::names;

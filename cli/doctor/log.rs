@@ -3,10 +3,10 @@
 use super::check::Check;
 use crate::adoption::{ground_of, said_of_ground};
 use crate::args::global::Global;
-use crate::directory::Directory;
+use crate::log::directory::Directory;
+use crate::log::verdict::{SHORT_OF_HEAD_ADVICE, exit_of, said_of};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::{bytes, path};
-use crate::verify::{SHORT_OF_HEAD_ADVICE, exit_of, said_of};
 use holdpoint_engine::shell::left_beside;
 use holdpoint_log_files::{ReadFile, ReadStorage};
 use holdpoint_log_format::{Lock, OwnerState, names};

@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::policy::POLICY;
-use crate::directory::Directory;
+use crate::log::directory::Directory;
 use crate::ui::exit::Failure;
 use crate::ui::text::path;
 use holdpoint_domain::core::text::visible;
@@ -73,7 +73,7 @@ fn of_runs(directory: &Directory) -> Vec<Check> {
 }
 
 fn unfinished(directory: &Directory) -> Result<Vec<Check>, Failure> {
-    let rebuilt = crate::hold::read_end(directory)?;
+    let rebuilt = crate::log::open::read_end(directory)?;
     let live: Vec<_> = rebuilt.world.live_loops().filter(|entity| entity.halt.is_none()).collect();
     let told = live.iter().take(TOLD_MAX);
     let mut checks: Vec<_> = told.map(|entity| one(directory, entity)).collect();

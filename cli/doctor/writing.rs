@@ -1,7 +1,7 @@
 //! Whether this user can write the log: a hook that cannot denies every call, and nobody answers.
 
 use super::check::Check;
-use crate::directory::Directory;
+use crate::log::directory::Directory;
 use crate::ui::text::path;
 use holdpoint_log_format::names;
 use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, stat};

@@ -2,9 +2,9 @@
 
 use super::{Args, Format, check};
 use crate::args::global::Global;
-use crate::directory::Directory;
-use crate::run_output::cast::Cast;
-use crate::target::Target;
+use crate::log::cast::Cast;
+use crate::log::directory::Directory;
+use crate::log::export_target::Target;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::counted;

@@ -1,18 +1,19 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
 use super::shown::{NamedHumanDecision, outcome_line, output_of};
-use super::{check_reason, failed, like, not_submitted};
+use super::{check_reason, like};
 use crate::args::global::Global;
 use crate::args::lock_wait::LockWaitArgs;
-use crate::config::hides_output;
 use crate::confirm::{self, Offer};
 use crate::decision::unproven;
-use crate::recorded::Recorded;
+use crate::log::configuration::hides_output;
+use crate::log::open::{failed, not_submitted};
+use crate::log::receipt::Recorded;
+use crate::log::verdict::{and_permits, warn_permits_nothing};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program;
 use crate::ui::screen::{self, named};
-use crate::verify::{and_permits, warn_permits_nothing};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
@@ -181,7 +182,7 @@ fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
     let output = output.map_err(failed)?;
     let doubt = engine.query(|world| world.doubt_of_request(world.find_request(&request_id)?));
     let doubt = doubt.map_err(failed)?;
-    let closed = engine.close().map_err(|error| super::failed(global, error));
+    let closed = engine.close().map_err(|error| crate::log::open::failed(global, error));
     closed.map_err(|failure| failure.behind_any(recorded.as_ref()))?;
     Ok(Given { request_id, submitted, outcome, doubt, like, output })
 }

@@ -2,7 +2,7 @@
 
 use crate::args::global::Global;
 use crate::args::lock_wait::LockWaitArgs;
-use crate::recorders;
+use crate::log::recorders;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::named;
@@ -81,9 +81,9 @@ pub(super) fn expire(global: &Global, args: &Args) -> Result<Exit, Failure> {
 /// Records whatever is due, and shows it.
 pub(crate) fn record_due(global: &Global, turn: &LockWaitArgs) -> Result<Exit, Failure> {
     let engine = super::open(global, turn)?;
-    let receipts = engine.expire().map_err(|error| super::failed(global, error))?;
+    let receipts = engine.expire().map_err(|error| crate::log::open::failed(global, error))?;
     let unsure = left_over(&engine, global)?;
-    engine.close().map_err(|error| super::failed(global, error))?;
+    engine.close().map_err(|error| crate::log::open::failed(global, error))?;
     let expired: Vec<Expired> = receipts.iter().flat_map(expired_of).collect();
     let mut out = Output::stdout();
     if global.json {
@@ -114,7 +114,7 @@ fn left_over(engine: &Engine, global: &Global) -> Result<Option<String>, Failure
         let live = world.live_loops().map(ExecutionLoop::loop_id);
         live.map(ToString::to_string).collect::<Vec<_>>()
     });
-    let live = live.map_err(|error| super::failed(global, error))?;
+    let live = live.map_err(|error| crate::log::open::failed(global, error))?;
     let waiting = all_waiting(&storage).into_iter().filter(|it| !it.entries.is_empty());
     let waiting: BTreeSet<String> = waiting.map(|it| it.run).collect();
     Ok(live.iter().find_map(|id| match recorder_of(&storage, id) {

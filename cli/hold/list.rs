@@ -3,11 +3,11 @@
 use super::records_of;
 use super::shown::{Shown, left};
 use crate::args::global::Global;
-use crate::clock::{self, Dated};
-use crate::directory::Directory;
-use crate::live::{LiveState, WholeArg};
-use crate::recorders as recording;
-use crate::travel::{parse_at, seen_at, tell_reach};
+use crate::log::at_point::{parse_at, seen_at, tell_reach};
+use crate::log::clock::{self, Dated};
+use crate::log::current_state::{LiveState, WholeArg};
+use crate::log::directory::Directory;
+use crate::log::recorders as recording;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::{Page, columns, named};
@@ -109,7 +109,7 @@ impl Args {
         let Some(at) = self.at else {
             return Ok((LiveState::read(directory, self.whole.whole, Tells::OpenRequests)?, None));
         };
-        let rebuilt = super::read(directory, at)?;
+        let rebuilt = crate::log::open::read(directory, at)?;
         let inside_batch_until = rebuilt.inside_batch_until;
         Ok((LiveState::Whole(Box::new(rebuilt)), inside_batch_until))
     }

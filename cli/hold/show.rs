@@ -3,16 +3,16 @@
 use super::shown::{Shown, lines, outcome_line, verbose_lines};
 use super::{records_of, requests, resolve, unknown};
 use crate::args::global::Global;
-use crate::clock;
-use crate::config::hides_output;
-use crate::directory::Directory;
-use crate::live::LiveState;
-use crate::travel::parse_at;
+use crate::log::at_point::parse_at;
+use crate::log::clock;
+use crate::log::configuration::hides_output;
+use crate::log::current_state::LiveState;
+use crate::log::directory::Directory;
+use crate::log::verdict::not_found;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::program::program;
 use crate::ui::screen::columns;
-use crate::verify::not_found;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::HeldRequest;
@@ -80,7 +80,7 @@ fn live(directory: &Directory, wanted: &str) -> Result<Option<(LiveState, Found)
 }
 
 fn whole(directory: &Directory, args: &Args) -> Result<(LiveState, Found), Failure> {
-    let rebuilt = super::read(directory, args.at.unwrap_or(Until::End))?;
+    let rebuilt = crate::log::open::read(directory, args.at.unwrap_or(Until::End))?;
     directory.expect_log(&rebuilt.report)?;
     let found = find(&rebuilt.world, &args.request)
         .map_err(|failure| not_found(&rebuilt.report, "the request", || failure))?;

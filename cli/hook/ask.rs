@@ -3,17 +3,17 @@
 
 use super::bound_input::BoundInput;
 use super::pre_tool_use::Args;
-use super::session::is_hook;
-use super::words::quoted;
-use crate::config::Demands;
+use crate::log::agent_sessions::{asks, options, prompt_of};
+use crate::log::configuration::Demands;
+use crate::ui::text::quoted;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::hash::HashBuilder;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::{bounded, has_visible_character};
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionOption, DecisionPoint,
-    DecisionPointCommand, OnTimeout, Terms,
+    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionPoint, DecisionPointCommand,
+    OnTimeout,
 };
 use holdpoint_engine::executor::ending;
 use holdpoint_engine::shell::BoundDirectory;
@@ -155,12 +155,6 @@ pub(super) fn recorded_by(command: CreateDecisionPoint) -> Command {
     Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(command)))
 }
 
-/// What a person may answer.
-fn options() -> [DecisionOption; 2] {
-    let labels = ["Let exactly this call run, once", "Do not let it run"];
-    DecisionOption::approve_or_deny(["Approve", "Deny"], labels)
-}
-
 /// The question. What the host names is quoted and visible, so that it can be nothing but a name;
 /// of a command the first line is told.
 fn prompt(tool: &str, input: &str, directory: Option<&str>) -> String {
@@ -169,11 +163,6 @@ fn prompt(tool: &str, input: &str, directory: Option<&str>) -> String {
     let asked = format!("{asked}{} in", command.unwrap_or_default());
     let Some(path) = directory else { return format!("{asked} no stated directory?") };
     format!("{asked} {}?", beginning(path, DIRECTORY_BYTES_MAX))
-}
-
-/// How every question about a tool begins.
-fn prompt_of(tool: &str) -> String {
-    format!("May {} run", quoted(tool))
 }
 
 /// What a tool is to run in a shell, where its input says so.
@@ -205,21 +194,6 @@ fn beginning(text: &str, most_bytes: usize) -> String {
 /// not to whoever asks, with the answers that a hook offers. What is none cannot count for one.
 pub(super) fn is_ours(point: &DecisionPoint) -> bool {
     asks(&point.requested_by, &point.terms)
-}
-
-/// The same of who asks and under which terms.
-pub(crate) fn asks(by: &Principal, terms: &Terms) -> bool {
-    let proposal = &terms.proposal;
-    let is_of_people = |policy: &ApprovalPolicy| !policy.allow_requester && !policy.allow_agents;
-    let is_asked = |binding: &ActionBinding| {
-        let beginning = format!("{} ", prompt_of(&binding.tool));
-        proposal.prompt.starts_with(&beginning) && proposal.prompt.ends_with('?')
-    };
-    is_hook(by)
-        && terms.binding.as_ref().is_some_and(is_asked)
-        && terms.policy.as_ref().is_some_and(is_of_people)
-        && terms.on_timeout == OnTimeout::Abort
-        && *proposal.options == options()
 }
 
 /// The input over several lines. One that is cut says so before it begins, and where.

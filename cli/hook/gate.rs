@@ -5,8 +5,8 @@ use super::answer::Answer;
 use super::ask::{Ask, recorded_by};
 use super::deadline::{self, Question};
 use super::words;
-use crate::config::{Demands, floors};
-use crate::hold::open_log;
+use crate::log::configuration::{Demands, floors};
+use crate::log::open::open_log;
 use crate::ui::text::visible_once;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{

@@ -1,9 +1,9 @@
 //! What the host tells a hook: one JSON object on stdin, of which what is unknown is ignored. The
 //! host grows fields and permission modes often, and none of them changes the answer.
 
-use super::session;
 use crate::args::bounded_read::all_within;
 use crate::args::host::{Event, HOSTS, Host, Marks, recognised};
+use crate::log::agent_sessions;
 use crate::ui::screen::quoted;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::{BoundDirectory, MAX_INPUT_BYTES};
@@ -224,7 +224,7 @@ impl<'a> Input<'a> {
     /// The names under which the session may have asked.
     pub(super) fn session_names(&self) -> Result<Vec<String>, String> {
         let hosts = self.host.map_or(HOSTS.to_vec(), |host| vec![host]);
-        hosts.into_iter().map(|host| session::name(host, self.session_id()?)).collect()
+        hosts.into_iter().map(|host| agent_sessions::name(host, self.session_id()?)).collect()
     }
 }
 

@@ -6,13 +6,12 @@ use super::Terms;
 use super::answer::Answer;
 use super::ask::is_ours;
 use super::input::{Input, read};
-use super::session;
 use super::words;
 use crate::args::global::Global;
 use crate::args::host::Event;
-use crate::clock;
-use crate::decision::Look;
-use crate::directory::Directory;
+use crate::log::decision_points::Look;
+use crate::log::directory::Directory;
+use crate::log::{agent_sessions, clock};
 use crate::ui::exit::Failure;
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::DecisionPoint;
@@ -84,13 +83,13 @@ pub(super) fn look(log: &Path) -> Result<Look, Failure> {
 /// else put on record in its name is nothing that it should act on.
 pub(super) fn of_session<'a>(look: &'a Look, names: &[String]) -> Vec<&'a DecisionPoint> {
     let mut mine: Vec<_> =
-        crate::decision::all(look.world()).filter(|point| is_its(names, point)).collect();
+        crate::log::decision_id::all(look.world()).filter(|point| is_its(names, point)).collect();
     mine.sort_by_key(|point| point.created_sequence);
     mine
 }
 
 fn is_its(names: &[String], point: &DecisionPoint) -> bool {
-    names.iter().any(|name| session::asked_for(name, point)) && is_ours(point)
+    names.iter().any(|name| agent_sessions::asked_for(name, point)) && is_ours(point)
 }
 
 /// Whether a session asked later about the same call.

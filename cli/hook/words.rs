@@ -3,9 +3,9 @@
 
 use super::own::{is_own, wait_command};
 use crate::decision::doubt;
+use crate::log::verdict::and_permits;
 use crate::ui::program::program_on;
-use crate::ui::text::{cut, path};
-use crate::verify::and_permits;
+use crate::ui::text::{cut, path, quoted};
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::{bounded, visible};
@@ -197,9 +197,4 @@ fn cut_raw(text: &str) -> String {
     let cut = bounded(text, NAME_BYTES_MAX);
     let more = if cut.len() < text.len() { ".." } else { "" };
     format!("{cut}{more}")
-}
-
-/// A name in quotes, on one line and with no end but its own.
-pub(super) fn quoted(text: &str) -> String {
-    format!("\"{}\"", visible(text).to_string().replace('"', "\\\""))
 }

@@ -2,17 +2,17 @@
 
 use super::item::{Item, Kind};
 use super::logs::Logs;
-use super::place::NamedLogs;
 use super::screen::{Action, Key, Opened, Place, Screen, Shown, View};
 use super::snapshot::Asked;
 use super::terminal::FullTerminal;
 use crate::answer::{self, Typed};
 use crate::args::lock_wait::LockWaitArgs;
-use crate::config::hides_output;
 use crate::decision::{self, Doubts};
-use crate::directory::Directory;
 use crate::hold;
-use crate::run_output;
+use crate::log::captured_output;
+use crate::log::configuration::hides_output;
+use crate::log::directory::Directory;
+use crate::log::named_logs::NamedLogs;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::program::program;
 use crate::ui::time_format::now;
@@ -163,7 +163,7 @@ impl Session<'_> {
         let global = log.place.global(false);
         let directory = log.place.expect_listed().and_then(|()| Directory::open(&global));
         let read = directory.and_then(|directory| {
-            run_output::last_shown(&global, &directory, &loop_id, OUTPUT_LINES)
+            captured_output::last_shown(&global, &directory, &loop_id, OUTPUT_LINES)
         });
         match read {
             Ok(parts) => self.screen.show_output(parts),

@@ -1,11 +1,12 @@
 //! What waits for a person, as the inbox lists it: a question of a hold or a decision.
 
-use super::place::Place;
 use super::snapshot::Asked;
-use crate::clock;
-use crate::decision::{all, outcome};
+use crate::decision::outcome;
 use crate::hold::outcome_line;
-use crate::live::{LiveState, Standing};
+use crate::log::clock;
+use crate::log::current_state::{LiveState, Standing};
+use crate::log::decision_id::all;
+use crate::log::named_logs::Place;
 use crate::ui::screen::{in_row, named, recorded_in_row};
 use crate::ui::time_format::{now, span};
 use holdpoint_domain::Time;

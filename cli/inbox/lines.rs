@@ -2,13 +2,13 @@
 
 use super::item::{Item, Stands};
 use super::logs::Logs;
-use super::place::NamedLogs;
 use super::rows::{Rows, rows};
 use super::snapshot::{Asked, Change};
 use crate::args::global::Global;
-use crate::clock::Dated;
-use crate::live::LiveState;
-use crate::reach::none_yet_told;
+use crate::log::clock::Dated;
+use crate::log::coverage::none_yet_told;
+use crate::log::current_state::LiveState;
+use crate::log::named_logs::NamedLogs;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::hints;
 use crate::ui::output::Output;

@@ -1,10 +1,10 @@
 //! All logs of the inbox together.
 
 use super::item::Item;
-use super::known::LIST_OF_LOGS;
-use super::place::{NamedLogs, Places};
 use super::snapshot::{Asked, Change, LogSnapshot};
-use crate::travel::seen_at;
+use crate::log::at_point::seen_at;
+use crate::log::named_logs::{NamedLogs, Places};
+use crate::log::registered_logs::LIST_OF_LOGS;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::time_format::now;
 use holdpoint_domain::Time;

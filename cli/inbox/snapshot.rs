@@ -1,15 +1,14 @@
 //! The logs of the inbox as they were read, each anew where it changed.
 
 use super::item::{Item, Stands, ending, items};
-use super::place::Place;
-use crate::clock;
-use crate::directory::Directory;
-use crate::hold;
-use crate::live::LiveState;
-use crate::travel::reach;
+use crate::log::at_point::reach;
+use crate::log::current_state::LiveState;
+use crate::log::directory::Directory;
+use crate::log::named_logs::Place;
+use crate::log::verdict::{damaged, verify_tells};
+use crate::log::{clock, open};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::time_format::now;
-use crate::verify::{damaged, verify_tells};
 use holdpoint_engine::executor::command_line;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::head::read_witness;
@@ -163,7 +162,7 @@ fn read(place: &Place, at: Option<Until>) -> Result<(LiveState, Option<String>),
         state.expect_log(&directory).map_err(|failure| place.no_more(failure))?;
         return Ok((state, None));
     };
-    let rebuilt = hold::read(&directory, at)?;
+    let rebuilt = open::read(&directory, at)?;
     directory.expect_log(&rebuilt.report).map_err(|failure| place.no_more(failure))?;
     let told = reach(at, rebuilt.inside_batch_until, rebuilt.head.as_ref(), &rebuilt.report);
     // What ended before a moment that is over was so at that moment too.

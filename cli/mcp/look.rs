@@ -3,11 +3,13 @@
 use super::arguments::{ListThem, Show, Standing};
 use super::caller::Caller;
 use super::page::{LIMIT_MAX, Page};
-use crate::archives::not_listed;
-use crate::decision::{Linked, Look, all, known, place, resolve};
-use crate::directory::Directory;
+use crate::decision::place;
+use crate::log::archives::not_listed;
+use crate::log::decision_id::{all, known, resolve};
+use crate::log::decision_points::{Linked, Look};
+use crate::log::directory::Directory;
+use crate::log::verdict::damaged;
 use crate::ui::exit::Failure;
-use crate::verify::damaged;
 use holdpoint_domain::World;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState as State};
 use serde_json::{Value, json};

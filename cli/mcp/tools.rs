@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::schema::{decision, of_arguments, of_result};
 use super::{act, audit, look, waiting};
 use crate::adoption::expect_adopted;
-use crate::archives::or_archived;
+use crate::log::archives::or_archived;
 use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::core::text::visible;
 use rmcp::model::{Tool, ToolAnnotations};

@@ -1,13 +1,13 @@
 //! `holdpoint policy show`: every layer, and what is in force.
 
 use crate::args::global::Global;
-use crate::config::{Asked, Configuration, Demands, InForce, floors};
-use crate::directory::Directory;
-use crate::hold::read_end;
+use crate::log::configuration::{Asked, Configuration, Demands, InForce, floors};
+use crate::log::directory::Directory;
+use crate::log::open::read_end;
+use crate::log::verdict::{refuse_damaged, warn};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::path;
-use crate::verify::{refuse_damaged, warn};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::log::GatePolicy;

@@ -1,9 +1,9 @@
 //! What the state holds of each system: which of them are shown, and their tables for people. Loops
 //! have a table of their own, with their stories.
 
+use crate::log::verdict::and_permits;
 use crate::ui::output::Output;
 use crate::ui::text::{aligned, moment};
-use crate::verify::and_permits;
 use clap::ValueEnum;
 use holdpoint_domain::World;
 use holdpoint_domain::application::StreamView;

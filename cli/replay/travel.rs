@@ -2,13 +2,14 @@
 
 use super::Args;
 use crate::args::global::Global;
-use crate::directory::Directory;
-use crate::reach;
-use crate::travel::{tell_place, travelled, unknown, warn_of_states};
+use crate::log::at_point::{tell_place, travelled, unknown, warn_of_states};
+use crate::log::coverage;
+use crate::log::directory::Directory;
+use crate::log::position::of_value;
+use crate::log::verdict::{and_permits, exit_of, not_found};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
-use crate::ui::text::{cut, excerpt, moment};
-use crate::verify::{and_permits, exit_of, not_found};
+use crate::ui::text::{excerpt, moment};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::{Head, Verdict};
 use holdpoint_replay::state::{ROOMS, doubt_of, entities_of};
@@ -17,9 +18,6 @@ use holdpoint_replay::{
 };
 use serde::Serialize;
 use serde_json::{Value, json};
-
-/// Longest value in a line, in bytes.
-const VALUE_BYTES: usize = 120;
 
 /// Shows the state that a writer had.
 pub(super) fn live(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, Failure> {
@@ -35,7 +33,7 @@ pub(super) fn live(directory: &Directory, global: &Global, args: &Args) -> Resul
     out.finish()?;
     if global.json {
         // The reach is no part of what a patch applies to.
-        reach::state(&line.report_on(&[&found]).reach);
+        coverage::state(&line.report_on(&[&found]).reach);
     }
     Ok(end(global, until, &found, &line))
 }
@@ -117,7 +115,7 @@ struct Shown<'a> {
 fn end(global: &Global, until: Until, found: &Moment, line: &Timeline<'_, ArchivedLog>) -> Exit {
     let report = line.report_on(&[found]);
     tell_place(until, found, line);
-    reach::tell_of_states(global, &report, found.sequence());
+    coverage::tell_of_states(global, &report, found.sequence());
     warn_of_states(&report, &[found]);
     exit_of(&report)
 }
@@ -164,14 +162,6 @@ fn flatten(path: &str, value: &Value, rows: &mut Vec<String>) {
             each.for_each(|(index, inner)| flatten(&below(&index.to_string()), inner, rows));
         }
         other => rows.push(format!("  {}  {}", visible(path), of_value(other))),
-    }
-}
-
-/// A value in a line.
-pub(crate) fn of_value(value: &Value) -> String {
-    match value {
-        Value::String(text) => cut(text, VALUE_BYTES),
-        other => cut(&other.to_string(), VALUE_BYTES),
     }
 }
 

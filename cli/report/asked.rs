@@ -2,7 +2,7 @@
 
 use super::gather::Told;
 use super::html::Html;
-use crate::show::who;
+use crate::log::run_facts::who;
 use crate::ui::screen::{named, quoted};
 use crate::ui::text::{bytes, moment};
 use holdpoint_domain::core::actor::Principal;

@@ -1,17 +1,17 @@
 //! What a page tells: the runs, the records that they lie in, and what the whole log proves.
 
 use super::Args;
-use crate::directory::Directory;
-use crate::log_show::expect_archives;
-use crate::point::Point;
-use crate::run_id;
-use crate::run_output::{began_twice, no_run};
-use crate::target::Target;
+use crate::log::captured_output::{began_twice, no_run};
+use crate::log::directory::Directory;
+use crate::log::export_target::Target;
+use crate::log::position::Point;
+use crate::log::record_filter::expect_order;
+use crate::log::records::expect_archives;
+use crate::log::run_id;
+use crate::log::verdict::damaged;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::progress::Bar;
 use crate::ui::text::moment;
-use crate::verify::damaged;
-use crate::wanted::expect_order;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::governed::ExecutionLoop;

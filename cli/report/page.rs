@@ -5,7 +5,7 @@ use super::gather::Told;
 use super::html::Html;
 use super::story::{self, mark, standing};
 use super::{asked, block, evidence};
-use crate::reach::none_yet;
+use crate::log::coverage::none_yet;
 use crate::ui::text::{counted, moment};
 use base64ct::{Base64, Encoding};
 use holdpoint_domain::core::hash::sha256;

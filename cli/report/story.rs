@@ -3,7 +3,8 @@
 use super::asked::votes;
 use super::gather::Told;
 use super::html::Html;
-use crate::show::{Stretch, ended, length, marked, outcome, proven, stretches, until, who};
+use crate::log::run_facts::{ended, length, marked, outcome, proven, who};
+use crate::log::snapshots::{Stretch, stretches, until};
 use crate::ui::screen::named;
 use crate::ui::text::{bytes, counted, moment};
 use holdpoint_domain::Event;

@@ -3,8 +3,8 @@
 
 use super::before::NotStarted;
 use crate::args::global::Global;
-use crate::damage::LogError;
-use crate::recorded::Recorded;
+use crate::log::damage::LogError;
+use crate::log::receipt::Recorded;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::program::program;
 use crate::ui::text::path;

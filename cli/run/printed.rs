@@ -1,7 +1,7 @@
 //! What a command printed, on a screen of its own beside the question about it.
 
 use crate::args::global::Global;
-use crate::run_output::{last_lines, length, missing, name_of, verified};
+use crate::log::captured_output::{last_lines, length, missing, name_of, verified};
 use crate::ui::exit::Failure;
 use crate::ui::program::program;
 use crate::ui::screen::{Page, seen_lines};

@@ -2,7 +2,7 @@
 
 use super::not_started;
 use crate::args::durations;
-use crate::config::{Asked, InForce};
+use crate::log::configuration::{Asked, InForce};
 use crate::ui::exit::Failure;
 use clap::ValueEnum;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;

@@ -1,14 +1,13 @@
 //! `output -f`: what a run prints, while another process records it.
 
-use super::merged::{Merged, TimedLines};
-use super::{
-    Args, Waiting, chosen, expect_not_hidden, expect_run, expect_verified, open_end, put_unproven,
-    tell_doubt, write_bytes,
-};
+use super::{Args, Waiting, chosen, put_unproven, write_bytes};
 use crate::args::global::Global;
-use crate::directory::Directory;
-use crate::recorders;
-use crate::run_id::{self, expect_sound};
+use crate::log::captured_output::{expect_not_hidden, expect_run, expect_verified};
+use crate::log::directory::Directory;
+use crate::log::merged_output::{Merged, TimedLines};
+use crate::log::recorders;
+use crate::log::run_id::{self, expect_sound};
+use crate::log::unfinished_output::{open_end, tell_doubt};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use holdpoint_engine::shell::Watch;

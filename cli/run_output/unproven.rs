@@ -1,9 +1,10 @@
 //! What of a run's output waits in the run's file: unproven until a writer takes it up.
 
-use super::merged::{Merged, TimedLines, bytes_of};
-use super::{Args, name_of, name_of_all, put_chunk, streams};
+use super::{Args, put_chunk, streams};
 use crate::args::global::Global;
-use crate::directory::Directory;
+use crate::log::captured_output::{name_of, name_of_all};
+use crate::log::directory::Directory;
+use crate::log::merged_output::{Merged, TimedLines, bytes_of};
 use crate::ui::exit::{Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::bytes;

@@ -1,15 +1,16 @@
 //! `runs --follow`: each run as it begins, and again as it ends.
 
-use super::{Args, Shown, again, put_lines, tell_uncounted};
+use super::{Args, Shown, put_lines};
 use crate::args::global::Global;
-use crate::directory::Directory;
-use crate::log_tail::failed;
-use crate::reach::Awaited;
-use crate::recorders;
+use crate::log::coverage::Awaited;
+use crate::log::directory::Directory;
+use crate::log::records::failed;
+use crate::log::run_records::tell_uncounted;
+use crate::log::verdict::VERIFY_TELLS;
+use crate::log::{recorders, retries};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::table::Layout;
-use crate::verify::VERIFY_TELLS;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{
@@ -38,8 +39,8 @@ pub(super) fn follow(
         let missed = caught_up.map_err(|error| failed(directory, &error))?;
         let (mut runs, uncounted) = changed.read(directory, range)?;
         runs.retain(|run| wanted.admits(run));
-        let (retries, searched) = again::read(directory, &runs)?;
-        searched.iter().try_for_each(crate::run_id::expect_sound)?;
+        let (retries, searched) = retries::read(directory, &runs)?;
+        searched.iter().try_for_each(crate::log::run_id::expect_sound)?;
         let unfinished = recorders::unfinished(directory, &runs);
         let shown = Shown { runs, retries, unfinished, ..Shown::default() };
         put_lines(global, args, &shown, &mut out, layout);
@@ -114,7 +115,7 @@ impl Changed {
         for loop_id in self.loops {
             let (found, searched) =
                 directory.read(|log, options| run_of(log, &loop_id, options))?;
-            crate::run_id::expect_sound(&searched)?;
+            crate::log::run_id::expect_sound(&searched)?;
             match found {
                 RunFound::Run(run) => runs.push(*run),
                 RunFound::BegunTwice(twice) => uncounted.push(Begun::again(twice)),

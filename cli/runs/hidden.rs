@@ -1,6 +1,6 @@
 //! How many runs a list of a damaged log does not show.
 
-use crate::directory::Directory;
+use crate::log::directory::Directory;
 use crate::ui::exit::{Failure, complain};
 use crate::ui::text::counted;
 use holdpoint_replay::{Filter, Order, RUN_BEGINS, search};

@@ -1,9 +1,10 @@
 //! The table of runs and sessions.
 
-use super::again::Placed;
-use super::{UNFINISHED, sessions, took_ns};
-use crate::show::exit_of;
-use crate::ui::screen::{named, quoted};
+use crate::log::retries::Placed;
+use crate::log::run_facts::exit_of;
+use crate::log::run_records::UNFINISHED;
+use crate::log::run_times::took_ns;
+use crate::log::sessions::{self, claimed};
 use crate::ui::table::{Column, Fit, Layout, NOTHING, column, indented, number};
 use crate::ui::text::{each_once, visible_once};
 use crate::ui::time_format::{Clock, took};
@@ -124,13 +125,6 @@ fn reported(result: &str) -> String {
     format!("{result}?")
 }
 
-/// A name, with a question mark behind one that nothing proves. What ends as names do that are cut
-/// stands in quotes.
-pub(crate) fn claimed(id: &str, is_claim: bool) -> String {
-    let name = if id.ends_with("..") { quoted(id) } else { named(id) };
-    format!("{name}{}", if is_claim { "?" } else { "" })
-}
-
 fn beginner(run: &Run) -> String {
     let doer = run.doers.get(&run.entity.started_sequence);
     claimed(&run.entity.actor.id, doer.is_none_or(|it| it.proof.is_none_or(Proof::is_claim)))
@@ -138,9 +132,9 @@ fn beginner(run: &Run) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::again::placed;
     use super::*;
     use crate::golden::{self, Sample};
+    use crate::log::retries::placed;
     use holdpoint_domain::core::time::Timestamp;
 
     #[test]

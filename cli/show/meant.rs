@@ -1,8 +1,8 @@
 //! What an id that `show` is given names.
 
-use crate::directory::Directory;
-use crate::ids::{self, DIGITS, IdOf, are_digits};
-use crate::run_id::{OfRecord, no_record, of_record};
+use crate::log::directory::Directory;
+use crate::log::ids::{self, DIGITS, IdOf, are_digits};
+use crate::log::run_id::{OfRecord, no_record, of_record};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::text::excerpt;

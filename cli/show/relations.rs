@@ -1,9 +1,9 @@
 //! What a run came after, and what it caused: the RETRY about another run with which it says that
 //! it began, the runs that name one of its records as their cause, and whatever else does.
 
-use super::run::{outcome, proven};
-use crate::directory::Directory;
-use crate::runs::again::RetryOf;
+use crate::log::directory::Directory;
+use crate::log::retries::RetryOf;
+use crate::log::run_facts::{outcome, proven};
 use crate::ui::exit::Failure;
 use crate::ui::screen::{Page, named};
 use crate::ui::text::counted;

@@ -1,13 +1,15 @@
 //! A session of an agent whose tools a hook guards, on one screen: each question about a tool in
 //! order, what was answered, and what the host says became of the call.
 
-use super::run::{View, who};
-use super::{Args, tell_doers};
+use super::Args;
+use super::run::View;
 use crate::args::global::Global;
 use crate::decision::CLAIM_WAITS;
-use crate::directory::Directory;
-use crate::log_show::conclude;
-use crate::runs::sessions::{self, Answered, Row, Tools, answered, is_unknown};
+use crate::log::directory::Directory;
+use crate::log::records::conclude;
+use crate::log::run_facts::who;
+use crate::log::run_records::tell_doers;
+use crate::log::sessions::{self, Answered, Row, Tools, answered, is_unknown};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program;

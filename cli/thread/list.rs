@@ -1,11 +1,11 @@
 //! `holdpoint thread list`: every thread in a line.
 
-use super::reading::{read, threads};
 use super::shown::{newest, now, waits_for};
 use crate::args::global::Global;
-use crate::directory::Directory;
-use crate::live::{LiveState, WholeArg};
-use crate::missing::missing;
+use crate::log::archived_hint::missing;
+use crate::log::current_state::{LiveState, WholeArg};
+use crate::log::directory::Directory;
+use crate::log::thread_reading::{read, threads};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::{aligned, moment};

@@ -1,18 +1,18 @@
 //! `holdpoint thread rows`: the audit rows of one thread: committed, refused, and of what ended by
 //! no turn.
 
-use super::reading::{Name, Reading};
 use super::shown::{title, turn_or_plan};
-use crate::archives::ArchiveArgs;
 use crate::args::global::Global;
 use crate::args::lock_wait;
-use crate::directory::Directory;
 use crate::hold;
-use crate::reach;
+use crate::log::archives::ArchiveArgs;
+use crate::log::directory::Directory;
+use crate::log::thread_reading::{Name, Reading};
+use crate::log::verdict::{exit_of, warn};
+use crate::log::{coverage, open};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::{actor, aligned, moment};
-use crate::verify::{exit_of, warn};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::hash::Digest;
@@ -72,7 +72,11 @@ pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
         show(&mut out, &rows);
     }
     out.finish()?;
-    reach::tell(global, &reading.rebuilt.report, rows.last().map_or(0, |row| row.audit_event_id));
+    coverage::tell(
+        global,
+        &reading.rebuilt.report,
+        rows.last().map_or(0, |row| row.audit_event_id),
+    );
     warn(&reading.rebuilt.report);
     Ok(exit_of(&reading.rebuilt.report))
 }
@@ -90,8 +94,8 @@ fn record_reading(global: &Global, args: &Args, tenant_id: String) -> Result<u64
             tenant_id,
             correlation_id,
         }));
-    let submitted = engine.submit(&origin, &command).map_err(|e| hold::failed(global, e))?;
-    engine.close().map_err(|error| hold::failed(global, error))?;
+    let submitted = engine.submit(&origin, &command).map_err(|e| open::failed(global, e))?;
+    engine.close().map_err(|error| open::failed(global, error))?;
     match submitted {
         Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => {
             let sequence = receipt.last_sequence;

@@ -1,11 +1,11 @@
 //! `holdpoint thread show`: the state of one thread.
 
-use super::reading::{Name, Reading, tenants};
 use super::shown::{end, expiry, newest, now, pending, quoted, words};
 use crate::args::global::Global;
-use crate::directory::Directory;
-use crate::live::LiveState;
-use crate::travel::parse_at;
+use crate::log::at_point::parse_at;
+use crate::log::current_state::LiveState;
+use crate::log::directory::Directory;
+use crate::log::thread_reading::{Name, Reading, tenants};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::moment;

@@ -1,15 +1,15 @@
 //! `holdpoint thread story`: one thread turn by turn.
 
-use super::reading::{Name, Reading};
 use super::shown::{beginning, end, expiry, fate, question, title, turn_or_plan};
-use crate::archives::ArchiveArgs;
 use crate::args::global::Global;
-use crate::directory::Directory;
-use crate::reach;
+use crate::log::archives::ArchiveArgs;
+use crate::log::coverage;
+use crate::log::directory::Directory;
+use crate::log::thread_reading::{Name, Reading};
+use crate::log::verdict::{exit_of, warn};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::{doer, moment, visible_once};
-use crate::verify::{exit_of, warn};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
     BufferExpired, DecidedBy, Heard, Interruption, InterruptionThreadEvent, PendingDisarmed,
@@ -54,7 +54,7 @@ pub(super) fn story(global: &Global, args: &Args) -> Result<Exit, Failure> {
         records.into_iter().flat_map(told).for_each(|line| out.line(line));
     }
     out.finish()?;
-    reach::tell(global, &reading.rebuilt.report, newest);
+    coverage::tell(global, &reading.rebuilt.report, newest);
     warn(&reading.rebuilt.report);
     Ok(exit_of(&reading.rebuilt.report))
 }

@@ -1,7 +1,7 @@
 //! A story as a graph: for Mermaid, and for Graphviz.
 
 use super::text::{beginning, cause_of};
-use crate::show::proven;
+use crate::log::run_facts::proven;
 use crate::ui::output::Output;
 use crate::ui::text::{cut, moment};
 use holdpoint_replay::{Beginning, Role, Step, Trace, records_named};

@@ -1,17 +1,17 @@
 //! The record that `trace` is given: by its number, or by the id of what it begins.
 
-use crate::directory::Directory;
-use crate::ids::{self, DIGITS, IdOf, are_digits, did_you_mean};
-use crate::log_show::expect_log;
-use crate::run_id::expect_sound;
-use crate::run_output::began_twice;
-use crate::runs::beginning;
-use crate::runs::sessions::PREFIX;
-use crate::thread;
+use crate::log::captured_output::began_twice;
+use crate::log::directory::Directory;
+use crate::log::ids::{self, DIGITS, IdOf, are_digits, did_you_mean};
+use crate::log::record_filter::expect_known;
+use crate::log::records::expect_log;
+use crate::log::run_id::expect_sound;
+use crate::log::run_records::beginning;
+use crate::log::sessions::PREFIX;
+use crate::log::thread_reading;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::text::excerpt;
-use crate::wanted::expect_known;
 use holdpoint_replay::{BegunOnce, Filter, Order, begun_twice, is_part, search};
 use std::ops::ControlFlow;
 
@@ -70,7 +70,7 @@ fn named(directory: &Directory, wanted: &str) -> Result<u64, Failure> {
         );
     }
     if let Some(name) = wanted.strip_prefix(THREAD) {
-        return thread::beginning(directory, name);
+        return thread_reading::beginning(directory, name);
     }
     let entity = |id: &str| Filter { entity: Some(id.to_string()), ..Filter::default() };
     if is_part(wanted) {

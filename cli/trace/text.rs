@@ -2,9 +2,9 @@
 //! them as branches.
 
 use crate::args::global::Global;
-use crate::log_show::breakable;
-use crate::runs::ID_CHARACTERS;
-use crate::show::{REPORTED, proven};
+use crate::log::records::breakable;
+use crate::log::run_facts::{REPORTED, proven};
+use crate::log::run_records::ID_CHARACTERS;
 use crate::ui::output::Output;
 use crate::ui::program::program;
 use crate::ui::screen::{columns_of_screen, folded};

@@ -129,6 +129,11 @@ pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// A name in quotes, on one line and with no end but its own.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("\"{}\"", visible(text).to_string().replace('"', "\\\""))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

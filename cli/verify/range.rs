@@ -1,8 +1,9 @@
 //! `verify --range`: some records alone.
 
-use super::{colour_of, head, show_axis, show_finding, show_heads, show_unproven, show_witness};
+use super::{colour_of, head, show_axis, show_finding, show_heads};
 use crate::args::global::Global;
-use crate::directory::Directory;
+use crate::log::directory::Directory;
+use crate::log::verdict::{show_unproven, show_witness};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;

@@ -94,7 +94,7 @@ fn by_ways(sources: &[String]) -> BTreeSet<String> {
 
 /// The codes of errors that tell theirs themselves.
 fn by_functions() -> BTreeSet<String> {
-    const DAMAGE: &str = include_str!("../../cli/damage.rs");
+    const DAMAGE: &str = include_str!("../../cli/log/damage.rs");
     const START: &str = include_str!("../../engine/src/shell/start/mod.rs");
     const RESUME: &str = include_str!("../../engine/src/shell/resume.rs");
     const RUN: &str = include_str!("../../engine/src/shell/run.rs");

@@ -1,0 +1,96 @@
+//! A log whose newest record is ahead of this clock: it is told, and what any clock says is over is
+//! shown as that.
+
+use crate::log::directory::Directory;
+use crate::ui::exit::complain;
+use crate::ui::time_format::span;
+use holdpoint_domain::core::clocks::{Moment, Times};
+use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;
+use holdpoint_domain::decision_point::{AtDeadline, DecisionPoint};
+use holdpoint_domain::{Time, World};
+use holdpoint_engine::shell::{Clock, Reading, SystemClock};
+use serde::Serialize;
+
+/// By how much the newest record is ahead of this clock, where that is more than a minute.
+pub(crate) fn ahead_ns(newest: Time) -> Option<u64> {
+    let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
+    Some(newest.nanoseconds_since(now)).filter(|ahead_ns| *ahead_ns > CLOCK_AHEAD_NS)
+}
+
+/// The same of the log in a directory. One that cannot be read is told of by whoever reads it.
+pub(crate) fn ahead_of(directory: &Directory) -> Option<u64> {
+    let found = directory.read(|storage, _| holdpoint_replay::span(storage)).ok().flatten();
+    ahead_ns(found?.until)
+}
+
+/// What is listed, with by how much the newest record of its log is ahead of this clock.
+#[derive(Serialize)]
+pub(crate) struct Dated<T> {
+    #[serde(flatten)]
+    of: T,
+    /// Nanoseconds, where that is more than a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ahead_of_clock_ns: Option<u64>,
+}
+
+impl<T> Dated<T> {
+    pub(crate) const fn of(of: T, ahead_of_clock_ns: Option<u64>) -> Self {
+        Self { of, ahead_of_clock_ns }
+    }
+}
+
+/// Tells it, with by how much.
+pub(crate) fn tell(ahead_ns: Option<u64>) {
+    if let Some(ahead_ns) = ahead_ns {
+        complain(&sentence(ahead_ns));
+    }
+}
+
+/// In words.
+pub(crate) fn sentence(ahead_ns: u64) -> String {
+    format!(
+        "the newest record is {} ahead of this clock: the time of records stands still until the \
+         clock is there, and limits end by this clock; `holdpoint doctor` tells more",
+        span(ahead_ns)
+    )
+}
+
+/// The time by which a question, or the approval that it became, is over or not: the latest that
+/// the log's time and this clock give.
+pub(crate) fn time_of(world: &World, id: &str, now: Time) -> Time {
+    world.times_of(id, Moment::seen(world.totals().last_at, now)).latest()
+}
+
+/// The moment, where somebody waits since a reading of the clocks.
+pub(crate) fn moment_since(world: &World, since: Reading) -> Moment {
+    let now = SystemClock.now();
+    let own = Time::from_nanoseconds(now.wall_ns);
+    let seen = Moment::seen(world.totals().last_at, own);
+    Moment { steady: Some(since.continued(now)), ..seen }
+}
+
+/// The same on the scale of a question's times.
+pub(crate) fn times_since(world: &World, id: &str, since: Reading) -> Times {
+    world.times_of(id, moment_since(world, since))
+}
+
+/// Predicts what becomes of a decision at its deadline, as seen at a time by this clock.
+pub(crate) fn at_deadline<'p>(
+    world: &World,
+    point: &'p DecisionPoint,
+    now: Time,
+) -> AtDeadline<'p> {
+    world.at_deadline(point, Moment::seen(world.totals().last_at, now))
+}
+
+/// When a question ends by this clock; at once, where the log's time says that it is over.
+pub(crate) fn end_of(world: &World, id: &str, end: Time, now: Time) -> Time {
+    let seen = Moment::seen(world.totals().last_at, now);
+    let times = world.times_of(id, seen);
+    let left_ns = times.left_ns(end);
+    let by_this_clock = now.nanoseconds().saturating_add(left_ns);
+    match times.over(end) {
+        None => Time::from_nanoseconds(by_this_clock),
+        Some(_) => end.min(now),
+    }
+}

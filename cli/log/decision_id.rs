@@ -1,0 +1,145 @@
+//! Which decision is meant: by its id, by the beginning of its id, or by its issue.
+
+use crate::log::ids::{self, IdOf, are_digits, begins, own_in_small_letters};
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::short_id::DIGITS_MIN;
+use crate::ui::text::{cut, excerpt};
+use holdpoint_domain::World;
+use holdpoint_domain::core::text::visible;
+use holdpoint_domain::decision_point::DecisionPoint;
+use serde_json::json;
+
+/// What every id begins with: by itself it names nothing, whatever there is.
+const ID_PREFIX: &str = "DP-";
+/// Longest prompt in a line, in bytes.
+const PROMPT_BYTES: usize = 60;
+/// How many of several decisions are listed.
+const LISTED_MAX: usize = 16;
+
+/// The decision point that is meant.
+///
+/// An id is taken first, then an issue: its one open decision, or where none is open the newest
+/// round that ended. Then the beginning of an id, where only one begins so. Exit 4 where an issue
+/// has several open decisions or is the beginning of an id as well, or where several ids begin so;
+/// 3 where nothing is called so; the closest name is suggested.
+pub(crate) fn resolve<'w>(world: &'w World, wanted: &str) -> Result<&'w DecisionPoint, Failure> {
+    if let Some(point) = world.decision_point(wanted) {
+        return Ok(point);
+    }
+    expect_one_meaning(world, wanted)?;
+    if let Some(point) = of_issue(world, wanted)? {
+        return Ok(point);
+    }
+    let digits = wanted.strip_prefix(ID_PREFIX).unwrap_or_default();
+    let begins =
+        |point: &&DecisionPoint| !digits.is_empty() && point.decision_id.starts_with(wanted);
+    let found: Vec<&DecisionPoint> = all(world).filter(begins).collect();
+    match found.as_slice() {
+        [] => Err(unknown(world, wanted)),
+        [only] => Ok(only),
+        several => {
+            let ids = several.iter().map(|point| point.decision_id.to_string()).collect();
+            Err(ids::several(digits, &[IdOf::Decision], several.len(), &ids))
+        }
+    }
+}
+
+/// Whether it is by the beginning of its id that a decision point was found.
+pub(crate) fn is_by_beginning(point: &DecisionPoint, wanted: &str) -> bool {
+    *point.decision_id != *wanted && point.terms.issue_id.as_deref() != Some(wanted)
+}
+
+/// That a text is not both an issue and the beginning of an id that something has: who means one
+/// would be given the other. Exit 4; both are named.
+pub(crate) fn expect_one_meaning(world: &World, wanted: &str) -> Result<(), Failure> {
+    let digits = IdOf::of(wanted).and_then(|of| wanted.strip_prefix(of.prefix())).unwrap_or(wanted);
+    if digits.len() < DIGITS_MIN || !are_digits(digits) {
+        return Ok(());
+    }
+    let is_its = |point: &&DecisionPoint| point.terms.issue_id.as_deref() == Some(wanted);
+    let id = ids_of(world).find(|id| begins(id, wanted));
+    let Some((of_issue, id)) = all(world).find(is_its).zip(id) else { return Ok(()) };
+    let (wanted, of_issue, id) = (visible(wanted), visible(&of_issue.decision_id), visible(id));
+    let message = format!(
+        "{wanted} is the issue of {of_issue} and the beginning of {id}: name one by its whole id"
+    );
+    Err(Failure::new(Exit::CONFLICT, "ambiguous_name", message))
+}
+
+/// The decision point that is meant, as [`resolve`] finds it, where a state tells that it is the
+/// only one: what left the state may be called so too.
+pub(crate) fn known<'w>(world: &'w World, wanted: &str) -> Option<&'w DecisionPoint> {
+    let found = resolve(world, wanted).ok()?;
+    let is_named =
+        *found.decision_id == *wanted || found.is_open() && !wanted.starts_with(ID_PREFIX);
+    (is_named || !world.forgets_decision_points()).then_some(found)
+}
+
+/// The id of every decision point that is known, of every question that waits and of every run that
+/// lives.
+pub(crate) fn ids_of(world: &World) -> impl Iterator<Item = &str> {
+    let points = all(world).map(|point| point.decision_id.as_str());
+    let requests = world.open_requests().map(|(_, held)| held.request_id());
+    points.chain(requests).chain(world.live_loops().map(|run| run.loop_id()))
+}
+
+/// Every decision point that is known, in no order.
+pub(crate) fn all(world: &World) -> impl Iterator<Item = &DecisionPoint> {
+    world.live_decision_points().chain(world.closed_decision_points())
+}
+
+/// The failure that nothing is called so.
+pub(crate) fn unknown(world: &World, wanted: &str) -> Failure {
+    let shown = excerpt(wanted);
+    let advice = match closest(world, wanted) {
+        Some(name) => format!("did you mean {}?", visible(&name)),
+        None => "`holdpoint decision list --state all` shows all".to_string(),
+    };
+    let message =
+        format!("there is no decision {shown}, and no issue of that name has one: {advice}");
+    Failure::new(Exit::NOT_FOUND, "not_found", message)
+        .with("decision_id", json!(wanted))
+        .with("current", json!(null))
+}
+
+fn of_issue<'w>(world: &'w World, issue: &str) -> Result<Option<&'w DecisionPoint>, Failure> {
+    let is_its = |point: &&DecisionPoint| point.terms.issue_id.as_deref() == Some(issue);
+    let open: Vec<&DecisionPoint> = world.open_decisions_of(issue).collect();
+    match open.as_slice() {
+        [] => Ok(all(world).filter(is_its).max_by_key(|point| point.created_sequence)),
+        [only] => Ok(Some(*only)),
+        several => Err(several_open(several, issue)),
+    }
+}
+
+fn several_open(open: &[&DecisionPoint], issue: &str) -> Failure {
+    let listed = open.iter().take(LISTED_MAX);
+    let listed: Vec<String> =
+        listed.map(|point| format!("\n  {}  {}", point.decision_id, prompt(point))).collect();
+    let more = match open.len().saturating_sub(LISTED_MAX) {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    let message = format!(
+        "issue {} has {} open decisions; name one by its id:{}{more}",
+        visible(issue),
+        open.len(),
+        listed.concat()
+    );
+    let ids: Vec<&str> = open.iter().map(|point| point.decision_id.as_str()).collect();
+    Failure::new(Exit::CONFLICT, "ambiguous_issue", message).with("decision_ids", json!(ids))
+}
+
+fn prompt(point: &DecisionPoint) -> String {
+    cut(&point.terms.proposal.prompt, PROMPT_BYTES)
+}
+
+/// The id or issue that is most like the name, if one is.
+fn closest(world: &World, wanted: &str) -> Option<String> {
+    let names = all(world).flat_map(|point| {
+        let issue = point.terms.issue_id.as_deref();
+        issue.into_iter().chain([point.decision_id.as_str()])
+    });
+    let in_small = || own_in_small_letters(wanted, IdOf::Decision);
+    crate::ui::suggest::closest(names, wanted).map(String::from).or_else(in_small)
+}

@@ -1,0 +1,203 @@
+//! Looking at decisions: read from the log, verified on the way, and nothing is written.
+
+use crate::args::global::Global;
+use crate::log::at_point::seen_at;
+use crate::log::clock;
+use crate::log::current_state::{LiveState, WithStanding};
+use crate::log::decision_id::resolve;
+use crate::log::directory::Directory;
+use crate::log::verdict::not_found;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::progress::Bar;
+use crate::ui::time_format::now;
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointView};
+use holdpoint_domain::{Time, World};
+use holdpoint_replay::{Committed, Content, Rebuilt, Tells, Until, links_of, rebuild};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+/// The state at a record, and the links of the newest records of decision points.
+pub(crate) struct Look {
+    pub(crate) state: LiveState,
+    /// In the state at an earlier record than the newest, that one.
+    pub(crate) inside_batch_until: Option<u64>,
+    links: Links,
+    /// The time as of which it is told whether something is overdue: of the last record where an
+    /// earlier state is asked for, so that replaying gives the same text.
+    now: Time,
+}
+
+/// The decision points of a state, at a time, whose links are wanted; `None` where what was asked
+/// for may be one that has left it.
+pub(crate) type Linked<'a> = dyn for<'w> Fn(&'w World, Time) -> Option<Vec<&'w DecisionPoint>> + 'a;
+
+impl Look {
+    /// Reads the log whole.
+    pub(crate) fn at(directory: &Directory, until: Until) -> Result<Self, Failure> {
+        let (rebuilt, links) = read(directory, until)?;
+        let now = match until {
+            Until::End => now(),
+            _ => rebuilt.world.totals().last_at,
+        };
+        let inside_batch_until = rebuilt.inside_batch_until;
+        Ok(Self { state: LiveState::Whole(Box::new(rebuilt)), inside_batch_until, links, now })
+    }
+
+    /// The same state, looked at when a point was asked for.
+    pub(crate) fn seen_at(mut self, asked: Until) -> Self {
+        self.now = seen_at(asked, self.world());
+        self
+    }
+
+    /// The newest state, from a snapshot where one is believed and holds what is wanted, else with
+    /// all that left it.
+    pub(crate) fn newest(directory: &Directory, wanted: &Linked<'_>) -> Result<Self, Failure> {
+        Self::stated(directory, wanted)?.map_or_else(|| Self::at(directory, Until::End), Ok)
+    }
+
+    /// The newest state, from a snapshot or by reading the log whole, of which what lives is
+    /// wanted.
+    pub(crate) fn live(
+        directory: &Directory,
+        is_whole: bool,
+        wanted: &Linked<'_>,
+    ) -> Result<Self, Failure> {
+        let look = if is_whole { None } else { Self::stated(directory, wanted)? };
+        let look = match look {
+            Some(look) => Some(look),
+            None => Self::with_links(directory, LiveState::whole(directory)?, wanted)?,
+        };
+        look.map_or_else(|| Self::at(directory, Until::End), Ok)
+    }
+
+    fn stated(directory: &Directory, wanted: &Linked<'_>) -> Result<Option<Self>, Failure> {
+        let state = LiveState::stated(directory, Tells::Decisions)?;
+        state.map_or(Ok(None), |state| Self::with_links(directory, state, wanted))
+    }
+
+    fn with_links(
+        directory: &Directory,
+        state: LiveState,
+        wanted: &Linked<'_>,
+    ) -> Result<Option<Self>, Failure> {
+        let now = now();
+        let Some(points) = wanted(state.world(), now) else { return Ok(None) };
+        let versions = points.iter().map(|point| point.version).collect();
+        let known = state.world().segment_indexes();
+        let found = directory.read(|storage, _| links_of(storage, known, &versions))?;
+        let Some(found) = found.or_else(|| state.failed().then(BTreeMap::new)) else {
+            return Ok(None);
+        };
+        let mut links = Links::default();
+        for point in points {
+            if let Some(link) = found.get(&point.version) {
+                links.take(&point.decision_id, point.version, link);
+            }
+        }
+        Ok(Some(Self { state, inside_batch_until: None, links, now }))
+    }
+
+    /// The state.
+    pub(crate) fn world(&self) -> &World {
+        self.state.world()
+    }
+
+    /// The decision point that is meant. What is not found in a damaged log may lie behind the
+    /// damage.
+    pub(crate) fn find(&self, wanted: &str) -> Result<&DecisionPoint, Failure> {
+        resolve(self.world(), wanted).map_err(|failure| match self.state.report() {
+            Some(report) => not_found(report, "the decision", || failure),
+            None => failure,
+        })
+    }
+
+    /// That there is a log.
+    pub(crate) fn expect_log(&self, directory: &Directory) -> Result<(), Failure> {
+        self.state.expect_log(directory)
+    }
+
+    /// Its readable form.
+    pub(crate) fn view<'a>(&'a self, point: &'a DecisionPoint) -> DecisionPointView<'a> {
+        point.view(self.time_of(point), self.links.of(point))
+    }
+
+    /// Its readable form, and how it is known.
+    pub(crate) fn shown<'a>(
+        &'a self,
+        point: &'a DecisionPoint,
+    ) -> WithStanding<DecisionPointView<'a>> {
+        self.state.with_standing(self.view(point), self.records_of(point))
+    }
+
+    /// Tells how these are known that were shown, as [`LiveState::conclude`] does.
+    pub(crate) fn conclude(&self, global: &Global, shown: &[&DecisionPoint]) -> Exit {
+        let records: Vec<_> = shown.iter().map(|point| self.records_of(point)).collect();
+        self.state.conclude(global, &records)
+    }
+
+    /// The first and the newest record that it rests on.
+    fn records_of(&self, point: &DecisionPoint) -> (u64, u64) {
+        (self.world().asked_from(point), point.version)
+    }
+
+    /// The time by which a decision is overdue or over, by whichever clock says so first.
+    pub(crate) fn time_of(&self, point: &DecisionPoint) -> Time {
+        clock::time_of(self.world(), &point.decision_id, self.now)
+    }
+
+    /// The time as of which things are overdue.
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+}
+
+/// The newest record of each decision point, and its link.
+#[derive(Default)]
+pub(crate) struct Links(BTreeMap<String, (u64, String)>);
+
+impl Links {
+    /// Looks at a record, which is newer than all before.
+    pub(crate) fn see(&mut self, record: &Committed) {
+        if let Content::Event(envelope) = &record.content
+            && let Some(id) = envelope.event.decision_point()
+        {
+            self.take(id, record.header.sequence, record.header.link);
+        }
+    }
+
+    /// Adds the links to readable decision points.
+    pub(crate) fn complete<'a>(&'a self, points: &mut [DecisionPointView<'a>]) {
+        for point in points {
+            point.head.hash = self.link(point.id, point.version);
+        }
+    }
+
+    /// Takes in a record, which is newer than all before.
+    pub(crate) fn take(&mut self, decision_id: &str, sequence: u64, link: impl Display) {
+        self.0.insert(decision_id.to_string(), (sequence, link.to_string()));
+    }
+
+    /// The link of the newest record of a decision point; `None` where it is in an archive.
+    pub(crate) fn of(&self, point: &DecisionPoint) -> Option<&str> {
+        self.link(&point.decision_id, point.version)
+    }
+
+    fn link(&self, decision_id: &str, version: u64) -> Option<&str> {
+        let newest = self.0.get(decision_id);
+        newest.filter(|(sequence, _)| *sequence == version).map(|(_, link)| link.as_str())
+    }
+}
+
+/// Reads and verifies the log up to a record.
+pub(crate) fn read(directory: &Directory, until: Until) -> Result<(Rebuilt, Links), Failure> {
+    let mut bar = Bar::new();
+    let mut links = Links::default();
+    let rebuilt = directory.read(|storage, options| {
+        links = Links::default();
+        let mut progress = |progress| bar.update(progress);
+        rebuild(storage, until, options, &mut progress, &mut |record| {
+            links.see(record);
+        })
+    })?;
+    Ok((rebuilt, links))
+}

@@ -1,0 +1,296 @@
+//! What an id names by how it begins: a run, a decision or a request to a person.
+
+use crate::args::global::Global;
+use crate::log::current_state::LiveState;
+use crate::log::decision_id;
+use crate::log::directory::Directory;
+use crate::log::run_id::expect_sound;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::short_id::DIGITS_MIN;
+use crate::ui::text::excerpt;
+use holdpoint_domain::core::text::{bounded, visible};
+use holdpoint_replay::{
+    IdMatches, RunFound, Searched, Tells, ids_beginning_with, run_beginning_with, span, verify,
+};
+use std::collections::BTreeSet;
+use strsim::damerau_levenshtein;
+
+/// The digits of a whole id.
+pub(crate) const DIGITS: usize = 32;
+
+/// The digits of the highest number that a record can have.
+const RECORD_DIGITS_MAX: usize = 20;
+
+/// So many ids are named, where several begin alike.
+const NAMED_MAX: usize = 5;
+
+/// So many digits an id has in common with what is like it, and of so many one may be another.
+const DIGITS_ALIKE_MIN: usize = 2;
+const DIGITS_OF_A_SLIP: usize = 8;
+
+/// What has an id of a beginning and random digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdOf {
+    /// A run.
+    Run,
+    /// A round of a decision point.
+    Decision,
+    /// A request to a person.
+    Request,
+}
+
+impl IdOf {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Run, Self::Decision, Self::Request];
+
+    /// What every such id begins with.
+    pub(crate) const fn prefix(self) -> &'static str {
+        match self {
+            Self::Run => "LOOP-",
+            Self::Decision => "DP-",
+            Self::Request => "REQ-",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Decision => "decision",
+            Self::Request => "request",
+        }
+    }
+
+    /// What an id is of, by its beginning.
+    pub(crate) fn of(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| id.starts_with(it.prefix()))
+    }
+}
+
+/// The record that a text means: a number, of no more digits than numbers of records have.
+pub(crate) fn record(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| text.len() <= RECORD_DIGITS_MAX)
+}
+
+/// Whether a text is nothing but digits of an id.
+pub(crate) fn are_digits(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Whether an id, or its digits, begin so.
+pub(crate) fn begins(id: &str, wanted: &str) -> bool {
+    id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
+}
+
+/// [`in_small_letters`], where that is no id of another kind.
+pub(crate) fn own_in_small_letters(text: &str, own: IdOf) -> Option<String> {
+    in_small_letters(text).filter(|id| IdOf::of(id).is_none_or(|of| of == own))
+}
+
+/// The id, or the beginning of one, that a text would be but for its capitals: ids have none.
+fn in_small_letters(text: &str) -> Option<String> {
+    let begins = |of: &IdOf| {
+        let beginning = text.get(..of.prefix().len());
+        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(of.prefix()))
+    };
+    let prefix = IdOf::ALL.into_iter().find(begins).map_or("", IdOf::prefix);
+    let digits = text.get(prefix.len()..)?.to_ascii_lowercase();
+    let id = format!("{prefix}{digits}");
+    let is_id = (DIGITS_MIN..=DIGITS).contains(&digits.len()) && are_digits(&digits);
+    (is_id && id != text).then_some(id)
+}
+
+/// What is no id by its capitals alone is told with the id.
+pub(crate) fn unlike(text: &str) -> Option<String> {
+    let id = in_small_letters(text)?;
+    Some(format!("{} is no id, as ids have no capitals: did you mean {id}?", excerpt(text)))
+}
+
+/// The ids of such things whose digits begin so. Exit 6 where the log is damaged where they would
+/// be.
+pub(crate) fn beginning_with(
+    directory: &Directory,
+    digits: &str,
+    of: &[IdOf],
+) -> Result<BTreeSet<String>, Failure> {
+    let beginnings = beginnings(digits, of);
+    let (found, searched) =
+        directory.read(|log, options| ids_beginning_with(log, &beginnings, options))?;
+    expect_sound(&searched)?;
+    Ok(found)
+}
+
+/// As [`beginning_with`], of the whole log with its archives. Exit 3 where one of them cannot be
+/// read: an id in it may begin so.
+pub(crate) fn of_whole_log(
+    global: &Global,
+    beginnings: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, Failure> {
+    let directory = Directory::open(global)?.following_archives()?;
+    let (found, searched) =
+        directory.read(|log, options| ids_beginning_with(log, beginnings, options))?;
+    expect_sound(&searched)?;
+    directory.expect_archives_read()?;
+    Ok(found)
+}
+
+/// That no other id of the whole log begins as the one does that was found by its beginning: what
+/// ended and left the state may be what was read. Exit 4 where one does.
+pub(crate) fn expect_only(global: &Global, wanted: &str, found: &str) -> Result<(), Failure> {
+    let Some(of) = IdOf::of(found) else { return Ok(()) };
+    let ids = of_whole_log(global, &BTreeSet::from([wanted.to_string()]));
+    let mut ids = ids.map_err(|failure| failure.adding("; the whole id can be given instead"))?;
+    ids.insert(found.to_string());
+    if ids.len() == 1 {
+        return Ok(());
+    }
+    let digits = wanted.strip_prefix(of.prefix()).unwrap_or(wanted);
+    Err(several(digits, &[of], ids.len(), &ids))
+}
+
+pub(crate) fn beginnings(digits: &str, of: &[IdOf]) -> BTreeSet<String> {
+    of.iter().map(|of| format!("{}{digits}", of.prefix())).collect()
+}
+
+/// The one id whose digits begin so. Exit 3 where there is none, 4 where there are several.
+pub(crate) fn only(directory: &Directory, digits: &str, of: &[IdOf]) -> Result<String, Failure> {
+    let found = beginning_with(directory, digits, of)?;
+    expect_one(directory, digits, of, found)
+}
+
+/// As [`only`]; with the run where that is what begins so, and what was read, as far as it was met
+/// on the way.
+pub(crate) fn only_with_run(
+    directory: &Directory,
+    digits: &str,
+    of: &[IdOf],
+) -> Result<(String, Option<(RunFound, Searched)>), Failure> {
+    let beginnings = beginnings(digits, of);
+    let IdMatches { ids, run, searched } =
+        directory.read(|log, options| run_beginning_with(log, &beginnings, options))?;
+    expect_sound(&searched)?;
+    let id = expect_one(directory, digits, of, ids)?;
+    Ok((id, run.map(|run| (run, searched))))
+}
+
+fn expect_one(
+    directory: &Directory,
+    digits: &str,
+    of: &[IdOf],
+    mut found: BTreeSet<String>,
+) -> Result<String, Failure> {
+    found.extend(in_state(directory, &beginnings(digits, of))?);
+    match (found.len(), found.pop_first()) {
+        (1, Some(only)) => Ok(only),
+        (0, _) | (_, None) => {
+            expect_there(directory)?;
+            Err(directory.or_missing(none(directory, digits, of)))
+        }
+        (count, Some(first)) => {
+            found.insert(first);
+            Err(several(digits, of, count, &found))
+        }
+    }
+}
+
+/// The ids of the state that begin so, where the records that began them may be in an archive that
+/// is not read.
+fn in_state(
+    directory: &Directory,
+    beginnings: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, Failure> {
+    if directory.log.unread().is_none() {
+        return Ok(BTreeSet::new());
+    }
+    let state = LiveState::read(directory, false, Tells::Questions)?;
+    let begins = |id: &&str| beginnings.iter().any(|beginning| id.starts_with(beginning));
+    Ok(decision_id::ids_of(state.world()).filter(begins).map(str::to_string).collect())
+}
+
+/// Where there is no log, no id is said to be missing.
+fn expect_there(directory: &Directory) -> Result<(), Failure> {
+    if directory.read(|log, _| span(log))?.is_some() {
+        return Ok(());
+    }
+    let report = directory.read(|log, options| verify(log, options, &mut |_| {}))?;
+    directory.expect_log(&report)
+}
+
+fn none(directory: &Directory, digits: &str, of: &[IdOf]) -> Failure {
+    let (code, message) = match of {
+        [one] => (
+            code("no_such", of),
+            format!("no {}'s id begins with {}{digits}", one.name(), one.prefix()),
+        ),
+        _ => (code("no_such", of), format!("no run, decision or request begins with {digits}")),
+    };
+    let advice = match of {
+        [IdOf::Decision] => "`holdpoint decision list --state all` lists all",
+        [IdOf::Request] => "`holdpoint hold list` lists what waits",
+        _ => "`holdpoint runs` lists the runs",
+    };
+    let advice = did_you_mean(directory, digits, of).unwrap_or_else(|| advice.to_string());
+    Failure::new(Exit::NOT_FOUND, code, format!("{message}: {advice}"))
+}
+
+/// The id of the log that is most like digits that begin none, as a question. Those are looked at
+/// that begin with the same few digits: what resolves a beginning reads no less.
+pub(crate) fn did_you_mean(directory: &Directory, digits: &str, of: &[IdOf]) -> Option<String> {
+    let known = digits.get(..DIGITS_ALIKE_MIN)?;
+    let found = beginning_with(directory, known, of).ok()?;
+    let most = (digits.len() / DIGITS_OF_A_SLIP).max(1);
+    let likeness = |id: &String| {
+        let (_, own) = id.split_once('-')?;
+        let slips = damerau_levenshtein(bounded(own, digits.len()), digits);
+        (slips <= most).then_some(slips)
+    };
+    let alike = found.iter().filter_map(|id| Some((likeness(id)?, id)));
+    alike.min().map(|(_, id)| format!("did you mean {}?", visible(id)))
+}
+
+/// That several ids begin so, some of which are named.
+pub(crate) fn several(
+    digits: &str,
+    of: &[IdOf],
+    count: usize,
+    found: &BTreeSet<String>,
+) -> Failure {
+    let named: Vec<String> =
+        found.iter().take(NAMED_MAX).map(|id| visible(id).to_string()).collect();
+    let more = if count > NAMED_MAX { ", .." } else { "" };
+    let what = match of {
+        [one] => format!("{}s begin with {}", one.name(), one.prefix()),
+        _ => "ids begin with ".to_string(),
+    };
+    let message = format!("{count} {what}{digits}: {}{more}; give more digits", named.join(", "));
+    Failure::new(Exit::CONFLICT, code("ambiguous", of), message)
+}
+
+fn code(what: &str, of: &[IdOf]) -> String {
+    match of {
+        [one] => format!("{what}_{}", one.name()),
+        _ => format!("{what}_id"),
+    }
+}
+
+/// Says what to write where digits were taken for a record's number and ids begin with them.
+pub(crate) fn tell_meaning(directory: &Directory, digits: &str, of: &[IdOf]) {
+    if let Some(ways) = meaning(directory, digits, of) {
+        complain(&format!("{digits} is taken for a record: {ways}"));
+    }
+}
+
+/// What to write where digits were taken for a record's number, and ids begin with them as well.
+/// What cannot be read of those is told by whoever needs it.
+pub(crate) fn meaning(directory: &Directory, digits: &str, of: &[IdOf]) -> Option<String> {
+    if digits.len() < DIGITS_MIN || !are_digits(digits) {
+        return None;
+    }
+    let found = beginning_with(directory, digits, of).ok()?;
+    let begins = |of: &IdOf| found.iter().any(|id| id.starts_with(of.prefix()));
+    let ways = of
+        .iter()
+        .filter(|of| begins(of))
+        .map(|of| format!("to mean the {}, write {}{digits}", of.name(), of.prefix()));
+    let ways: Vec<String> = ways.collect();
+    (!ways.is_empty()).then(|| ways.join(", "))
+}

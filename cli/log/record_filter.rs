@@ -1,0 +1,225 @@
+//! Which records are wanted, as a person says it, and what is said of a name that nothing has.
+
+use crate::log::decision_points::Look;
+use crate::log::directory::Directory;
+use crate::log::run_id::expect_sound;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::suggest::Closest;
+use crate::ui::text::excerpt;
+use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::world::REGISTRY;
+use holdpoint_replay::records::is_kind;
+use holdpoint_replay::{ActorWanted, Filter, Named, Order, TextWanted, Until, each_name, search};
+use std::ops::ControlFlow;
+
+/// Options that say which records are wanted. All must hold.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WantedArgs {
+    /// Only this kind, or this system: `execution_loop.halted`, `execution_loop`.
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Only records about this: the id of a loop, a request or a decision, or TENANT/ID of a
+    /// thread, session or work order.
+    #[arg(long, value_name = "ID")]
+    entity: Option<String>,
+    /// Only records about this loop.
+    #[arg(long = "loop", value_name = "ID")]
+    loop_id: Option<String>,
+    /// Only records about this decision: its id, the beginning of its id, or its issue.
+    #[arg(long, value_name = "ID")]
+    decision: Option<String>,
+    /// Only what this one did: a name such as `ada`, or `HUMAN ada`.
+    #[arg(long, value_name = "NAME")]
+    actor: Option<String>,
+    /// Only records of this story.
+    #[arg(long, value_name = "ID")]
+    correlation: Option<String>,
+    /// Only records that say this: in their line, or in a text of the event. Raw evidence is not
+    /// searched.
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+    /// Capital and small letters of `--text` are the same.
+    #[arg(long, short, requires = "text")]
+    ignore_case: bool,
+}
+
+impl WantedArgs {
+    /// The filter. Exit 2 where there is no such kind, 3 where there is no such decision.
+    pub(crate) fn filter(self, directory: &Directory) -> Result<Filter, Failure> {
+        self.kind.as_deref().map_or(Ok(()), expect_kind)?;
+        let ignores_case = self.ignore_case;
+        let mut filter = Filter {
+            kind: self.kind,
+            loop_id: self.loop_id,
+            decision: self.decision,
+            entity: self.entity,
+            actor: self.actor.as_deref().map(actor_of),
+            correlation: self.correlation,
+            text: self.text.map(|text| TextWanted { text, ignores_case }),
+            ..Filter::default()
+        };
+        if let Some(wanted) = &filter.decision {
+            filter.decision = Some(decision(directory, wanted)?);
+        }
+        Ok(filter)
+    }
+}
+
+/// Whether a record is there that is wanted.
+fn is_any(directory: &Directory, filter: &Filter) -> Result<bool, Failure> {
+    let mut is_there = false;
+    let searched = directory.read(|storage, options| {
+        search(storage, filter, Order::NewestFirst, options, &mut |_| {}, &mut |_, _| {
+            is_there = true;
+            ControlFlow::Break(())
+        })
+    })?;
+    if !is_there {
+        expect_sound(&searched)?;
+    }
+    Ok(is_there)
+}
+
+/// That every name in a filter that gave nothing is somewhere in the log. Exit 3 where one is not;
+/// the closest one is suggested.
+pub(crate) fn expect_known(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
+    let otherwise = "`holdpoint log show` without the option shows all";
+    expect_known_saying(directory, filter, otherwise)
+}
+
+/// The same; where none is close, something else is advised.
+pub(crate) fn expect_known_saying(
+    directory: &Directory,
+    filter: &Filter,
+    otherwise: &str,
+) -> Result<(), Failure> {
+    let about = |of: Named, wanted: &str| match of {
+        Named::Entity => Filter { entity: Some(wanted.to_string()), ..Filter::default() },
+        Named::Loop => Filter { loop_id: Some(wanted.to_string()), ..Filter::default() },
+        Named::Correlation => Filter { correlation: Some(wanted.to_string()), ..Filter::default() },
+        Named::Actor => Filter {
+            actor: Some(ActorWanted { kind: None, id: wanted.to_string() }),
+            ..Filter::default()
+        },
+    };
+    let names = [
+        (Named::Entity, filter.entity.as_deref(), "loop, request, decision, thread or stream"),
+        (Named::Loop, filter.loop_id.as_deref(), "loop"),
+        (Named::Actor, filter.actor.as_ref().map(|actor| actor.id.as_str()), "actor"),
+        (Named::Correlation, filter.correlation.as_deref(), "story"),
+    ];
+    for (of, wanted, noun) in names {
+        if let Some(wanted) = wanted
+            && !is_any(directory, &about(of, wanted))?
+        {
+            let mut closest = Closest::to(wanted);
+            directory.read(|storage, options| {
+                each_name(storage, options, &mut |name| {
+                    if name.of == of {
+                        closest.take(name.name);
+                    }
+                })
+            })?;
+            let known = closest.expect(noun, otherwise);
+            known.map_err(|failure| directory.or_missing(failure))?;
+        }
+    }
+    Ok(())
+}
+
+/// The id of the decision that is meant. A round that ended long ago is in the log and no longer in
+/// the state.
+pub(crate) fn decision(directory: &Directory, wanted: &str) -> Result<String, Failure> {
+    let about = Filter { decision: Some(wanted.to_string()), ..Filter::default() };
+    if is_any(directory, &about)? {
+        return Ok(wanted.to_string());
+    }
+    let look = Look::at(directory, Until::End)?;
+    look.expect_log(directory)?;
+    let found = look.find(wanted).map_err(|failure| directory.or_missing(failure))?;
+    Ok(found.decision_id.to_string())
+}
+
+/// `HUMAN ada`, as it is shown, or a name alone.
+fn actor_of(text: &str) -> ActorWanted {
+    let named = text.split_once(' ');
+    let known = named.and_then(|(kind, id)| Some((Actor::from_name(kind)?, id)));
+    match known {
+        Some((kind, id)) => ActorWanted { kind: Some(kind), id: id.to_string() },
+        None => ActorWanted { kind: None, id: text.to_string() },
+    }
+}
+
+/// That there are records of such a kind, or of such a system.
+fn expect_kind(wanted: &str) -> Result<(), Failure> {
+    let is_known = REGISTRY.iter().any(|kind| is_kind(kind.name, wanted));
+    if is_known || wanted.starts_with("kind ") {
+        return Ok(());
+    }
+    let mut closest = Closest::to(wanted);
+    for kind in REGISTRY {
+        closest.take(kind.name);
+        closest.take(kind.system);
+    }
+    let stat = "`holdpoint log stat` shows those there are";
+    closest
+        .expect("kind of record", stat)
+        .map_err(|failure| Failure::new(Exit::USAGE, "no_such_kind", failure.message()))
+}
+
+/// That what begins does not begin behind its end. Exit 2.
+pub(crate) fn expect_order<T: PartialOrd + ToString>(
+    begin: (&str, Option<T>),
+    end: (&str, Option<T>),
+) -> Result<(), Failure> {
+    match (begin.1, end.1) {
+        (Some(first), Some(last)) if first > last => {
+            let (first, last) = (excerpt(&first.to_string()), excerpt(&last.to_string()));
+            let message = format!(
+                "{} {first} lies behind {} {last}, so that nothing can be between: exchange them",
+                begin.0, end.0
+            );
+            Err(Failure::new(Exit::USAGE, "empty_range", message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The same of two places, where both are sequences or both are times.
+pub(crate) fn expect_places_in_order(
+    begin: (&str, Option<Until>),
+    end: (&str, Option<Until>),
+) -> Result<(), Failure> {
+    let (first, last) = (sequence_or_time(begin.1), sequence_or_time(end.1));
+    expect_order((begin.0, first.0), (end.0, last.0))?;
+    expect_order((begin.0, first.1), (end.0, last.1))
+}
+
+fn sequence_or_time(place: Option<Until>) -> (Option<u64>, Option<Timestamp>) {
+    match place {
+        Some(Until::Sequence(sequence)) => (Some(sequence), None),
+        Some(Until::Time(time)) => (None, Some(time)),
+        Some(Until::End) | None => (None, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_actor_is_named_alone_or_as_it_is_shown() {
+        let ada = |kind| ActorWanted { kind, id: "ada".to_string() };
+        assert_eq!(actor_of("ada"), ada(None));
+        assert_eq!(actor_of("HUMAN ada"), ada(Some(Actor::Human)));
+        assert_eq!(actor_of("Mr ada").id, "Mr ada");
+    }
+
+    #[test]
+    fn a_kind_that_no_program_knows_is_a_mistake_and_the_closest_is_named() {
+        assert!(expect_kind("execution_loop").is_ok() && expect_kind("kind 999").is_ok());
+        let failure = expect_kind("execution_lop.halted").unwrap_err();
+        assert!(failure.message().contains("execution_loop.halted?"), "{}", failure.message());
+    }
+}

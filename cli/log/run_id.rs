@@ -1,0 +1,122 @@
+//! The run that an id means: the id of an execution loop, the beginning of one, or a record about
+//! it.
+
+use crate::log::directory::Directory;
+use crate::log::ids::{self, DIGITS, IdOf, are_digits};
+use crate::log::records::expect_log;
+use crate::log::verdict::damage_in_part;
+use crate::ui::exit::{Exit, Failure};
+use crate::ui::short_id::DIGITS_MIN;
+use crate::ui::text::excerpt;
+use holdpoint_replay::{Filter, Line, Order, Searched, search, span};
+use std::ops::ControlFlow;
+
+/// What a number names.
+pub(crate) enum OfRecord {
+    /// The loop that the record is about.
+    Run(String),
+    /// A record that is about no loop.
+    Record(u64),
+}
+
+/// The whole id of the loop that is meant. Exit 2 for what is no id, 3 where there is none such, 4
+/// where several begin so, 6 where the log is damaged where it would be.
+pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<String, Failure> {
+    let Some(sequence) = ids::record(wanted) else { return of_digits(directory, wanted) };
+    let found = of_record(directory, sequence)?;
+    if found.is_some() {
+        ids::tell_meaning(directory, wanted, &[IdOf::Run]);
+    }
+    match found {
+        Some(OfRecord::Run(loop_id)) => Ok(loop_id),
+        Some(OfRecord::Record(_)) => {
+            let message =
+                format!("record {sequence} is about no run: `holdpoint trace {sequence}`");
+            Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message)))
+        }
+        None => Err(no_record(directory, wanted, &[IdOf::Run])),
+    }
+}
+
+fn of_digits(directory: &Directory, wanted: &str) -> Result<String, Failure> {
+    let prefix = IdOf::Run.prefix();
+    let digits = wanted.strip_prefix(prefix).unwrap_or(wanted);
+    match digits.len() {
+        _ if !are_digits(digits) => Err(no_id(wanted)),
+        DIGITS => Ok(format!("{prefix}{digits}")),
+        DIGITS_MIN..DIGITS => ids::only(directory, digits, &[IdOf::Run]),
+        _ => Err(no_id(wanted)),
+    }
+}
+
+/// Whether a text can be nothing but a run's id or the beginning of one: digits alone are a record.
+pub(crate) fn is_meant(text: &str) -> bool {
+    let has_letter = text.bytes().any(|byte| byte.is_ascii_lowercase());
+    text.starts_with(IdOf::Run.prefix())
+        || (text.len() >= DIGITS_MIN && has_letter && are_digits(text))
+}
+
+fn no_id(wanted: &str) -> Failure {
+    let message = ids::unlike(wanted).unwrap_or_else(|| {
+        format!(
+            "{} is no run: give the id of one, at least {DIGITS_MIN} of its first hexadecimal \
+             digits, or the number of a record about it; `holdpoint runs` lists them",
+            excerpt(wanted)
+        )
+    });
+    Failure::new(Exit::USAGE, "no_run_id", message)
+}
+
+/// What the record of a number is about; `None` where there is no such record.
+pub(crate) fn of_record(directory: &Directory, sequence: u64) -> Result<Option<OfRecord>, Failure> {
+    let filter = Filter { first: Some(sequence), last: Some(sequence), ..Filter::default() };
+    let mut found = None;
+    let searched = each(directory, &filter, &mut |line| found = Some(line))?;
+    if found.is_none() {
+        expect_sound(&searched)?;
+    }
+    Ok(found.map(|line| line.loop_id.map_or(OfRecord::Record(sequence), OfRecord::Run)))
+}
+
+/// The failure that there is no record of a number: which there are, and what else may be meant by
+/// its digits.
+pub(crate) fn no_record(directory: &Directory, digits: &str, of: &[IdOf]) -> Failure {
+    // What cannot be read of the ends is told by whoever needs them.
+    let there = directory
+        .read(|log, _| span(log))
+        .ok()
+        .flatten()
+        .map(|there| format!("the log has records {} to {}", there.first, there.last));
+    let advice: Vec<String> =
+        there.into_iter().chain(ids::meaning(directory, digits, of)).collect();
+    let advice = match advice.is_empty() {
+        true => "`holdpoint runs` lists the runs".to_string(),
+        false => advice.join("; "),
+    };
+    let message = format!("there is no record {digits}: {advice}");
+    directory.or_missing(Failure::new(Exit::NOT_FOUND, "no_such_run", message))
+}
+
+/// A run that cannot be looked for whole is not said to be missing, or to be the only one.
+pub(crate) fn expect_sound(searched: &Searched) -> Result<(), Failure> {
+    if searched.is_sound() {
+        return Ok(());
+    }
+    let Some(found) = damage_in_part(searched.findings()) else { return Ok(()) };
+    Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", found))
+}
+
+fn each(
+    directory: &Directory,
+    filter: &Filter,
+    take: &mut dyn FnMut(Line),
+) -> Result<Searched, Failure> {
+    let searched = directory.read(|storage, options| {
+        search(storage, filter, Order::OldestFirst, options, &mut |_| {}, &mut |line, _| {
+            take(line);
+            ControlFlow::Continue(())
+        })
+    })?;
+    expect_log(directory, &searched)?;
+    Ok(searched)
+}

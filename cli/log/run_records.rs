@@ -1,0 +1,94 @@
+//! Runs of a log, and those that are not told.
+
+use crate::log::captured_output::read;
+use crate::log::coverage::Untied;
+use crate::log::directory::Directory;
+use crate::log::verdict::VERIFY_TELLS;
+use crate::log::{run_id, sessions};
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::text::counted;
+use holdpoint_replay::{Begun, BegunTwice, Doer, Filter, Reach, Run, begun};
+use std::collections::BTreeMap;
+
+/// Characters of an id in a table: enough to name it again.
+pub(crate) const ID_CHARACTERS: usize = 15;
+
+/// So many runs that began twice are told one by one.
+pub(crate) const BEGUN_TWICE_TOLD: usize = 5;
+
+/// What stands in the place of `running` where nobody records it.
+pub(crate) const UNFINISHED: &str = "unfinished";
+
+/// Says which records begin a run that is not told, and how a verb ends that tells some. What they
+/// rest on may be in an archive that is not read, which is said beside it.
+pub(crate) fn tell_uncounted(directory: &Directory, uncounted: &[Begun]) -> Exit {
+    let twice: Vec<&BegunTwice> = uncounted.iter().filter_map(|it| it.twice.as_ref()).collect();
+    for twice in twice.iter().take(BEGUN_TWICE_TOLD) {
+        complain(&format!("not shown: {twice}; {VERIFY_TELLS}"));
+    }
+    if let Some(more @ 1..) = twice.len().checked_sub(BEGUN_TWICE_TOLD) {
+        let more = counted(more as u64, "more run");
+        complain(&format!("not shown: {more} that began twice; {VERIFY_TELLS}"));
+    }
+    let others: Vec<&Begun> = uncounted.iter().filter(|begun| begun.twice.is_none()).collect();
+    if let Some(first) = others.first() {
+        let tells = match directory.log.unread() {
+            Some(_) => "they may be in the archive that was not read",
+            None => "`holdpoint verify` says which",
+        };
+        complain(&format!(
+            "not shown: {}, the newest of them begun by record {}, which the rules forbid, or \
+             whose approval or other records cannot be read; {tells}",
+            counted(others.len() as u64, "run"),
+            first.sequence
+        ));
+    }
+    match directory.exit_of_uncounted() {
+        _ if !twice.is_empty() => Exit::VERIFICATION_FAILED,
+        Exit::VERIFICATION_FAILED if !others.is_empty() => Exit::VERIFICATION_FAILED,
+        _ => Exit::DONE,
+    }
+}
+
+/// The record that begins the run or the session of an id.
+pub(crate) fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
+    if id.starts_with(sessions::PREFIX) {
+        let found = sessions::find(directory, id)?;
+        run_id::expect_sound(&found.searched)?;
+        return Ok(found.sessions.first().map_or(0, |session| session.first));
+    }
+    let loop_id = run_id::find(directory, id)?;
+    let wanted = Filter { loop_id: Some(loop_id.clone()), ..Filter::default() };
+    let (begun, searched) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
+    if let Some(found) = begun.first() {
+        return Ok(found.sequence);
+    }
+    run_id::expect_sound(&searched)?;
+    Ok(read(directory, &loop_id)?.run.first)
+}
+
+/// Says what of some runs is not shown, and where what is shown of them ceases to be proven.
+pub(crate) fn tell_standing(runs: &[&Run], reach: &Reach) {
+    for run in runs {
+        if let Some(record) = run.unread.first() {
+            complain(&format!(
+                "{} of the records of {} cannot be read, the first of them record {record}: what \
+                 they say is not shown",
+                run.unread.len(),
+                run.entity.loop_id()
+            ));
+        }
+    }
+    tell_doers(runs.iter().map(|run| &run.doers), reach);
+}
+
+/// Says where what some records say ceases to be proven.
+pub(crate) fn tell_doers<'d>(
+    doers: impl IntoIterator<Item = &'d BTreeMap<u64, Doer>>,
+    reach: &Reach,
+) {
+    let mut untied = Untied::default();
+    let all = doers.into_iter().flatten();
+    all.for_each(|(sequence, doer)| untied.take(*sequence, doer.standing));
+    untied.tell(reach);
+}

@@ -1,0 +1,261 @@
+//! Sessions of agents whose tools a hook guards: a row each in a list of runs. All of it rests on
+//! the questions that the hook put on record; that they are of one session is the host's claim.
+
+use crate::log::agent_sessions::{asks, is_name};
+use crate::log::directory::Directory;
+use crate::log::run_id::expect_sound;
+use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::screen::{named, quoted};
+use crate::ui::table::NOTHING;
+use crate::ui::text::excerpt;
+use crate::ui::time_format::Clock;
+use holdpoint_domain::ActorId;
+use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::decision_point::{DecisionPoint, ResolutionKind};
+use holdpoint_replay::{
+    Filter, QUESTIONS_MAX, RunsWanted, Session, SessionsFound, find_sessions, session_asking,
+};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// What the id of a session begins with; the number of its first record follows, or its name.
+pub(crate) const PREFIX: &str = "session:";
+
+/// What stands where a run has its outcome: no record says how a session ended.
+pub(crate) const OUTCOME: &str = "session";
+
+/// What became of the questions about the tools of a session, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Tools {
+    asked: usize,
+    approved: usize,
+    denied: usize,
+    waiting: usize,
+    unanswered: usize,
+    taken_back: usize,
+    outcome_unknown: usize,
+}
+
+/// What became of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    Approved,
+    Denied,
+    Waiting,
+    Unanswered,
+    TakenBack,
+}
+
+impl Answered {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Waiting => "waiting",
+            Self::Unanswered => "unanswered",
+            Self::TakenBack => "taken back",
+        }
+    }
+}
+
+pub(crate) fn answered(point: &DecisionPoint) -> Answered {
+    let kind = point.ending.as_ref().and_then(|ending| ending.kind);
+    match kind {
+        _ if point.is_open() => Answered::Waiting,
+        _ if point.approves() => Answered::Approved,
+        Some(ResolutionKind::Option) => Answered::Denied,
+        Some(ResolutionKind::Cancel) => Answered::TakenBack,
+        _ => Answered::Unanswered,
+    }
+}
+
+/// Whether the tool may have run, and nobody said what became of it.
+pub(crate) fn is_unknown(point: &DecisionPoint) -> bool {
+    point.consumed.is_some() && point.outcome.is_none()
+}
+
+impl Tools {
+    pub(crate) fn of(session: &Session) -> Self {
+        let count = |wanted: Answered| {
+            session.calls.iter().filter(|point| answered(point) == wanted).count()
+        };
+        Self {
+            asked: session.calls.len(),
+            approved: count(Answered::Approved),
+            denied: count(Answered::Denied),
+            waiting: count(Answered::Waiting),
+            unanswered: count(Answered::Unanswered),
+            taken_back: count(Answered::TakenBack),
+            outcome_unknown: session.calls.iter().filter(|point| is_unknown(point)).count(),
+        }
+    }
+
+    /// In words, without what there is nothing of.
+    pub(crate) fn words(&self) -> String {
+        let said = [
+            (self.approved, Answered::Approved.name()),
+            (self.denied, Answered::Denied.name()),
+            (self.waiting, Answered::Waiting.name()),
+            (self.unanswered, Answered::Unanswered.name()),
+            (self.taken_back, Answered::TakenBack.name()),
+            (self.outcome_unknown, "outcome unknown"),
+        ];
+        let said = said.iter().filter(|(count, _)| *count > 0);
+        let more: String = said.map(|(count, word)| format!(", {count} {word}")).collect();
+        format!("{} asked{more}", self.asked)
+    }
+}
+
+/// The id of a session, which `show` takes.
+pub(crate) fn id(session: &Session) -> String {
+    format!("{PREFIX}{}", session.first)
+}
+
+/// Those that a list shows, by where it ends: nobody knows how a session ended or what it printed,
+/// so none is shown where that is asked for.
+pub(crate) fn read(
+    directory: &Directory,
+    (range, wanted): (&Filter, &RunsWanted),
+    (least, most): (Option<u64>, usize),
+) -> Result<Option<SessionsFound>, Failure> {
+    let may_be = wanted.by.as_deref().is_none_or(is_name);
+    let asks_of_runs = !RunsWanted { by: None, approved_by: None, ..wanted.clone() }.is_all();
+    if !may_be || asks_of_runs {
+        return Ok(None);
+    }
+    let range =
+        Filter { first: least.max(range.first), correlation: wanted.by.clone(), ..range.clone() };
+    // Who approved is known of a session once it was read: any of them may be one of those.
+    let most = if wanted.approved_by.is_some() { QUESTIONS_MAX } else { most };
+    let mut found = directory
+        .read(|log, options| find_sessions(log, &range, (most, QUESTIONS_MAX), &asks, options))?;
+    if let Some(wanted) = &wanted.approved_by {
+        found.sessions.retain(|session| approvers(session).any(|who| *who.id == **wanted));
+    }
+    Ok(Some(found))
+}
+
+/// Says before which record no question was looked at for sessions.
+pub(crate) fn tell_unlooked(looked_back_to: Option<u64>) {
+    if let Some(record) = looked_back_to {
+        complain(&format!(
+            "sessions of agents whose questions all lie before record {record} are not among them: \
+             the newest {QUESTIONS_MAX} questions were looked at; `--until {}` looks at those \
+             before, and `--by` finds a session by its name",
+            record.saturating_sub(1)
+        ));
+    }
+}
+
+/// The session that an id names. Exit 2 for what is no id, 3 where there is none such.
+pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<SessionsFound, Failure> {
+    let named = wanted.strip_prefix(PREFIX).unwrap_or(wanted);
+    let name = match named.parse::<u64>() {
+        Ok(sequence) => {
+            let (name, searched) =
+                directory.read(|log, options| session_asking(log, sequence, &asks, options))?;
+            expect_sound(&searched)?;
+            name
+        }
+        Err(_) => Some(named.to_string()),
+    };
+    let no_such = || {
+        let message = format!("there is no {}: `holdpoint runs` lists all", excerpt(wanted));
+        directory.or_missing(Failure::new(Exit::NOT_FOUND, "no_such_session", message))
+    };
+    let range = Filter { correlation: Some(name.ok_or_else(no_such)?), ..Filter::default() };
+    let found = directory
+        .read(|log, options| find_sessions(log, &range, (1, QUESTIONS_MAX), &asks, options))?;
+    match found.sessions.is_empty() && found.searched.is_sound() {
+        true => Err(no_such()),
+        false => Ok(found),
+    }
+}
+
+/// The cells of its row.
+pub(crate) fn cells(session: &Session, clock: &Clock) -> Vec<String> {
+    let deciders: BTreeSet<String> = approvers(session)
+        .map(|by| claimed(&by.id, by.authenticated_by == Authentication::None))
+        .collect();
+    let deciders = deciders.into_iter().collect::<Vec<_>>().join(", ");
+    vec![
+        clock.told(session.began_at),
+        OUTCOME.to_string(),
+        NOTHING.to_string(),
+        NOTHING.to_string(),
+        claimed(&session.name, true),
+        if deciders.is_empty() { NOTHING.to_string() } else { deciders },
+        id(session),
+        Tools::of(session).words(),
+    ]
+}
+
+/// Those who said yes to one of its calls.
+pub(crate) fn approvers(session: &Session) -> impl Iterator<Item = &Principal> {
+    let approved = session.calls.iter().filter(|point| answered(point) == Answered::Approved);
+    approved.filter_map(|point| point.ending.as_ref()?.by.as_ref())
+}
+
+/// What a program is shown of a session.
+#[derive(Serialize)]
+pub(crate) struct Row<'s> {
+    /// A session is no run.
+    run: Option<&'s str>,
+    session: String,
+    /// Who it says that it is.
+    by: ActorId,
+    began_at: Timestamp,
+    tools: Tools,
+    approved_by: BTreeSet<&'s str>,
+    correlation: &'s str,
+    first_record: u64,
+    last_record: u64,
+    /// What is proven of the weakest of its records.
+    standing: &'static str,
+}
+
+impl<'s> Row<'s> {
+    pub(crate) fn of(session: &'s Session) -> Self {
+        Self {
+            run: None,
+            session: id(session),
+            by: ActorId { kind: Actor::Agent, id: session.name.as_str().into() },
+            began_at: session.began_at,
+            tools: Tools::of(session),
+            approved_by: approvers(session).map(|by| by.id.as_ref()).collect(),
+            correlation: &session.name,
+            first_record: session.first,
+            last_record: session.last,
+            standing: session.standing().name(),
+        }
+    }
+}
+
+/// A name, with a question mark behind one that nothing proves. What ends as names do that are cut
+/// stands in quotes.
+pub(crate) fn claimed(id: &str, is_claim: bool) -> String {
+    let name = if id.ends_with("..") { quoted(id) } else { named(id) };
+    format!("{name}{}", if is_claim { "?" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::Sample;
+    use holdpoint_log_format::BootId;
+    use holdpoint_replay::ReadOptions;
+
+    #[test]
+    fn before_which_question_none_was_looked_at_is_told_where_there_are_more() {
+        let sample = Sample::guarded();
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+        let second = sample.sessions()[0].calls[1].created_sequence;
+        for (questions, due) in [(4, None), (3, Some(second))] {
+            let range = Filter::default();
+            let found =
+                find_sessions(&sample.storage(), &range, (9, questions), &asks, options).unwrap();
+            assert_eq!((found.sessions.len(), found.looked_back_to), (1, due));
+        }
+    }
+}

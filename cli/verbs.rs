@@ -1,0 +1,3 @@
+//! The verbs, by the job that they do. None names another one.
+
+pub(crate) mod setup;
