@@ -4,19 +4,17 @@
 use crate::args::global::{Global, settle};
 use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::Speaker;
-use crate::decision::{self, Answered};
-use crate::hold::{self, NamedHumanDecision};
-use crate::inbox;
 use crate::log::archives::or_archived;
 use crate::log::current_state::LiveState;
 use crate::log::directory::Directory;
 use crate::log::ids::{self, DIGITS, IdOf, are_digits, begins};
 use crate::log::{decision_id, other_logs};
+use crate::questions::answer::decision_of;
+use crate::questions::decision_response::{self, Answered};
+use crate::questions::{decision_output, hold_answer, waiting_logs};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::short_id::DIGITS_MIN;
-use crate::ui::suggest::closest;
 use crate::ui::text::{excerpt, path};
-use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
@@ -70,29 +68,6 @@ enum Asked {
     Decision(String),
 }
 
-/// An answer that was typed to a question of which it is known what it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Typed {
-    pub(crate) id: String,
-    pub(crate) is_hold: bool,
-    pub(crate) word: Option<String>,
-    pub(crate) reason: Option<String>,
-    pub(crate) text: Option<String>,
-    pub(crate) guidance: Option<String>,
-    pub(crate) to: Option<String>,
-}
-
-/// Hands in an answer as `answer` does, and prints nothing: what it came to, in words.
-pub(crate) fn give(global: &Global, typed: Typed, turn: LockWaitArgs) -> Result<String, Failure> {
-    let Typed { id, is_hold, word, reason, text, guidance, to } = typed;
-    if is_hold {
-        let decision = decision_of(global, &id, word)?;
-        return hold::give(global, hold::AnswerArgs::of(id, decision, (reason, to), false, turn));
-    }
-    let answered = Answered { decision: id, option: word, text, guidance, comment: reason };
-    decision::give(global, answered, turn)
-}
-
 /// Hands the answer in, as `hold answer` and `decision respond` do: with their exit codes. Where no
 /// log is named, what does not wait in the log that is meant here is looked for in the inbox.
 pub(crate) fn main(global: &Global, is_named: bool, args: Args) -> Exit {
@@ -118,7 +93,7 @@ pub(crate) fn main(global: &Global, is_named: bool, args: Args) -> Exit {
 /// what was read may be that, though it is over. A log that cannot be read is warned of, and where
 /// the id is not given whole it may be the one that was meant.
 fn answer_in_inbox(global: &Global, mut args: Args) -> Result<Exit, Failure> {
-    let waiting = inbox::waiting(|id| begins(id, &args.id));
+    let waiting = waiting_logs::waiting(|id| begins(id, &args.id));
     match waiting.found.as_slice() {
         [] => or_archived(global, answer(global, args))
             .map_err(|failure| waiting.not_all_read(failure)),
@@ -129,10 +104,10 @@ fn answer_in_inbox(global: &Global, mut args: Args) -> Result<Exit, Failure> {
             }
             // Of an id that is given whole nothing is left to be guessed.
             match is_whole(&args.id) {
-                true => inbox::warn_of_unknown(&waiting.unknown, id, log),
+                true => waiting_logs::warn_of_unknown(&waiting.unknown, id, log),
                 false => {
-                    inbox::expect_known(&waiting.unknown, id, log)?;
-                    inbox::expect_known(&unknown, id, log)?;
+                    waiting_logs::expect_known(&waiting.unknown, id, log)?;
+                    waiting_logs::expect_known(&unknown, id, log)?;
                 }
             }
             args.id.clone_from(id);
@@ -150,7 +125,7 @@ fn expect_no_other_log(global: &Global, wanted: &str) -> Result<(), Failure> {
     match found.iter().any(|(log, _)| found.first().is_some_and(|(first, _)| first != log)) {
         true => Err(several_begin(&found, wanted)),
         false => {
-            inbox::warn_of_unknown(&unknown, wanted, &global.log);
+            waiting_logs::warn_of_unknown(&unknown, wanted, &global.log);
             Ok(())
         }
     }
@@ -166,7 +141,7 @@ fn beginning_anywhere(global: &Global, wanted: &str) -> (Vec<(PathBuf, String)>,
 fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
     match asked(global, &args.id)? {
         Asked::Request(id) => answer_request(global, id, args),
-        Asked::Decision(id) => respond(global, id, args).map_err(decision::told_whole),
+        Asked::Decision(id) => respond(global, id, args).map_err(decision_output::told_whole),
     }
 }
 
@@ -181,33 +156,7 @@ fn answer_request(global: &Global, request: String, args: Args) -> Result<Exit, 
         return Err(Failure::new(Exit::USAGE, "not_of_a_hold", message));
     }
     let decision = decision_of(global, &request, word)?;
-    hold::answer(global, hold::AnswerArgs::of(request, decision, (reason, to), yes, turn))
-}
-
-/// The decision that a word means: its whole name, in its own letters, as an option of a decision
-/// is. What is none is told with the words that the question offers.
-fn decision_of(
-    global: &Global,
-    request: &str,
-    word: Option<String>,
-) -> Result<NamedHumanDecision, Failure> {
-    let word = word.unwrap_or_default();
-    let known = NamedHumanDecision::from_str(&word, false).ok();
-    let (id, offered) = match (hold::offered(global, request), known) {
-        (Ok(offered), _) => offered,
-        // Why it takes no answer is told by whoever hands the answer in.
-        (Err(_), Some(known)) => return Ok(known),
-        (Err(failure), None) => return Err(failure),
-    };
-    let names = || offered.iter().filter_map(|words| words.split(' ').next());
-    if let Some(known) = known.filter(|_| names().any(|name| name == word)) {
-        return Ok(known);
-    }
-    let meant = closest(names(), &word).map(|name| format!("; did you mean {name}?"));
-    let (id, word, offered) = (visible(&id), excerpt(&word), offered.join(", "));
-    let meant = meant.unwrap_or_default();
-    let message = format!("{id} does not offer {word}: its words are {offered}{meant}");
-    Err(Failure::new(Exit::REFUSED, "bad_option", message))
+    hold_answer::answer(global, hold_answer::Args::of(request, decision, (reason, to), yes, turn))
 }
 
 fn respond(global: &Global, decision: String, args: Args) -> Result<Exit, Failure> {
@@ -221,7 +170,7 @@ fn respond(global: &Global, decision: String, args: Args) -> Result<Exit, Failur
         return Err(Failure::new(Exit::USAGE, "not_of_a_decision", message));
     }
     let answered = Answered { decision, option: word, text, guidance, comment: reason };
-    decision::answer(global, answered, speaker, turn)
+    decision_response::answer(global, answered, speaker, turn)
 }
 
 /// What is answered. Digits alone name what waits, or what is over. Exit 4 where several begin so,

@@ -20,11 +20,11 @@ mod turn;
 
 use crate::args::global::Global;
 use crate::args::json_lines::{InputLine, next_line, open_input};
-use crate::confirm::Offer;
 use crate::log::configuration::{Asked, Configuration, Demands, InForce, floors};
 use crate::log::damage::LogError;
 use crate::log::open::open_log;
 use crate::log::receipt::Recorded;
+use crate::questions::confirm::Offer;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::path;

@@ -2,46 +2,24 @@
 
 mod binding;
 mod cancel;
-mod change;
 mod consume;
 mod create;
 mod escalate;
 mod evidence;
 mod expire;
-mod following;
 mod list;
-pub(crate) mod long_over;
-mod meant;
-mod offered;
-mod overdue;
-mod policy;
 mod refine;
 mod remind;
-mod respond;
-mod session;
 mod show;
-mod shown;
-mod told;
 mod wait;
-pub(crate) mod waiting;
 mod watch;
 
 use crate::args::global::{Global, settle};
 use crate::log::archives::or_archived;
-use crate::ui::exit::{Exit, Failure};
+use crate::questions::decision_output::told_whole;
+use crate::questions::decision_response;
+use crate::ui::exit::Exit;
 use clap::Subcommand;
-pub(crate) use shown::{
-    CLAIM_WAITS, Doubts, brief_lines, doubt, how_to_answer, lines, outcome, outcome_with_reason,
-    tell_how_to_answer, what_starts,
-};
-
-pub(crate) use following::Following;
-pub(crate) use list::place;
-pub(crate) use meant::{expect_a_no, expect_refined_rejecting, expect_rejecting};
-pub(crate) use overdue::{Attempt, Overdue};
-pub(crate) use policy::Proof;
-pub(crate) use respond::{Answered, answer, give};
-pub(crate) use session::{DecisionSession, Only, is_late, unproven};
 
 /// What to do with decisions.
 #[derive(Debug, Subcommand)]
@@ -53,7 +31,7 @@ pub(crate) enum DecisionVerb {
     /// Show a decision: what is asked, and what became of it.
     Show(show::Args),
     /// Answer a decision. The first answer counts.
-    Respond(respond::Args),
+    Respond(decision_response::Args),
     /// Propose anew, after guidance.
     Refine(refine::Args),
     /// Take a decision back.
@@ -78,7 +56,7 @@ pub(crate) fn main(global: &Global, verb: DecisionVerb) -> Exit {
         DecisionVerb::Create(args) => create::create(global, *args),
         DecisionVerb::List(args) => list::list(global, &args),
         DecisionVerb::Show(args) => show::show(global, &args),
-        DecisionVerb::Respond(args) => respond::respond(global, args),
+        DecisionVerb::Respond(args) => decision_response::respond(global, args),
         DecisionVerb::Refine(args) => refine::refine(global, args),
         DecisionVerb::Cancel(args) => cancel::cancel(global, args),
         DecisionVerb::Escalate(args) => escalate::escalate(global, args),
@@ -89,9 +67,4 @@ pub(crate) fn main(global: &Global, verb: DecisionVerb) -> Exit {
         DecisionVerb::Consume(args) => consume::consume(global, &args),
     };
     settle(global, or_archived(global, outcome).map_err(told_whole))
-}
-
-/// A failure tells a program always which decision it is about and how that stands, or null.
-pub(crate) fn told_whole(failure: Failure) -> Failure {
-    ["decision_id", "current"].into_iter().fold(failure, Failure::with_key)
 }

@@ -2,32 +2,27 @@
 
 mod draft;
 mod full_screen;
-mod item;
 mod lines;
-mod logs;
 mod rows;
 mod screen;
-mod snapshot;
 mod terminal;
 
-use crate::adoption::adopt;
 use crate::args::global::{Global, settle};
 use crate::args::lock_wait::LockWaitArgs;
 use crate::log::at_point::parse_at;
 use crate::log::directory::Directory;
 use crate::log::named_logs::NamedLogs;
 use crate::log::registered_logs::{KnownLog, KnownLogs, ListedBy, LogIdentity, unusable};
+use crate::questions::adoption::adopt;
+use crate::questions::log_snapshot::Asked;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::HERE;
 use crate::ui::text::{path as shown, path_given};
 use clap::Subcommand;
-use holdpoint_domain::core::text::visible;
 use holdpoint_engine::executor::command_line;
 use holdpoint_replay::Until;
-use logs::Logs;
 use serde_json::json;
-use snapshot::{Asked, LogSnapshot};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
 
@@ -96,76 +91,6 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
             outcome.unwrap_or_else(|failure| failure.tell())
         }
     }
-}
-
-/// The questions of the inbox that are meant.
-#[derive(Default)]
-pub(crate) struct Waiting {
-    /// Each with its log.
-    pub(crate) found: Vec<(PathBuf, String)>,
-    /// Why there may be more: of a log that cannot be known, each.
-    pub(crate) unknown: Vec<Failure>,
-}
-
-impl Waiting {
-    /// The failure that what was not found may be in a log that cannot be known.
-    pub(crate) fn not_all_read(&self, failure: Failure) -> Failure {
-        if self.unknown.is_empty() || failure.exit != Exit::NOT_FOUND {
-            return failure;
-        }
-        let named: Vec<&str> = self.unknown.iter().map(Failure::message).collect();
-        let said = failure.message();
-        let stop = if said.ends_with('?') { "" } else { "." };
-        let message = format!(
-            "{said}{stop} Not all logs of the inbox could be read, and it may be in one of these: \
-             {}",
-            named.join("; ")
-        );
-        Failure::new(logs::exit_of(&self.unknown), "not_all_logs_read", message)
-    }
-}
-
-/// That nothing is answered by way of an inbox that is not known whole: what cannot be read may
-/// have the question that was meant.
-pub(crate) fn expect_known(unknown: &[Failure], id: &str, log: &Path) -> Result<(), Failure> {
-    if unknown.is_empty() {
-        return Ok(());
-    }
-    let named: Vec<&str> = unknown.iter().map(Failure::message).collect();
-    let (id, log) = (visible(id), command_line(log.as_os_str(), &[]));
-    let message = format!(
-        "{id} waits in one log, and not all logs of the inbox could be read, which may have it as \
-         well: {}. Where that one is meant, name it with --log {log}",
-        named.join("; ")
-    );
-    Err(Failure::new(logs::exit_of(unknown), "not_all_logs_read", message))
-}
-
-/// Warns that logs of the inbox cannot be read, which keeps nobody from an answer elsewhere.
-pub(crate) fn warn_of_unknown(unknown: &[Failure], id: &str, log: &Path) {
-    if unknown.is_empty() {
-        return;
-    }
-    let named: Vec<&str> = unknown.iter().map(Failure::message).collect();
-    complain(&format!(
-        "{} is answered in the log {}; not all logs of the inbox could be read: {}",
-        visible(id),
-        shown(log),
-        named.join("; ")
-    ));
-}
-
-/// The questions of all logs of the inbox that wait and whose ids are meant.
-pub(crate) fn waiting(is_meant: impl Fn(&str) -> bool) -> Waiting {
-    let Ok((_, logs)) = Logs::read(&NamedLogs::default(), Asked::default()) else {
-        return Waiting::default();
-    };
-    let meant = |log: &LogSnapshot| -> Vec<(PathBuf, String)> {
-        let items = log.items.iter().filter(|item| item.waits() && is_meant(&item.id));
-        items.map(|item| (log.place.path.clone(), item.id.clone())).collect()
-    };
-    let found = logs.logs.iter().flat_map(meant).collect();
-    Waiting { found, unknown: logs.problems().cloned().collect() }
 }
 
 /// The list of a person. Exit 3 where the user has no home.
@@ -272,6 +197,7 @@ fn remove(global: &Global, named: &[PathBuf], gone: bool) -> Result<Exit, Failur
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::questions::waiting_logs::{Waiting, waiting};
 
     #[test]
     fn what_a_failure_goes_on_with_stands_behind_one_stop() {

@@ -2,10 +2,10 @@
 
 use crate::args::global::{Global, settle};
 use crate::args::lock_wait::LockWaitArgs;
-use crate::hold::open_or_make;
 use crate::log::directory::Directory;
 use crate::log::open::failed;
 use crate::log::verdict::VERIFY_TELLS;
+use crate::questions::open::open_or_make;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::program::HERE;

@@ -1,7 +1,6 @@
 //! The program `holdpoint`: what a person types. It parses arguments, shows results and chooses
 //! exit codes; it holds no rule and knows no byte of the format.
 
-mod adoption;
 mod answer;
 mod apply;
 mod args;
@@ -9,7 +8,6 @@ mod arguments;
 mod bench;
 mod bisect;
 mod completions;
-mod confirm;
 mod decision;
 mod diff;
 mod doctor;

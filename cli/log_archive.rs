@@ -2,12 +2,12 @@
 
 use crate::args::global::{Global, settle};
 use crate::args::lock_wait::LockWaitArgs;
-use crate::hold::open;
 use crate::log::at_point::parse_end;
 use crate::log::damage::LogError;
 use crate::log::directory::Directory;
 use crate::log::open::{failed, read_end};
 use crate::log::verdict::{exit_of, warn_of_made};
+use crate::questions::open::open;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;

@@ -1,14 +1,14 @@
 //! `holdpoint log continue`: going on from a log that ends before its HEAD.
 
-use crate::adoption::{Candidate, show_adoption};
 use crate::args::global::{Global, settle};
 use crate::args::principal::user;
-use crate::confirm::Offer;
 use crate::log::damage::NEWER_VERSION;
 use crate::log::directory::Directory;
 use crate::log::open::read_end;
 use crate::log::registered_logs;
 use crate::log::verdict::{exit_of, warn_of_made};
+use crate::questions::adoption::{Candidate, show_adoption};
+use crate::questions::confirm::Offer;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;

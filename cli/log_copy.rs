@@ -1,12 +1,12 @@
 //! `holdpoint log copy`: a verified prefix of a log, also while it is being written.
 
-use crate::adoption::show_adoption;
 use crate::args::global::{Global, settle};
 use crate::log::coverage::none_yet;
 use crate::log::damage::NEWER_VERSION;
 use crate::log::directory::Directory;
 use crate::log::open::read_end;
 use crate::log::verdict::{exit_of, show_unproven, warn_of_made};
+use crate::questions::adoption::show_adoption;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::progress::Bar;

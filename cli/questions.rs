@@ -1,3 +1,27 @@
 //! Questions that wait for a person: shown, answered and waited for, whatever asks them.
 
+pub(crate) mod adoption;
+pub(crate) mod answer;
+pub(crate) mod approval_args;
+pub(crate) mod confirm;
 pub(crate) mod confirm_less;
+pub(crate) mod decision_change;
+pub(crate) mod decision_output;
+pub(crate) mod decision_response;
+pub(crate) mod decision_session;
+pub(crate) mod decision_view;
+pub(crate) mod decision_waiting;
+pub(crate) mod expire;
+pub(crate) mod following;
+pub(crate) mod hold_answer;
+pub(crate) mod hold_view;
+pub(crate) mod log_snapshot;
+pub(crate) mod long_over;
+pub(crate) mod offered_options;
+pub(crate) mod open;
+pub(crate) mod overdue;
+pub(crate) mod reason;
+pub(crate) mod rejecting;
+pub(crate) mod request_id;
+pub(crate) mod waiting_item;
+pub(crate) mod waiting_logs;

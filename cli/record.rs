@@ -3,10 +3,10 @@
 use crate::args::global::{Global, settle};
 use crate::args::json_lines::{InputLine, LINE_BYTES_MAX, next_line, open_input};
 use crate::args::lock_wait::LockWaitArgs;
-use crate::hold::open_or_make;
 use crate::log::damage::LogError;
 use crate::log::open::failed;
 use crate::log::receipt::Recorded;
+use crate::questions::open::open_or_make;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::{path, visible_once};

@@ -11,15 +11,14 @@ mod speaker;
 mod terms;
 mod told;
 
-use crate::adoption;
 use crate::args::durations;
 use crate::args::global::{Global, settle};
 use crate::args::labels::LabelArgs;
-use crate::hold;
 use crate::log::configuration::{Configuration, Demands, InForce, floors, open_bounds};
 use crate::log::damage::LogError;
 use crate::log::{clock, open, registered_logs};
 use crate::questions::confirm_less::confirm_less;
+use crate::questions::{adoption, request_id};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::inherited;
 use crate::ui::text::{beginning, counted, path, visible_once};
@@ -248,7 +247,7 @@ impl Carried<'_> {
         let (global, engine) = (self.global, self.engine);
         let mut person = Person::new(global, self.hold.no_wait);
         if let Some(request) = &start.resume {
-            let found = hold::find(global, engine, request)
+            let found = request_id::find(global, engine, request)
                 .map_err(|failure| not_started("ambiguous_request", failure.message()))?;
             let request = found.unwrap_or_else(|| beginning(request).to_string());
             let resumed =

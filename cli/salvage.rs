@@ -1,11 +1,11 @@
 //! `holdpoint salvage`: what verifies of a damaged log, copied into a new one.
 
-use crate::adoption::show_adoption;
 use crate::args::global::{Global, settle};
 use crate::log::damage::NEWER_VERSION;
 use crate::log::directory::Directory;
 use crate::log::open::read_end;
 use crate::log::verdict::{exit_of, warn_of_made};
+use crate::questions::adoption::show_adoption;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program;

@@ -37,7 +37,11 @@ pub(crate) fn tell(error: &clap::Error) -> Exit {
     } else if words.iter().any(|word| word == "--json") {
         let failure = Failure::new(Exit::USAGE, "usage", empty.unwrap_or_else(|| sentence(error)));
         let is_of_decisions = verb == Some(OsStr::new("decision"));
-        let failure = if is_of_decisions { crate::decision::told_whole(failure) } else { failure };
+        let failure = if is_of_decisions {
+            crate::questions::decision_output::told_whole(failure)
+        } else {
+            failure
+        };
         // What promises an array has none: whoever counts would take this for one.
         if is_list(&words) {
             failure.mention_line();

@@ -1,8 +1,8 @@
 //! `holdpoint decision cancel`: a question is taken back.
 
-use super::change::Change;
-use super::told::standing;
 use crate::args::global::Global;
+use crate::questions::decision_change::Change;
+use crate::questions::decision_output::standing;
 use crate::ui::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;

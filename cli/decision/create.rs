@@ -2,11 +2,6 @@
 
 use super::binding::binding;
 use super::evidence::attachment;
-use super::meant::expect_rejecting;
-use super::offered::{HOW_TO_REJECT, Offered};
-use super::policy::PolicyArgs;
-use super::session::{DecisionSession, Only};
-use super::shown::{how_to_answer, tell_how_to_answer};
 use super::wait::wait_for;
 use crate::args::global::Global;
 use crate::args::lock_wait::LockWaitArgs;
@@ -16,7 +11,12 @@ use crate::log::configuration::floors;
 use crate::log::damage::NEWER_VERSION;
 use crate::log::open::UNWITNESSED;
 use crate::log::verdict::warn_permits_nothing;
+use crate::questions::approval_args::PolicyArgs;
 use crate::questions::confirm_less::confirm_less;
+use crate::questions::decision_session::{DecisionSession, Only};
+use crate::questions::decision_view::{how_to_answer, tell_how_to_answer};
+use crate::questions::offered_options::{HOW_TO_REJECT, Offered};
+use crate::questions::rejecting::expect_rejecting;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::each_once;

@@ -1,7 +1,7 @@
 //! `holdpoint decision escalate`: somebody else is told of a question.
 
-use super::change::Change;
 use crate::args::global::Global;
+use crate::questions::decision_change::Change;
 use crate::ui::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;

@@ -2,7 +2,7 @@
 
 use crate::args::global::Global;
 use crate::args::lock_wait::LockWaitArgs;
-use crate::hold::record_due;
+use crate::questions::expire::record_due;
 use crate::ui::exit::{Exit, Failure};
 
 /// Options of `decision expire`.

@@ -2,7 +2,6 @@
 
 use super::create::urgency;
 use super::show::tell_place;
-use super::shown::time_left;
 use crate::args::global::Global;
 use crate::log::archives::tell_archived;
 use crate::log::at_point::parse_at;
@@ -12,6 +11,7 @@ use crate::log::decision_id::{all, known};
 use crate::log::decision_points::{Linked, Look};
 use crate::log::directory::Directory;
 use crate::log::sessions::claimed;
+use crate::questions::decision_view::{place, time_left};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::{Page, columns, in_row, named};
@@ -26,7 +26,6 @@ use holdpoint_domain::decision_point::{
 };
 use holdpoint_domain::{Time, World};
 use holdpoint_replay::Until;
-use std::cmp::Reverse;
 
 /// `DP-` and so many digits are shown at least.
 const SHORT_ID_BYTES: usize = 11;
@@ -145,12 +144,6 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         tell_archived(&directory);
     }
     Ok(look.conclude(global, &found))
-}
-
-/// What the order of the list follows from: how much it presses, then its age. Two decisions never
-/// have the same place, and neither moves while others come and go.
-pub(crate) fn place(point: &DecisionPoint) -> (Reverse<Urgency>, Time, u64) {
-    (Reverse(point.terms.urgency), point.created_at, point.created_sequence)
 }
 
 impl Args {

@@ -1,10 +1,10 @@
 //! `holdpoint decision refine`: after guidance, the question is asked anew.
 
-use super::change::Change;
-use super::offered::Offered;
-use super::told::standing;
 use crate::args::global::Global;
 use crate::args::values::text;
+use crate::questions::decision_change::Change;
+use crate::questions::decision_output::standing;
+use crate::questions::offered_options::Offered;
 use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{

@@ -1,7 +1,7 @@
 //! `holdpoint decision remind`: whoever is asked is reminded.
 
-use super::change::Change;
 use crate::args::global::Global;
+use crate::questions::decision_change::Change;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::counted;
 use holdpoint_domain::Command;

@@ -1,11 +1,11 @@
 //! `holdpoint decision show`: what is asked, and what became of it.
 
-use super::shown::{Doubts, lines};
 use crate::args::global::Global;
 use crate::log::at_point::{parse_at, tell_reach};
 use crate::log::decision_id::{all, known};
 use crate::log::decision_points::Look;
 use crate::log::directory::Directory;
+use crate::questions::decision_view::{Doubts, lines};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::screen::columns;

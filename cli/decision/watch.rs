@@ -1,9 +1,9 @@
 //! `holdpoint decision watch`: what happens to decisions, as it happens.
 
-use super::following::Following;
 use crate::args::global::Global;
 use crate::log::current_state::{InDoubt, tell_lost, tell_unproven};
 use crate::log::decision_id::{all, resolve};
+use crate::questions::following::Following;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::{doer, moment};

@@ -1,7 +1,7 @@
 //! Who this user is, and who it may become.
 
 use super::check::Check;
-use crate::hold::ROOT_IS_ALL;
+use crate::questions::hold_view::ROOT_IS_ALL;
 use holdpoint_engine::floors::FloorFiles;
 use holdpoint_engine::shell::{UserDatabase, state_home, user_database, user_number};
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! The log and its lock.
 
 use super::check::Check;
-use crate::adoption::{ground_of, said_of_ground};
 use crate::args::global::Global;
 use crate::log::directory::Directory;
 use crate::log::verdict::{SHORT_OF_HEAD_ADVICE, exit_of, said_of};
+use crate::questions::adoption::{ground_of, said_of_ground};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::{bytes, path};
 use holdpoint_engine::shell::left_beside;

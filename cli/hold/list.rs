@@ -1,13 +1,13 @@
 //! `holdpoint hold list`: what waits for a person.
 
 use super::records_of;
-use super::shown::{Shown, left};
 use crate::args::global::Global;
 use crate::log::at_point::{parse_at, seen_at, tell_reach};
 use crate::log::clock::{self, Dated};
 use crate::log::current_state::{LiveState, WholeArg};
 use crate::log::directory::Directory;
 use crate::log::recorders as recording;
+use crate::questions::hold_view::{Shown, left};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::{Page, columns, named};

@@ -1,7 +1,6 @@
 //! `holdpoint hold show`: a question, as the person sees it.
 
-use super::shown::{Shown, lines, outcome_line, verbose_lines};
-use super::{records_of, requests, resolve, unknown};
+use super::records_of;
 use crate::args::global::Global;
 use crate::log::at_point::parse_at;
 use crate::log::clock;
@@ -9,6 +8,8 @@ use crate::log::configuration::hides_output;
 use crate::log::current_state::LiveState;
 use crate::log::directory::Directory;
 use crate::log::verdict::not_found;
+use crate::questions::hold_view::{Shown, lines, outcome_line, verbose_lines};
+use crate::questions::request_id::{requests, resolve, unknown};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::program::program;

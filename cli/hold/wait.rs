@@ -1,12 +1,13 @@
 //! `holdpoint hold wait`: block until a person decided; the exit code tells what.
 
-use super::shown::{outcome_line, warning_line};
-use super::{requests, resolve, unknown};
-use crate::adoption::expect_adopted;
 use crate::args::global::Global;
-use crate::decision::{Attempt, Following, Overdue};
 use crate::log::clock;
 use crate::log::verdict::{warn_doubt, warn_permits_nothing};
+use crate::questions::adoption::expect_adopted;
+use crate::questions::following::Following;
+use crate::questions::hold_view::{outcome_line, warning_line};
+use crate::questions::overdue::{Attempt, Overdue};
+use crate::questions::request_id::{requests, resolve, unknown};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use holdpoint_domain::World;

@@ -2,8 +2,8 @@
 //! characters visible, and every "no" says what not to do next.
 
 use super::own::{is_own, wait_command};
-use crate::decision::doubt;
 use crate::log::verdict::and_permits;
+use crate::questions::decision_view::doubt;
 use crate::ui::program::program_on;
 use crate::ui::text::{cut, path, quoted};
 use holdpoint_domain::core::actor::Principal;

@@ -1,8 +1,8 @@
 //! An answer that is being typed to one question, by its own words: nothing is an answer until it
 //! is typed whole, and Enter alone never is.
 
-use super::item::{Item, Kind};
-use crate::answer::Typed;
+use crate::questions::answer::Typed;
+use crate::questions::waiting_item::{Item, Kind};
 use crate::ui::suggest::closest;
 use crate::ui::text::counted;
 use holdpoint_domain::human_decision::HumanDecision;

@@ -1,18 +1,18 @@
 //! The inbox over a whole terminal: the logs are followed, and questions answered in place.
 
-use super::item::{Item, Kind};
-use super::logs::Logs;
 use super::screen::{Action, Key, Opened, Place, Screen, Shown, View};
-use super::snapshot::Asked;
 use super::terminal::FullTerminal;
-use crate::answer::{self, Typed};
 use crate::args::lock_wait::LockWaitArgs;
-use crate::decision::{self, Doubts};
-use crate::hold;
 use crate::log::captured_output;
 use crate::log::configuration::hides_output;
 use crate::log::directory::Directory;
 use crate::log::named_logs::NamedLogs;
+use crate::questions::answer::{self, Typed};
+use crate::questions::decision_view::{self, Doubts};
+use crate::questions::hold_view;
+use crate::questions::log_snapshot::Asked;
+use crate::questions::waiting_item::{Item, Kind};
+use crate::questions::waiting_logs::Logs;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::program::program;
 use crate::ui::time_format::now;
@@ -215,7 +215,7 @@ fn shown(logs: &Logs, item: &Item) -> Option<Shown> {
                 let question = Question { hides_output: hides_output(&global), ..question };
                 let program = program(&global.log);
                 Some(Box::new(move |columns, now| {
-                    hold::lines(&question, Some(now), columns, &program)
+                    hold_view::lines(&question, Some(now), columns, &program)
                 }))
             }
             RequestPlace::Closed(_) => None,
@@ -226,7 +226,7 @@ fn shown(logs: &Logs, item: &Item) -> Option<Shown> {
             let doubts = Doubts { is_log_damaged: state.failed(), ..doubts };
             let global = log.place.global(false);
             Some(Box::new(move |columns, now| {
-                decision::brief_lines(&global, &point, (now, columns), doubts)
+                decision_view::brief_lines(&global, &point, (now, columns), doubts)
             }))
         }
     }

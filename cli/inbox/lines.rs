@@ -1,14 +1,14 @@
 //! The inbox in lines: a table, or JSON Lines, and what comes and goes.
 
-use super::item::{Item, Stands};
-use super::logs::Logs;
 use super::rows::{Rows, rows};
-use super::snapshot::{Asked, Change};
 use crate::args::global::Global;
 use crate::log::clock::Dated;
 use crate::log::coverage::none_yet_told;
 use crate::log::current_state::LiveState;
 use crate::log::named_logs::NamedLogs;
+use crate::questions::log_snapshot::{Asked, Change};
+use crate::questions::waiting_item::{Item, Stands};
+use crate::questions::waiting_logs::Logs;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::hints;
 use crate::ui::output::Output;

@@ -1,6 +1,6 @@
 //! The list of what waits, in lines of so many columns.
 
-use super::item::Item;
+use crate::questions::waiting_item::Item;
 use crate::ui::screen::marked;
 use crate::ui::short_id::told_apart;
 use crate::ui::table::{Column, Fit, NOTHING, column, lines};
@@ -117,9 +117,10 @@ fn answers(item: &Item) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::item::{AtEnd, Stands, sample};
+    use super::super::item::sample;
     use super::*;
     use crate::golden;
+    use crate::questions::waiting_item::{AtEnd, Stands};
 
     #[test]
     fn a_question_without_words_says_how_it_is_answered() {

@@ -9,9 +9,9 @@ mod room;
 mod tests;
 
 use super::draft::{Entered, Field};
-use super::item::{Item, in_words};
 use super::rows::SHORT_ID_CHARACTERS;
-use crate::answer::Typed;
+use crate::questions::answer::Typed;
+use crate::questions::waiting_item::{Item, in_words};
 use crate::ui::screen::width;
 use holdpoint_domain::Time;
 use list::list;

@@ -3,11 +3,10 @@
 
 use super::arguments::{Binding, Cancel, Create, Refine, Respond};
 use super::caller::Caller;
-use crate::decision::long_over::look_up;
-use crate::decision::{
-    DecisionSession, Only, expect_a_no, expect_refined_rejecting, expect_rejecting, is_late,
-};
 use crate::log::configuration::{AskedApproval, floors};
+use crate::questions::decision_session::{DecisionSession, Only, is_late};
+use crate::questions::long_over::look_up;
+use crate::questions::rejecting::{expect_a_no, expect_refined_rejecting, expect_rejecting};
 use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;

@@ -2,7 +2,7 @@
 
 use super::Args;
 use crate::args::global::Global;
-use crate::decision::DecisionSession;
+use crate::questions::decision_session::DecisionSession;
 use crate::ui::exit::Failure;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::text::{bounded, has_visible_character, visible};

@@ -3,12 +3,12 @@
 use super::arguments::{ListThem, Show, Standing};
 use super::caller::Caller;
 use super::page::{LIMIT_MAX, Page};
-use crate::decision::place;
 use crate::log::archives::not_listed;
 use crate::log::decision_id::{all, known, resolve};
 use crate::log::decision_points::{Linked, Look};
 use crate::log::directory::Directory;
 use crate::log::verdict::damaged;
+use crate::questions::decision_view::place;
 use crate::ui::exit::Failure;
 use holdpoint_domain::World;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState as State};

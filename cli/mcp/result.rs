@@ -1,7 +1,7 @@
 //! What a tool gives back: a value, and the same as text for clients that know no other.
 
 use super::fit::fitted;
-use crate::decision::told_whole;
+use crate::questions::decision_output::told_whole;
 use crate::ui::exit::Failure;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! A policy, as it is given on the command line.
 
 use crate::args::durations;
-use crate::decision::Proof;
+use crate::questions::approval_args::Proof;
 use crate::ui::exit::{Exit, Failure};
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::payload::{List, Text};

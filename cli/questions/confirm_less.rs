@@ -1,6 +1,6 @@
 //! Options that ask for less than the defaults: a person at the terminal types a word for them.
 
-use crate::confirm::{Offer, Typed};
+use crate::questions::confirm::{Offer, Typed};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::screen::Page;
 use crate::ui::text::visible_once;

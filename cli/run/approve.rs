@@ -3,7 +3,9 @@
 
 use super::ask::{DETAILS, is_details, is_output};
 use crate::args::global::Global;
-use crate::decision::{self, Doubts, brief_lines, outcome_with_reason, what_starts};
+use crate::questions::decision_view::{
+    self, Doubts, brief_lines, outcome_with_reason, what_starts,
+};
 use crate::ui::exit::complain;
 use crate::ui::program::program;
 use crate::ui::screen::{Around, Conversation, in_line};
@@ -78,7 +80,7 @@ impl<'a> StartPerson<'a> {
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
         let seen = |columns| (now, columns);
         let show =
-            |columns| decision::lines(self.global, question, seen(columns), Doubts::of_own());
+            |columns| decision_view::lines(self.global, question, seen(columns), Doubts::of_own());
         // Where it cannot be put it is put again.
         if terminal.put_question(show, &around(question, &[], &prompt_line())).is_err() {
             terminal.rest();

@@ -3,11 +3,11 @@
 
 use super::printed::Printed;
 use crate::args::global::Global;
-use crate::hold::{
-    HIDDEN, brief_lines, check_reason, how_to_answer, outcome_line, time_left, verbose_lines,
-    warning_line,
-};
 use crate::log::configuration::hides_output;
+use crate::questions::hold_view::{
+    HIDDEN, brief_lines, how_to_answer, outcome_line, time_left, verbose_lines, warning_line,
+};
+use crate::questions::reason::check_reason;
 use crate::ui::exit::complain;
 use crate::ui::program::program;
 use crate::ui::screen::{Around, Conversation, named, recorded_in_line};

@@ -6,9 +6,9 @@ use super::behind::Behind;
 use super::terms::StartArgs;
 use super::{Carried, not_started, unrecorded};
 use crate::args::global::Global;
-use crate::decision::{outcome, outcome_with_reason};
 use crate::log::decision_id::{is_by_beginning, resolve};
 use crate::log::ids;
+use crate::questions::decision_view::outcome_with_reason;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program;
@@ -156,7 +156,10 @@ impl NotStarted {
     }
 
     fn interrupted(point: DecisionPoint, signal: i32) -> Box<Self> {
-        let said = format!("interrupted by signal {signal}, {}", self::outcome(&point));
+        let said = format!(
+            "interrupted by signal {signal}, {}",
+            crate::questions::decision_view::outcome(&point)
+        );
         let exit_status = of_signal(signal);
         Box::new(Self { point, outcome: "interrupted", said, spending: None, exit_status })
     }

@@ -3,13 +3,13 @@
 
 use super::relations::{Relations, ShownRelations};
 use crate::args::labels::HOST;
-use crate::hold::HIDDEN;
 use crate::log::captured_output::{last_lines, length as length_of, missing};
 use crate::log::run_facts::{
     NOT_ENDED, REASON_MAX, UNSEEN, directory, length, marked, outcome, proven, seen, who,
 };
 use crate::log::run_records::UNFINISHED;
 use crate::log::{recorders, snapshots};
+use crate::questions::hold_view::HIDDEN;
 use crate::ui::output::Output;
 use crate::ui::screen::{Page, named, quoted_up_to, seen_lines};
 use crate::ui::time_format::Clock;

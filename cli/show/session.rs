@@ -4,12 +4,12 @@
 use super::Args;
 use super::run::View;
 use crate::args::global::Global;
-use crate::decision::CLAIM_WAITS;
 use crate::log::directory::Directory;
 use crate::log::records::conclude;
 use crate::log::run_facts::who;
 use crate::log::run_records::tell_doers;
 use crate::log::sessions::{self, Answered, Row, Tools, answered, is_unknown};
+use crate::questions::decision_view::CLAIM_WAITS;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program;

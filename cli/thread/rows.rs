@@ -4,12 +4,13 @@
 use super::shown::{title, turn_or_plan};
 use crate::args::global::Global;
 use crate::args::lock_wait;
-use crate::hold;
 use crate::log::archives::ArchiveArgs;
+use crate::log::coverage;
 use crate::log::directory::Directory;
+use crate::log::open::failed;
 use crate::log::thread_reading::{Name, Reading};
 use crate::log::verdict::{exit_of, warn};
-use crate::log::{coverage, open};
+use crate::questions::open::open;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::{actor, aligned, moment};
@@ -83,7 +84,7 @@ pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
 
 /// Puts the reading on record, and says so. Gives the sequence of the record.
 fn record_reading(global: &Global, args: &Args, tenant_id: String) -> Result<u64, Failure> {
-    let engine = hold::open(global, &args.turn)?;
+    let engine = open(global, &args.turn)?;
     let correlation_id = args.name.correlation.clone();
     let default = || ActorId { kind: Actor::Automation, id: user_name() };
     let reader = args.reader.clone().unwrap_or_else(default);
@@ -94,8 +95,8 @@ fn record_reading(global: &Global, args: &Args, tenant_id: String) -> Result<u64
             tenant_id,
             correlation_id,
         }));
-    let submitted = engine.submit(&origin, &command).map_err(|e| open::failed(global, e))?;
-    engine.close().map_err(|error| open::failed(global, error))?;
+    let submitted = engine.submit(&origin, &command).map_err(|e| failed(global, e))?;
+    engine.close().map_err(|error| failed(global, error))?;
     match submitted {
         Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => {
             let sequence = receipt.last_sequence;

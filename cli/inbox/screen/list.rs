@@ -2,8 +2,8 @@
 
 use super::room::{at_most, fitting, help, newest, sentences};
 use super::{Frame, Screen};
-use crate::inbox::item::Item;
 use crate::inbox::rows::{Rows, lines_each, rows};
+use crate::questions::waiting_item::Item;
 use crate::ui::screen::width;
 use crate::ui::text::counted;
 use holdpoint_domain::Time;

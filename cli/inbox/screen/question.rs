@@ -3,7 +3,7 @@
 use super::Place;
 use super::room::{Part, at_most, help, sentences};
 use crate::inbox::draft::Draft;
-use crate::inbox::item::Item;
+use crate::questions::waiting_item::Item;
 use crate::ui::screen::{cut, in_row, width};
 use holdpoint_domain::Time;
 

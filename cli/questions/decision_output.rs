@@ -1,9 +1,9 @@
 //! What became of a change, as it is told.
 
-use super::session::{DecisionSession, is_late, no};
-use super::shown::{how_to_answer, outcome, votes, what_starts};
 use crate::args::global::Global;
 use crate::log::verdict::warn_permits_nothing;
+use crate::questions::decision_session::{DecisionSession, is_late, no};
+use crate::questions::decision_view::{how_to_answer, outcome, votes, what_starts};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::screen::{self, named, quoted_up_to};
@@ -38,7 +38,7 @@ pub(crate) struct Told {
 
 /// What a change of a decision came to; closes the log. An answer that came too late is on record,
 /// and a failure.
-pub(super) fn came_to(
+pub(crate) fn came_to(
     session: DecisionSession<'_>,
     decision_id: &str,
     submitted: Submitted,
@@ -49,7 +49,7 @@ pub(super) fn came_to(
 }
 
 /// Tells what a change came to.
-pub(super) fn show(
+pub(crate) fn show(
     global: &Global,
     told: &Told,
     what: impl FnOnce(&DecisionPoint) -> String,
@@ -76,7 +76,7 @@ pub(super) fn show(
 }
 
 /// Where a decision stands, in a line.
-pub(super) fn standing(point: &DecisionPoint) -> String {
+pub(crate) fn standing(point: &DecisionPoint) -> String {
     let state = point.state;
     match (point.is_open(), votes(point)) {
         (true, Some(votes)) => format!("{state}: {votes}"),
@@ -132,4 +132,9 @@ fn naming_what_started(
 /// A decision that ended so long ago that it is looked up in the log only.
 fn forgotten(decision_id: &str) -> DecisionPointRefusal {
     DecisionPointRefusal::UnknownDecision { decision_id: decision_id.to_string() }
+}
+
+/// A failure tells a program always which decision it is about and how that stands, or null.
+pub(crate) fn told_whole(failure: Failure) -> Failure {
+    ["decision_id", "current"].into_iter().fold(failure, Failure::with_key)
 }

@@ -213,7 +213,7 @@ pub(crate) const HIDDEN: &str =
 
 /// The command that shows what the attempt printed that a question is about; where that is hidden
 /// while it is open, that it is.
-pub(super) fn output_of(program: &str, held: &HeldRequest, is_hidden: bool) -> String {
+pub(crate) fn output_of(program: &str, held: &HeldRequest, is_hidden: bool) -> String {
     if is_hidden && held.is_open() {
         return HIDDEN.to_string();
     }

@@ -1,12 +1,12 @@
 //! What waits for a person, as the inbox lists it: a question of a hold or a decision.
 
-use super::snapshot::Asked;
-use crate::decision::outcome;
-use crate::hold::outcome_line;
 use crate::log::clock;
 use crate::log::current_state::{LiveState, Standing};
 use crate::log::decision_id::all;
 use crate::log::named_logs::Place;
+use crate::questions::decision_view::outcome;
+use crate::questions::hold_view::outcome_line;
+use crate::questions::log_snapshot::Asked;
 use crate::ui::screen::{in_row, named, recorded_in_row};
 use crate::ui::time_format::{now, span};
 use holdpoint_domain::Time;
@@ -95,7 +95,7 @@ pub(crate) struct Item {
 
 /// What a program is told.
 #[derive(Serialize)]
-pub(super) struct Row<'a> {
+pub(crate) struct Row<'a> {
     kind: Kind,
     id: &'a str,
     log: &'a Path,
@@ -232,7 +232,7 @@ impl Item {
     }
 
     /// How it ended, where it did.
-    pub(super) fn over(&self) -> Option<&str> {
+    pub(crate) fn over(&self) -> Option<&str> {
         match &self.stands {
             Stands::Over(outcome) => Some(outcome),
             _ => None,
@@ -292,7 +292,7 @@ impl Item {
 
     /// Its place: what waits first, and of that what presses most, then what is due first, then the
     /// oldest. What is over stands last, the newest first.
-    pub(super) fn place(&self) -> impl Ord + use<> {
+    pub(crate) fn place(&self) -> impl Ord + use<> {
         let group = match self.stands {
             Stands::Waits | Stands::Unheard | Stands::Unsure => 0,
             Stands::Refining => 1,
@@ -307,7 +307,7 @@ impl Item {
     }
 
     /// For programs.
-    pub(super) fn row<'a>(&'a self, place: &'a Place, now: Time) -> Row<'a> {
+    pub(crate) fn row<'a>(&'a self, place: &'a Place, now: Time) -> Row<'a> {
         let (state, outcome) = match &self.stands {
             _ if self.is_overdue(now) => ("overdue", None),
             Stands::Waits | Stands::Unsure => ("waiting", None),
@@ -386,7 +386,7 @@ fn end_of(state: &LiveState, id: &str, end: Time, at: Option<Until>) -> Time {
 
 /// What waits in a log; where all is asked for, what the requesters are at too, and what ended
 /// lately.
-pub(super) fn items(log: (usize, &Place), state: &LiveState, asked: Asked) -> Vec<Item> {
+pub(crate) fn items(log: (usize, &Place), state: &LiveState, asked: Asked) -> Vec<Item> {
     let Asked { has_all, at } = asked;
     let of_request = |entity, held| Item::of_request(log, state, entity, held, at);
     let world = state.world();
@@ -411,12 +411,12 @@ pub(super) fn items(log: (usize, &Place), state: &LiveState, asked: Asked) -> Ve
 }
 
 /// A line whose columns are no columns any more.
-pub(super) fn in_words(line: &str) -> String {
+pub(crate) fn in_words(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What became of a question that waited, as far as the state still tells.
-pub(super) fn ending(state: &LiveState, item: &Item) -> Option<String> {
+pub(crate) fn ending(state: &LiveState, item: &Item) -> Option<String> {
     match item.kind {
         Kind::Hold => {
             let place = state.world().find_request(&item.id)?;
@@ -431,7 +431,7 @@ pub(super) fn ending(state: &LiveState, item: &Item) -> Option<String> {
 
 /// Questions for tests.
 #[cfg(test)]
-pub(super) mod sample {
+pub(crate) mod sample {
     use super::*;
     use holdpoint_domain::core::actor::{Actor, Authentication};
 

@@ -1,12 +1,12 @@
 //! The logs of the inbox as they were read, each anew where it changed.
 
-use super::item::{Item, Stands, ending, items};
 use crate::log::at_point::reach;
 use crate::log::current_state::LiveState;
 use crate::log::directory::Directory;
 use crate::log::named_logs::Place;
 use crate::log::verdict::{damaged, verify_tells};
 use crate::log::{clock, open};
+use crate::questions::waiting_item::{Item, Stands, ending, items};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::time_format::now;
 use holdpoint_engine::executor::command_line;
@@ -26,37 +26,37 @@ const REST: u32 = 9;
 
 /// What of a log is looked at.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// Also what is the requester's turn, and what ended lately.
-    pub(super) has_all: bool,
+    pub(crate) has_all: bool,
     /// How it was at an earlier point; `None`: how it is.
-    pub(super) at: Option<Until>,
+    pub(crate) at: Option<Until>,
 }
 
 /// A log as it was read.
-pub(super) struct LogSnapshot {
-    pub(super) place: Place,
+pub(crate) struct LogSnapshot {
+    pub(crate) place: Place,
     /// `None`: it could not be read.
-    pub(super) state: Option<LiveState>,
+    pub(crate) state: Option<LiveState>,
     /// Why it, or what lies behind it, cannot be known.
-    pub(super) problem: Option<Failure>,
-    pub(super) items: Vec<Item>,
+    pub(crate) problem: Option<Failure>,
+    pub(crate) items: Vec<Item>,
     /// Where the state is not that of the point that was asked for.
-    pub(super) elsewhere: Option<String>,
+    pub(crate) elsewhere: Option<String>,
     stamp: Stamp,
     rests_until: Instant,
 }
 
 /// What came of reading a log again.
-pub(super) struct Change {
+pub(crate) struct Change {
     /// Its place in the list.
-    pub(super) log: usize,
+    pub(crate) log: usize,
     /// What waits now and did not.
-    pub(super) come: Vec<Item>,
+    pub(crate) come: Vec<Item>,
     /// What waited and does not any more, and what became of it.
-    pub(super) ended: Vec<(Item, String)>,
+    pub(crate) ended: Vec<(Item, String)>,
     /// What cannot be known now and could be.
-    pub(super) problem: Option<Failure>,
+    pub(crate) problem: Option<Failure>,
 }
 
 /// What tells that a log changed: nothing is appended that leaves all of it as it is, for longer
@@ -87,19 +87,19 @@ impl Stamp {
 
 impl LogSnapshot {
     /// By how much its newest record is ahead of this clock.
-    pub(super) fn ahead_ns(&self) -> Option<u64> {
+    pub(crate) fn ahead_ns(&self) -> Option<u64> {
         clock::ahead_ns(self.state.as_ref()?.world().totals().last_at)
     }
 
     /// That its newest record is ahead of this clock.
-    pub(super) fn ahead(&self) -> Option<String> {
+    pub(crate) fn ahead(&self) -> Option<String> {
         let ahead_ns = self.ahead_ns()?;
         let log = command_line(self.place.path.as_os_str(), &[]);
         Some(format!("{log}: {}", clock::sentence(ahead_ns)))
     }
 
     /// Reads a log; `at` is its place in the list.
-    pub(super) fn read(at: usize, mut place: Place, asked: Asked) -> Self {
+    pub(crate) fn read(at: usize, mut place: Place, asked: Asked) -> Self {
         let (begun, stamp) = (Instant::now(), Stamp::of(&place));
         let mut elsewhere = None;
         let (state, problem) = match read(&place, asked.at) {
@@ -124,7 +124,7 @@ impl LogSnapshot {
     }
 
     /// Reads the log again where it changed and is due: what came of that.
-    pub(super) fn refresh(&mut self, at: usize, asked: Asked) -> Option<Change> {
+    pub(crate) fn refresh(&mut self, at: usize, asked: Asked) -> Option<Change> {
         if Instant::now() < self.rests_until || Stamp::of(&self.place) == self.stamp {
             return None;
         }

@@ -1,15 +1,16 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
-use super::shown::{NamedHumanDecision, outcome_line, output_of};
-use super::{check_reason, like};
 use crate::args::global::Global;
 use crate::args::lock_wait::LockWaitArgs;
-use crate::confirm::{self, Offer};
-use crate::decision::unproven;
 use crate::log::configuration::hides_output;
 use crate::log::open::{failed, not_submitted};
 use crate::log::receipt::Recorded;
 use crate::log::verdict::{and_permits, warn_permits_nothing};
+use crate::questions::confirm::{self, Offer};
+use crate::questions::decision_session::unproven;
+use crate::questions::hold_view::{NamedHumanDecision, outcome_line, output_of};
+use crate::questions::reason::check_reason;
+use crate::questions::request_id::like;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program;
@@ -152,8 +153,8 @@ pub(crate) fn give(global: &Global, args: Args) -> Result<String, Failure> {
 fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
     args.reason.as_deref().map_or(Ok(()), check_reason)?;
     confirm::refuse_yes(args.yes)?;
-    let engine = super::open(global, &args.turn)?;
-    let found = super::find(global, &engine, &args.request)?;
+    let engine = crate::questions::open::open(global, &args.turn)?;
+    let found = crate::questions::request_id::find(global, &engine, &args.request)?;
     // One that nobody knows is handed in as well: the refusal goes on record.
     let like = match found {
         Some(_) => None,
@@ -191,7 +192,7 @@ fn outcome(engine: &Engine, request_id: &str) -> Result<Option<RequestOutcome>, 
     engine.query(|world| world.find_request(request_id)?.held().outcome.clone())
 }
 
-pub(super) fn request_ids(world: &World) -> impl Iterator<Item = &str> {
+pub(crate) fn request_ids(world: &World) -> impl Iterator<Item = &str> {
     let live = world.live_loops().flat_map(|entity| &entity.decisions.requests);
     live.chain(world.closed_requests()).map(HeldRequest::request_id)
 }

@@ -1,12 +1,12 @@
 //! Waiting until a decision ended. A wait that gives up decides nothing and writes nothing.
 
-use super::following::Following;
-use super::overdue::{Attempt, Overdue};
-use super::shown;
-use crate::adoption::expect_adopted;
 use crate::args::global::Global;
 use crate::log::clock;
 use crate::log::decision_id::resolve;
+use crate::questions::adoption::expect_adopted;
+use crate::questions::decision_view;
+use crate::questions::following::Following;
+use crate::questions::overdue::{Attempt, Overdue};
 use crate::ui::exit::{Exit, Failure, complain};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::clocks::Times;
@@ -71,7 +71,7 @@ impl ApprovalOver {
 
 impl Waited {
     /// The exit code that says how it ended.
-    pub(super) fn exit(&self) -> Exit {
+    pub(crate) fn exit(&self) -> Exit {
         self.exit
     }
 }
@@ -206,7 +206,7 @@ impl<'g> Wait<'g> {
         let id = visible(&point.decision_id);
         let line = match outcome {
             WaitOutcome::StillPending => format!("{id}  still {}{overdue}", point.state),
-            _ => format!("{id}  {}: {}", point.state, shown::outcome(point)),
+            _ => format!("{id}  {}: {}", point.state, decision_view::outcome(point)),
         };
         let doubt = self.following.world().doubt_of_point(point);
         let approval_over = ApprovalOver::of(point, now);

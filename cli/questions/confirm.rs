@@ -4,8 +4,8 @@
 
 use crate::args::global::Global;
 use crate::args::principal::user;
-use crate::decision::{self, Doubts, what_starts};
-use crate::hold;
+use crate::questions::decision_view::{self, Doubts, what_starts};
+use crate::questions::hold_view;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::program::program;
 use crate::ui::screen::{Around, Conversation, Page, in_line, named, recorded_in_line};
@@ -72,9 +72,9 @@ impl<'a> Offer<'a> {
     ) -> Self {
         let beside = [("reason", reason), ("to", to)];
         Self {
-            lines: Box::new(|columns| hold::brief_lines(question, now(), columns)),
+            lines: Box::new(|columns| hold_view::brief_lines(question, now(), columns)),
             all: Some(Box::new(|columns| {
-                hold::verbose_lines(question, Some(now()), columns, &program(&global.log))
+                hold_view::verbose_lines(question, Some(now()), columns, &program(&global.log))
             })),
             command: recorded_in_line(&question.context().command_line),
             offered: (word.to_string(), given(beside)),
@@ -111,10 +111,10 @@ impl<'a> Offer<'a> {
         };
         Self {
             lines: Box::new(move |columns| {
-                decision::brief_lines(global, point, seen(columns), doubts)
+                decision_view::brief_lines(global, point, seen(columns), doubts)
             }),
             all: Some(Box::new(move |columns| {
-                decision::lines(global, point, seen(columns), doubts)
+                decision_view::lines(global, point, seen(columns), doubts)
             })),
             command: in_line(&what_starts(point)),
             offered: (what, given([("text", text), ("comment", comment)])),

@@ -3,7 +3,7 @@
 
 use super::{Doubts, approval, time_left, who};
 use crate::args::global::Global;
-use crate::hold::add_root;
+use crate::questions::hold_view::add_root;
 use crate::ui::program::program;
 use crate::ui::screen::{Page, named};
 use crate::ui::text::{counted, moment};
@@ -25,7 +25,7 @@ const ANSWERS: [(&str, &str); 2] =
 
 /// The question in lines that are read at one look; `None` where it says more than whether to start
 /// what its circumstances have, so that all of it is to be read.
-pub(super) fn lines(
+pub(crate) fn lines(
     global: &Global,
     point: &DecisionPoint,
     summary: &StartSummary,
@@ -55,13 +55,13 @@ pub(super) fn lines(
 }
 
 /// The command and who asks.
-pub(super) fn add_command(page: &mut Page, point: &DecisionPoint, summary: &StartSummary) {
+pub(crate) fn add_command(page: &mut Page, point: &DecisionPoint, summary: &StartSummary) {
     page.foreign("what would start", &line("command", "", &summary.command));
     page.row("asked by", &format!("{}, {}", who(&point.requested_by), moment(point.created_at)));
 }
 
 /// What the command finds around it, and what of that is not bound.
-pub(super) fn add_surroundings(page: &mut Page, summary: &StartSummary) {
+pub(crate) fn add_surroundings(page: &mut Page, summary: &StartSummary) {
     let mut found =
         vec![line("directory", "", &summary.directory), line("program", "", &summary.program)];
     found.extend(summary.files.iter().map(|file| format!("  {:<KIND_WIDTH$} {file}", "file")));
@@ -103,7 +103,7 @@ fn line(kind: &str, name: &str, value: &str) -> String {
 }
 
 /// What is bound and not shown, and where it is.
-pub(super) fn rest(global: &Global, point: &DecisionPoint, summary: &StartSummary) -> String {
+pub(crate) fn rest(global: &Global, point: &DecisionPoint, summary: &StartSummary) -> String {
     let variables = u64::try_from(summary.variables).unwrap_or(u64::MAX);
     format!(
         "{} of its environment; `{} decision show {}` has them, all digests, and what is not bound",

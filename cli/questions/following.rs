@@ -51,7 +51,7 @@ struct State {
 
 impl Following {
     /// Follows what the records come to.
-    pub(super) fn of_state(global: &Global) -> Result<Self, Failure> {
+    pub(crate) fn of_state(global: &Global) -> Result<Self, Failure> {
         Self::begin(global, None, false)
     }
 
@@ -64,7 +64,7 @@ impl Following {
 
     /// Follows each record from `from` on, 0 standing for the first one and `None` for the next
     /// one that becomes durable.
-    pub(super) fn of_records(global: &Global, from: Option<u64>) -> Result<Self, Failure> {
+    pub(crate) fn of_records(global: &Global, from: Option<u64>) -> Result<Self, Failure> {
         Self::begin(global, from, true)
     }
 
@@ -115,7 +115,7 @@ impl Following {
     }
 
     /// Whether a decision point ended, and the record that says so is durable.
-    pub(super) fn has_ended(&self, point: &DecisionPoint) -> bool {
+    pub(crate) fn has_ended(&self, point: &DecisionPoint) -> bool {
         let ending = point.ending.as_ref().filter(|_| !point.is_open());
         ending.is_some_and(|ending| self.is_durable(ending.sequence))
     }
@@ -134,7 +134,7 @@ impl Following {
     }
 
     /// The link of the newest record of a decision point; `None` where it is in an archive.
-    pub(super) fn link(&self, point: &DecisionPoint) -> Option<&str> {
+    pub(crate) fn link(&self, point: &DecisionPoint) -> Option<&str> {
         self.state.links.of(point)
     }
 }

@@ -17,7 +17,7 @@ const NO_OPTION_SAYS_NO: &str = "no_option_says_no";
 /// That an issue names the question that was read: one that takes a person is answered and taken
 /// back by its issue only where it is the first of that issue. What ended long ago leaves the
 /// state, and then nobody can tell. Exit 4.
-pub(super) fn expect_asked_once(
+pub(crate) fn expect_asked_once(
     global: &Global,
     world: &World,
     wanted: &str,

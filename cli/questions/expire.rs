@@ -74,13 +74,13 @@ impl Subject {
 }
 
 /// Records what is due, and shows it.
-pub(super) fn expire(global: &Global, args: &Args) -> Result<Exit, Failure> {
+pub(crate) fn expire(global: &Global, args: &Args) -> Result<Exit, Failure> {
     record_due(global, &args.turn)
 }
 
 /// Records whatever is due, and shows it.
 pub(crate) fn record_due(global: &Global, turn: &LockWaitArgs) -> Result<Exit, Failure> {
-    let engine = super::open(global, turn)?;
+    let engine = crate::questions::open::open(global, turn)?;
     let receipts = engine.expire().map_err(|error| crate::log::open::failed(global, error))?;
     let unsure = left_over(&engine, global)?;
     engine.close().map_err(|error| crate::log::open::failed(global, error))?;

@@ -4,8 +4,8 @@
 mod start;
 
 use crate::args::global::Global;
-use crate::hold::{ALL_OVER, RECORDED_NEXT, add_root};
 use crate::log::clock;
+use crate::questions::hold_view::{ALL_OVER, RECORDED_NEXT, add_root};
 use crate::ui::program::program_words;
 use crate::ui::screen::{Page, columns, columns_of_stderr, named, quoted, quoted_up_to};
 use crate::ui::streams;
@@ -16,12 +16,13 @@ use holdpoint_domain::core::clocks::EndedBy;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::decision_point::{
     ApprovalPolicy, AtDeadline, ClaimedOutcome, DecisionOption, DecisionPoint, DecisionPointState,
-    GivenResponse, ResolutionKind, Response,
+    GivenResponse, ResolutionKind, Response, Urgency,
 };
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{StartSummary, asking_user};
 use holdpoint_replay::records_named;
+use std::cmp::Reverse;
 
 /// How much is told at once of a reason.
 const REASON_CHARACTERS: usize = 300;
@@ -157,7 +158,7 @@ fn ways_to_answer(global: &Global, point: &DecisionPoint, columns: usize) -> Vec
 }
 
 /// How much time is left, or that none is; nothing where there is no end.
-pub(super) fn time_left(point: &DecisionPoint, now: Time) -> String {
+pub(crate) fn time_left(point: &DecisionPoint, now: Time) -> String {
     match point.terms.expires_at.filter(|_| point.is_open()) {
         Some(_) if point.is_overdue(now) => "overdue".to_string(),
         Some(end) => span(end.nanoseconds_since(now)),
@@ -171,7 +172,7 @@ fn is_over(point: &DecisionPoint, now: Time) -> bool {
 }
 
 /// Somebody, with what proves the name.
-pub(super) fn who(by: &Principal) -> String {
+pub(crate) fn who(by: &Principal) -> String {
     match doubt(by) {
         Some(doubt) => format!("{} ({doubt})", named(&by.id)),
         None => named(&by.id),
@@ -229,7 +230,7 @@ pub(crate) fn outcome_with_reason(point: &DecisionPoint) -> String {
 }
 
 /// How many have chosen what, where that takes several.
-pub(super) fn votes(point: &DecisionPoint) -> Option<String> {
+pub(crate) fn votes(point: &DecisionPoint) -> Option<String> {
     let policy = point.terms.policy.as_ref()?;
     let last = point.votes.last()?;
     let (found, needed) = (point.votes_for(&last.response), policy.quorum);
@@ -512,4 +513,10 @@ fn ways(point: &DecisionPoint) -> (String, String) {
     let guidance = may_guide.then(|| "--guidance TEXT".to_string());
     let mut ways = options.chain(text).chain(guidance);
     (ways.next().unwrap_or_default(), ways.collect::<Vec<_>>().join(", "))
+}
+
+/// What the order of the list follows from: how much it presses, then its age. Two decisions never
+/// have the same place, and neither moves while others come and go.
+pub(crate) fn place(point: &DecisionPoint) -> (Reverse<Urgency>, Time, u64) {
+    (Reverse(point.terms.urgency), point.created_at, point.created_sequence)
 }

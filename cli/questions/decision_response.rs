@@ -1,11 +1,11 @@
 //! `holdpoint decision respond`: somebody answers. The first answer counts.
 
-use super::change::Change;
-use super::told::standing;
 use crate::args::global::Global;
 use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::Speaker;
 use crate::log::verdict::and_permits;
+use crate::questions::decision_change::Change;
+use crate::questions::decision_output::standing;
 use crate::ui::exit::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
@@ -93,7 +93,7 @@ pub(crate) fn give(
 
 /// Hands the answer in. Exit 0 where it counts, also when it is on record already; 4 where another
 /// one counts: this one is then kept, and does not; 5 where a rule says no.
-pub(super) fn respond(global: &Global, args: Args) -> Result<Exit, Failure> {
+pub(crate) fn respond(global: &Global, args: Args) -> Result<Exit, Failure> {
     let Args { answer, comment, change } = args;
     change.carry_out(global, response(answer, comment), standing)
 }

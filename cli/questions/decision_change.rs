@@ -1,16 +1,16 @@
 //! What every verb has in common that changes one decision: which one, in whose name, and under
 //! which conditions.
 
-use super::long_over;
-use super::meant::{expect_a_no, expect_asked_once, expect_refined_rejecting};
-use super::offered::HOW_TO_REJECT;
-use super::session::{DecisionSession, Only};
-use super::shown::Doubts;
-use super::told::{Told, came_to, show};
 use crate::args::global::Global;
 use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::Speaker;
-use crate::confirm::Offer;
+use crate::questions::confirm::Offer;
+use crate::questions::decision_output::{Told, came_to, show};
+use crate::questions::decision_session::{DecisionSession, Only};
+use crate::questions::decision_view::Doubts;
+use crate::questions::long_over;
+use crate::questions::offered_options::HOW_TO_REJECT;
+use crate::questions::rejecting::{expect_a_no, expect_asked_once, expect_refined_rejecting};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::suggest::closest;
 use crate::ui::text::excerpt;
@@ -25,7 +25,7 @@ use serde_json::json;
 
 /// Which decision is changed, and how.
 #[derive(Debug, clap::Args)]
-pub(super) struct Change {
+pub(crate) struct Change {
     /// The decision: its id, the beginning of its id, or its issue where one of it is open.
     #[arg(value_name = "ID")]
     decision: String,
@@ -39,12 +39,12 @@ pub(super) struct Change {
 
 impl Change {
     /// As another verb is given it, under no condition.
-    pub(super) fn of(decision: String, speaker: Speaker, turn: LockWaitArgs) -> Self {
+    pub(crate) fn of(decision: String, speaker: Speaker, turn: LockWaitArgs) -> Self {
         Self { decision, speaker, only: Only::default(), turn }
     }
 
     /// Hands in the command on the decision, of whoever gives it, and tells what that came to.
-    pub(super) fn carry_out(
+    pub(crate) fn carry_out(
         &self,
         global: &Global,
         command: impl FnOnce(String, Principal) -> Command,
@@ -54,7 +54,7 @@ impl Change {
     }
 
     /// Hands it in: what that came to. Random bits that the command takes are supplied.
-    pub(super) fn hand_in(
+    pub(crate) fn hand_in(
         &self,
         global: &Global,
         command: impl FnOnce(String, Principal) -> Command,

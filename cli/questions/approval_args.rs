@@ -1,7 +1,7 @@
 //! Who has to approve, as it is given on the command line.
 
-use super::session::no;
 use crate::log::configuration::AskedApproval;
+use crate::questions::decision_session::no;
 use crate::ui::exit::Failure;
 use clap::ValueEnum;
 use holdpoint_domain::core::actor::Authentication;
@@ -12,7 +12,7 @@ use holdpoint_domain::decision_point::DecisionPointRefusal;
 /// from answering, unless they are let.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Approval policy, set by any of these")]
-pub(super) struct PolicyArgs {
+pub(crate) struct PolicyArgs {
     /// Who may answer; left away: every person.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     approvers: Vec<String>,
@@ -48,7 +48,7 @@ pub(crate) enum Proof {
 
 impl PolicyArgs {
     /// What is asked for; `None` where nothing of it is given.
-    pub(super) fn read(&self) -> Result<Option<AskedApproval>, Failure> {
+    pub(crate) fn read(&self) -> Result<Option<AskedApproval>, Failure> {
         let (expected, found) = (MAX_LIST_ITEMS, self.approvers.len());
         if found > expected {
             let field = "approvers";

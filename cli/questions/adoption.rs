@@ -1,10 +1,10 @@
 //! Whether the log answers spenders here, and its adoption by a person at a terminal.
 
 use crate::args::global::Global;
-use crate::confirm::{Offer, Typed};
 use crate::log::configuration::floors;
 use crate::log::directory::{Directory, log_id};
 use crate::log::open::read_end;
+use crate::questions::confirm::{Offer, Typed};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::Page;

@@ -10,11 +10,11 @@ use holdpoint_domain::decision_point::DecisionOption;
 const JSON_BYTES_MAX: usize = 4 << 20;
 
 /// How an option is said to say no.
-pub(super) const HOW_TO_REJECT: &str = "say by `--reject ID` which one does";
+pub(crate) const HOW_TO_REJECT: &str = "say by `--reject ID` which one does";
 
 /// Options that offer ways to answer.
 #[derive(Debug, clap::Args)]
-pub(super) struct Offered {
+pub(crate) struct Offered {
     /// A way to answer; repeat it for each, at most 32. The id ends at the first colon.
     #[arg(long, value_name = "ID:LABEL", value_parser = option)]
     option: Vec<DecisionOption>,
@@ -29,7 +29,7 @@ pub(super) struct Offered {
 
 impl Offered {
     /// The ways to answer; `None` where none is given.
-    pub(super) fn read(&self) -> Result<Option<Vec<DecisionOption>>, Failure> {
+    pub(crate) fn read(&self) -> Result<Option<Vec<DecisionOption>>, Failure> {
         let mut options = match &self.options_json {
             Some(given) => parse(given)?,
             None => self.option.clone(),

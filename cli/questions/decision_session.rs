@@ -1,16 +1,16 @@
 //! Changing decisions: the log open for writing.
 
-use super::shown::outcome;
 use crate::args::global::Global;
 use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::user;
-use crate::hold::open_or_make;
 use crate::log::configuration::Demands;
 use crate::log::current_state::InDoubt;
 use crate::log::decision_id::{all, is_by_beginning, resolve};
 use crate::log::ids;
 use crate::log::open::{failed, not_submitted};
 use crate::log::receipt::Recorded;
+use crate::questions::decision_view::outcome;
+use crate::questions::open::open_or_make;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::visible_once;
 use crate::ui::time_format::now;
@@ -71,7 +71,7 @@ impl Only {
     }
 
     /// Whether the version of what was read is given.
-    pub(super) fn names_version(&self) -> bool {
+    pub(crate) fn names_version(&self) -> bool {
         self.expect_version.is_some()
     }
 
@@ -97,7 +97,7 @@ impl<'g> DecisionSession<'g> {
     }
 
     /// Lets less than the defaults be asked for here, as a person typed.
-    pub(super) fn allow_below_defaults(&self, line: &TypedLine) {
+    pub(crate) fn allow_below_defaults(&self, line: &TypedLine) {
         self.engine.allow_below_defaults(line);
     }
 
