@@ -1,18 +1,21 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
 mod deferred;
+pub(crate) mod usage;
 
 pub(crate) use self::deferred::Deferred;
+use crate::agents::{hook, mcp};
 use crate::args::global::Global;
 use crate::ui::exit::Failure;
 use crate::ui::program;
 use crate::ui::text::path_given;
-use crate::verbs::setup::config;
-use crate::{
-    answer, apply, bench, bisect, completions, decision, diff, doctor, export, health, hold, hook,
-    inbox, init, log_archive, log_continue, log_copy, log_show, log_stat, log_tail, man, mcp,
-    policy, record, replay, report, run, run_output, runs, salvage, show, thread, trace, verify,
-};
+use crate::verbs::decide::{answer, decision, hold, inbox, policy};
+use crate::verbs::look::{self, output, runs, show, trace};
+use crate::verbs::prove::{archive, continue_log, copy, export, report, salvage, verify};
+use crate::verbs::record::{apply, event, run};
+use crate::verbs::setup::{bench, completions, config, doctor, init, man};
+use crate::verbs::state::{bisect, diff, replay};
+use crate::verbs::thread::{self, health};
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use holdpoint_log_format::limits::FORMAT_VERSION;
@@ -109,7 +112,7 @@ pub(crate) enum Verb {
     /// Carry out commands given as JSON Lines; answer each with one line.
     Apply(Deferred<apply::Args>),
     /// Record an event of an application, from a file or a pipe.
-    Record(Deferred<record::Args>),
+    Record(Deferred<event::Args>),
     /// Everything that waits for a person, in all logs of this user, answered in place.
     // Its `--log` takes the place of the global one, which deferred options cannot.
     Inbox(inbox::Args),
@@ -140,7 +143,7 @@ pub(crate) enum Verb {
     /// Tell one run: the command, how it ended, who was asked, the last lines of its output.
     Show(Deferred<show::Args>),
     /// Write what a recorded command printed, after all of it has verified.
-    Output(Deferred<run_output::Args>),
+    Output(Deferred<output::Args>),
     /// Rebuild the state from the log, at its end or at any record or moment.
     Replay(Deferred<replay::Args>),
     /// Show what lies between two points of the log, or between this log and another.
@@ -242,17 +245,17 @@ pub(crate) enum ConfigVerb {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogVerb {
     /// Show one line for each record; raw evidence is hidden.
-    Show(log_show::Args),
+    Show(look::log::show::Args),
     /// Show the newest records, and what follows them as it is written.
-    Tail(log_tail::Args),
+    Tail(look::log::tail::Args),
     /// Count records, segments and bytes.
-    Stat(log_stat::Args),
+    Stat(look::log::stat::Args),
     /// Copy a log, also while it is being written: a prefix that verifies.
-    Copy(log_copy::Args),
+    Copy(copy::Args),
     /// Move the first records to an archive; the log then begins behind them.
-    Archive(log_archive::Args),
+    Archive(archive::Args),
     /// Go on from a log that ends before its HEAD, as a person at a terminal.
-    Continue(log_continue::Args),
+    Continue(continue_log::Args),
 }
 
 #[cfg(test)]

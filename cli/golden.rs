@@ -1,7 +1,7 @@
 //! Screens as they were, in `tests/golden/screens`: a change to one is seen where it is made.
 //! `HOLDPOINT_WRITE_GOLDEN=1` writes what is not there yet.
 
-use crate::hook::sample;
+use crate::agents::hook::sample;
 use crate::log::agent_sessions::asks;
 use crate::ui::screen::width;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};

@@ -1,56 +1,30 @@
 //! The program `holdpoint`: what a person types. It parses arguments, shows results and chooses
 //! exit codes; it holds no rule and knows no byte of the format.
 
-mod answer;
-mod apply;
+mod agents;
 mod args;
 mod arguments;
-mod bench;
-mod bisect;
-mod completions;
-mod decision;
-mod diff;
-mod doctor;
-mod export;
 #[cfg(test)]
 mod golden;
-mod health;
-mod hold;
-mod hook;
-mod inbox;
-mod init;
 mod log;
-mod log_archive;
-mod log_continue;
-mod log_copy;
-mod log_show;
-mod log_stat;
-mod log_tail;
-mod man;
-mod mcp;
-mod policy;
 mod questions;
 pub mod readers;
-mod record;
-mod replay;
-mod report;
-mod run;
-mod run_output;
-mod runs;
-mod salvage;
-mod show;
-mod thread;
-mod trace;
 mod ui;
-mod usage;
 mod verbs;
-mod verify;
 
+use crate::agents::{hook, mcp};
 use crate::args::global::{Global, settle};
+use crate::arguments::usage;
 use crate::log::configuration;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::{hints, inherited, pager, zone};
-use crate::verbs::setup::config;
+use crate::verbs::decide::{answer, decision, hold, inbox, policy};
+use crate::verbs::look::{self, output, runs, show, trace};
+use crate::verbs::prove::{archive, continue_log, copy, export, report, salvage, verify};
+use crate::verbs::record::{apply, event, run};
+use crate::verbs::setup::{bench, completions, config, doctor, init, man};
+use crate::verbs::state::{bisect, diff, replay};
+use crate::verbs::thread::{self, health};
 use arguments::{Arguments, ConfigVerb, Deferred, LogVerb, Verb};
 use clap::Parser;
 use std::process::ExitCode;
@@ -107,7 +81,7 @@ pub fn main() -> ExitCode {
         Verb::Init(Deferred(args)) => init::main(global, named, &args),
         Verb::Run(Deferred(args)) => run::main(&global, args),
         Verb::Apply(Deferred(args)) => apply::main(&global, args),
-        Verb::Record(Deferred(args)) => record::main(&global, &args),
+        Verb::Record(Deferred(args)) => event::main(&global, &args),
         Verb::Inbox(args) => inbox::main(&global, args),
         Verb::Answer(Deferred(args)) => answer::main(&global, named.is_some(), args),
         Verb::Hold(Deferred(verb)) => hold::main(&global, verb),
@@ -119,7 +93,7 @@ pub fn main() -> ExitCode {
         Verb::Verify(Deferred(args)) => verify::main(&global, args),
         Verb::Runs(Deferred(args)) => runs::main(&global, args),
         Verb::Show(Deferred(args)) => show::main(&global, args),
-        Verb::Output(Deferred(args)) => run_output::main(&global, args),
+        Verb::Output(Deferred(args)) => output::main(&global, args),
         Verb::Replay(Deferred(args)) => replay::main(&global, args),
         Verb::Diff(Deferred(args)) => diff::main(&global, args),
         Verb::Bisect(Deferred(args)) => bisect::main(&global, args),
@@ -127,12 +101,12 @@ pub fn main() -> ExitCode {
         Verb::Export(Deferred(args)) => export::main(&global, args),
         Verb::Report(Deferred(args)) => report::main(&global, args),
         Verb::Salvage(Deferred(args)) => salvage::main(&global, args),
-        Verb::Log(Deferred(LogVerb::Show(args))) => log_show::main(&global, args),
-        Verb::Log(Deferred(LogVerb::Tail(args))) => log_tail::main(&global, args),
-        Verb::Log(Deferred(LogVerb::Copy(args))) => log_copy::main(&global, args),
-        Verb::Log(Deferred(LogVerb::Archive(args))) => log_archive::main(&global, args),
-        Verb::Log(Deferred(LogVerb::Continue(args))) => log_continue::main(&global, &args),
-        Verb::Log(Deferred(LogVerb::Stat(args))) => log_stat::main(&global, args),
+        Verb::Log(Deferred(LogVerb::Show(args))) => look::log::show::main(&global, args),
+        Verb::Log(Deferred(LogVerb::Tail(args))) => look::log::tail::main(&global, args),
+        Verb::Log(Deferred(LogVerb::Copy(args))) => copy::main(&global, args),
+        Verb::Log(Deferred(LogVerb::Archive(args))) => archive::main(&global, args),
+        Verb::Log(Deferred(LogVerb::Continue(args))) => continue_log::main(&global, &args),
+        Verb::Log(Deferred(LogVerb::Stat(args))) => look::log::stat::main(&global, args),
         Verb::Config(Deferred(ConfigVerb::Check(args))) => config::main(&global, args),
         Verb::Policy(Deferred(verb)) => policy::main(&global, verb),
         Verb::Doctor(Deferred(args)) => doctor::main(&global, &args),

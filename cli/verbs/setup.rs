@@ -1,3 +1,8 @@
 //! Verbs that set the program up, and look at how it is set up.
 
+pub(crate) mod bench;
+pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod init;
+pub(crate) mod man;

@@ -167,7 +167,7 @@ fn both_verifiers_in_python_agree_on_a_continued_log_and_what_is_salvaged_of_it_
     let out = report.to_str().unwrap();
     let page = place.holdpoint(&["report", "--since", "1", "--out", out]);
     assert_eq!(status(&page), 0, "{}", text(&page.stderr));
-    let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/cli/report/verify.py");
+    let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/cli/verbs/prove/report/verify.py");
     let checked = Command::new("python3").args([verifier, out]).output().unwrap();
     assert_eq!(status(&checked), 0, "{}", text(&checked.stdout));
 }

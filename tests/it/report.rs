@@ -40,7 +40,7 @@ fn failed(place: &Place, options: &[&str], exit: i32) -> String {
 
 /// What `verify.py` says of a file.
 fn verified(page: &Path, options: &[&str]) -> (i32, String) {
-    let verifier = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/report/verify.py");
+    let verifier = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/report/verify.py");
     let mut python = python(&[verifier.to_str().unwrap(), page.to_str().unwrap()]);
     let output = python.args(options).output().unwrap();
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
@@ -159,7 +159,7 @@ fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
     assert_eq!(status(&report(&place, &["--since", "1", "--force"])), 4, "it is there, and stays");
     let verifier = place.holdpoint(&["report", "--verifier", "verify.py"]);
     assert_eq!(status(&verifier), 0, "{}", text(&verifier.stderr));
-    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/report/verify.py");
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/report/verify.py");
     let written = std::fs::read(file(&place, "verify.py")).unwrap();
     assert_eq!(written, std::fs::read(ours).unwrap());
     assert_eq!(status(&place.holdpoint(&["report", "--verifier", "verify.py"])), 4);

@@ -30,7 +30,7 @@ for line in sys.stdin:
 
 /// What `verify.py` finds in each page.
 pub(crate) fn found_by_python(pages: &[PathBuf]) -> Vec<Vec<String>> {
-    let verifier = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/report/verify.py");
+    let verifier = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/report/verify.py");
     let mut python = python(&["-c", DRIVER, verifier.to_str().unwrap()]);
     let mut child = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

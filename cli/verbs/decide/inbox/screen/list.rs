@@ -2,10 +2,10 @@
 
 use super::room::{at_most, fitting, help, newest, sentences};
 use super::{Frame, Screen};
-use crate::inbox::rows::{Rows, lines_each, rows};
 use crate::questions::waiting_item::Item;
 use crate::ui::screen::width;
 use crate::ui::text::counted;
+use crate::verbs::decide::inbox::rows::{Rows, lines_each, rows};
 use holdpoint_domain::Time;
 
 /// So many sentences are shown of what cannot be known before the questions have all their room.

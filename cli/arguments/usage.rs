@@ -1,7 +1,7 @@
 //! A command line that is not understood, as a person and a program are told of it.
 
+use crate::agents::hook;
 use crate::arguments::VERSION;
-use crate::hook;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::cut;

@@ -49,7 +49,6 @@ const fn records_of(entity: &ExecutionLoop) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::ids;
     use crate::questions::request_id::resolve;
 
     #[test]

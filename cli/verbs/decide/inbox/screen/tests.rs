@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::golden;
-use crate::inbox::item::sample;
 use crate::questions::waiting_item::AtEnd;
+use crate::questions::waiting_item::sample;
 use crate::ui::screen::Page;
 
 const ROWS: usize = 24;

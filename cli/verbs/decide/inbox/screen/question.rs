@@ -2,9 +2,9 @@
 
 use super::Place;
 use super::room::{Part, at_most, help, sentences};
-use crate::inbox::draft::Draft;
 use crate::questions::waiting_item::Item;
 use crate::ui::screen::{cut, in_row, width};
+use crate::verbs::decide::inbox::draft::Draft;
 use holdpoint_domain::Time;
 
 /// Each part of the foot takes so much of the terminal's height at most.

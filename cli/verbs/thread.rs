@@ -1,5 +1,6 @@
 //! `holdpoint thread`: conversations that were interrupted, as the log tells them.
 
+pub(crate) mod health;
 mod list;
 mod render;
 mod rows;

@@ -3,7 +3,7 @@
 
 use crate::args::host::Host;
 use crate::arguments::{Arguments, Deferred, Verb};
-use crate::decision::DecisionVerb;
+use crate::verbs::decide::decision::DecisionVerb;
 use clap::Parser;
 use holdpoint_engine::executor::command_line;
 use serde_json::Value;

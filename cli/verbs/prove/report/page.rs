@@ -231,7 +231,7 @@ fn row(html: &mut Html, told: &Told, record: &TakenRecord) {
 mod tests {
     use super::*;
     use crate::golden::{Sample, compare_file};
-    use crate::report::gather::{BYTES_MAX, RECORDS_MAX};
+    use crate::verbs::prove::report::gather::{BYTES_MAX, RECORDS_MAX};
     use holdpoint_log_format::BootId;
     use holdpoint_replay::{Extracted, ReadOptions, Taken, extract, verify};
 

@@ -7,10 +7,10 @@ use crate::log::directory::Directory;
 use crate::log::record_filter::{WantedArgs, expect_known};
 use crate::log::records::{conclude, failed};
 use crate::log::verdict::damage_in_part;
-use crate::log_show::{self, both, durable_to, put, stream};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::columns_of_screen;
+use crate::verbs::look::log::show::{self, both, durable_to, put, stream};
 use holdpoint_engine::shell::Watch;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Filter, LogTail, Missed, Order, newest, records_named};
@@ -65,7 +65,7 @@ fn show_newest(
     let mut filter = Filter { last: newest, ..filter.clone() };
     let (mut looked, mut newest_shown) = (None, 0);
     if count > 0 {
-        let (found, searched) = log_show::newest(directory, &filter, count)?;
+        let (found, searched) = show::newest(directory, &filter, count)?;
         (filter.first, looked) = (found.map(|(oldest, _)| oldest), Some(searched));
         newest_shown = found.map_or(0, |(_, newest)| newest);
     }

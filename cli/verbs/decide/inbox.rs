@@ -197,7 +197,7 @@ fn remove(global: &Global, named: &[PathBuf], gone: bool) -> Result<Exit, Failur
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::questions::waiting_logs::{Waiting, waiting};
+    use crate::questions::waiting_logs::Waiting;
 
     #[test]
     fn what_a_failure_goes_on_with_stands_behind_one_stop() {

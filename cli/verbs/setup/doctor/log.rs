@@ -190,7 +190,7 @@ fn read_lock(directory: &Directory) -> Result<Option<Lock>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::check::State;
+    use crate::verbs::setup::doctor::check::State;
 
     #[test]
     fn a_disk_without_room_is_told() {

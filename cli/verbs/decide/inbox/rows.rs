@@ -117,9 +117,9 @@ fn answers(item: &Item) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::item::sample;
     use super::*;
     use crate::golden;
+    use crate::questions::waiting_item::sample;
     use crate::questions::waiting_item::{AtEnd, Stands};
 
     #[test]

@@ -225,8 +225,8 @@ fn counted_words(item: &Item) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::item::sample;
     use super::*;
+    use crate::questions::waiting_item::sample;
 
     fn enter(draft: &mut Draft, item: &Item, line: &str) -> Entered {
         draft.push(line);

@@ -3,7 +3,9 @@
 use crate::args::global::Global;
 use crate::arguments::{Arguments, Deferred, LogVerb, Verb};
 use crate::ui::exit::{Exit, Failure, complain};
-use crate::{decision, hold, log_show, thread};
+use crate::verbs::decide::{decision, hold};
+use crate::verbs::look::log::show;
+use crate::verbs::thread;
 use clap::Parser;
 use holdpoint_replay::is_part;
 
@@ -67,7 +69,7 @@ fn carried_out(global: &Global, words: &[&str], last: &str) -> Result<Exit, Fail
         Ok(Verb::Decision(Deferred(verb))) => Ok(decision::main(global, verb)),
         Ok(Verb::Hold(Deferred(verb))) => Ok(hold::main(global, verb)),
         Ok(Verb::Thread(Deferred(verb))) => Ok(thread::main(global, verb)),
-        Ok(Verb::Log(Deferred(LogVerb::Show(args)))) => Ok(log_show::main(global, args)),
+        Ok(Verb::Log(Deferred(LogVerb::Show(args)))) => Ok(show::main(global, args)),
         Ok(_) => Err(Failure::new(Exit::USAGE, "no_id", "this names nothing that is shown")),
         Err(error) => Err(Failure::new(Exit::USAGE, "no_id", error.to_string())),
     }

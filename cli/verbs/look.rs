@@ -1,0 +1,7 @@
+//! Verbs that show what happened.
+
+pub(crate) mod log;
+pub(crate) mod output;
+pub(crate) mod runs;
+pub(crate) mod show;
+pub(crate) mod trace;

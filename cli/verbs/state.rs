@@ -1,0 +1,5 @@
+//! Verbs that rebuild states, and compare them.
+
+pub(crate) mod bisect;
+pub(crate) mod diff;
+pub(crate) mod replay;
