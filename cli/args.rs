@@ -1,8 +1,10 @@
 //! Values and options that several verbs take, parsed.
 
 pub(crate) mod bounded_read;
+pub(crate) mod command_line;
 pub(crate) mod durations;
 pub(crate) mod global;
+pub(crate) mod hook_line;
 pub(crate) mod host;
 pub(crate) mod json_fault;
 pub(crate) mod json_lines;

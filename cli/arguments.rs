@@ -6,6 +6,7 @@ pub(crate) mod usage;
 pub(crate) use self::deferred::Deferred;
 use crate::agents::{hook, mcp};
 use crate::args::global::Global;
+use crate::args::hook_line::HookLine;
 use crate::ui::exit::Failure;
 use crate::ui::program;
 use crate::ui::text::path_given;
@@ -232,6 +233,22 @@ impl Verb {
                 | Self::Man(_)
         )
     }
+}
+
+/// Reads a command line of `hook`; `None`: it calls another verb.
+pub(crate) fn read_hook_line(words: &[String]) -> Result<Option<HookLine>, clap::Error> {
+    let Arguments { given, verb: Verb::Hook(Deferred(args)) } = Arguments::try_parse_from(words)?
+    else {
+        return Ok(None);
+    };
+    Ok(Some(HookLine {
+        log: given.log,
+        host: args.host(),
+        events: args.events(),
+        tools: args.tools().to_vec(),
+        takes_at_most: args.takes_at_most(),
+        flaw: args.check().err(),
+    }))
 }
 
 /// What to do about the configuration.

@@ -8,11 +8,11 @@ mod arguments;
 mod golden;
 mod log;
 mod questions;
-pub mod readers;
 mod ui;
 mod verbs;
 
 use crate::agents::{hook, mcp};
+use crate::args::command_line;
 use crate::args::global::{Global, settle};
 use crate::arguments::usage;
 use crate::log::configuration;
@@ -25,9 +25,19 @@ use crate::verbs::record::{apply, event, run};
 use crate::verbs::setup::{bench, completions, config, doctor, init, man};
 use crate::verbs::state::{bisect, diff, replay};
 use crate::verbs::thread::{self, health};
-use arguments::{Arguments, ConfigVerb, Deferred, LogVerb, Verb};
-use clap::Parser;
+use arguments::{Arguments, ConfigVerb, Deferred, LogVerb, Verb, read_hook_line};
+use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
+
+/// Readers of what others write, for whoever gives them any bytes at all.
+pub mod readers {
+    pub use crate::args::json_fault::Fault;
+    pub use crate::args::json_lines::{InputLine, next_line};
+    pub use crate::args::strict_json::{Member, Node, Value, parse};
+    pub use crate::ui::exit::{Exit, Failure};
+    pub use crate::verbs::record::apply::submission::{Defaults, Submission};
+    pub use crate::verbs::state::bisect::predicate::Predicate;
+}
 
 /// What signals do to this process, whoever started it.
 fn prepare_process() {
@@ -52,6 +62,7 @@ pub fn main() -> ExitCode {
         return run::guard_exit(served).into();
     }
     prepare_process();
+    command_line::declare(Arguments::command);
     if let Some(exit) = usage::version_alone() {
         return exit.into();
     }
@@ -92,7 +103,7 @@ pub fn main() -> ExitCode {
         Verb::Health(Deferred(args)) => health::main(&global, args),
         Verb::Verify(Deferred(args)) => verify::main(&global, args),
         Verb::Runs(Deferred(args)) => runs::main(&global, args),
-        Verb::Show(Deferred(args)) => show::main(&global, args),
+        Verb::Show(Deferred(args)) => show::main(&global, args, show_by_its_verb),
         Verb::Output(Deferred(args)) => output::main(&global, args),
         Verb::Replay(Deferred(args)) => replay::main(&global, args),
         Verb::Diff(Deferred(args)) => diff::main(&global, args),
@@ -109,12 +120,25 @@ pub fn main() -> ExitCode {
         Verb::Log(Deferred(LogVerb::Stat(args))) => look::log::stat::main(&global, args),
         Verb::Config(Deferred(ConfigVerb::Check(args))) => config::main(&global, args),
         Verb::Policy(Deferred(verb)) => policy::main(&global, verb),
-        Verb::Doctor(Deferred(args)) => doctor::main(&global, &args),
+        Verb::Doctor(Deferred(args)) => doctor::main(&global, &args, read_hook_line),
         Verb::Bench(Deferred(args)) => bench::main(&global, &args),
         Verb::Completions(Deferred(args)) => completions::main(&global, &args),
         Verb::Man(Deferred(args)) => man::main(&global, &args),
     };
     if passes_on { exit.into() } else { exit.unless_untold().into() }
+}
+
+/// Shows by another verb what `show` was given and is no run.
+fn show_by_its_verb(global: &Global, line: Vec<String>) -> Result<Exit, Failure> {
+    let no_id = |message: String| Failure::new(Exit::USAGE, "no_id", message);
+    match Arguments::try_parse_from(line).map(|arguments| arguments.verb) {
+        Ok(Verb::Decision(Deferred(verb))) => Ok(decision::main(global, verb)),
+        Ok(Verb::Hold(Deferred(verb))) => Ok(hold::main(global, verb)),
+        Ok(Verb::Thread(Deferred(verb))) => Ok(thread::main(global, verb)),
+        Ok(Verb::Log(Deferred(LogVerb::Show(args)))) => Ok(look::log::show::main(global, args)),
+        Ok(_) => Err(no_id("this names nothing that is shown".to_string())),
+        Err(error) => Err(no_id(error.to_string())),
+    }
 }
 
 /// That a verb may use the log that was found, and works under the configuration that was named.

@@ -22,8 +22,8 @@ pub(crate) fn settle(global: &Global, outcome: Result<Exit, Failure>) -> Exit {
     outcome.unwrap_or_else(|failure| report(global, &failure))
 }
 
-/// Says so on stderr, and with `--json` as the one value on stdout; where that promises an array, as
-/// one line behind the sentence.
+/// Says so on stderr, and with `--json` as the one value on stdout; where that promises an array,
+/// as one line behind the sentence.
 fn report(global: &Global, failure: &Failure) -> Exit {
     if global.json && global.lists {
         return failure.tell_line();

@@ -32,6 +32,7 @@ mod beside_writers;
 mod bisect;
 mod callers;
 mod claims_shown;
+mod cli_floors;
 mod clocks;
 mod command_session;
 mod completions;

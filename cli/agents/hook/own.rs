@@ -1,10 +1,8 @@
 //! Calls that only wait for decisions or look at them, with this program itself: nobody is asked
 //! about those, or an agent could not wait for its answer without another question.
 
+use crate::args::command_line;
 use crate::args::host::Host;
-use crate::arguments::{Arguments, Deferred, Verb};
-use crate::verbs::decide::decision::DecisionVerb;
-use clap::Parser;
 use holdpoint_engine::executor::command_line;
 use serde_json::Value;
 use std::fs::metadata;
@@ -87,13 +85,11 @@ fn is_this_program(word: &str) -> bool {
 
 /// Whether this program itself takes the words for waiting or looking.
 fn is_understood(words: &[&str]) -> bool {
-    let parsed = Arguments::try_parse_from(words).map(|arguments| arguments.verb);
-    matches!(
-        parsed,
-        Ok(Verb::Decision(Deferred(
-            DecisionVerb::Wait(_) | DecisionVerb::Show(_) | DecisionVerb::List(_)
-        )))
-    )
+    let parsed = command_line::declared().try_get_matches_from(words);
+    let parsed = parsed.ok().and_then(|mut parsed| parsed.remove_subcommand());
+    parsed.is_some_and(|(group, parsed)| {
+        group == "decision" && parsed.subcommand_name().is_some_and(|verb| VERBS.contains(&verb))
+    })
 }
 
 #[cfg(test)]
@@ -103,10 +99,12 @@ mod tests {
     use std::env::current_exe;
 
     fn looks(command: &str) -> bool {
+        command_line::declare(<crate::arguments::Arguments as clap::CommandFactory>::command);
         bash("Bash", &json!({ "command": command }).to_string())
     }
 
     fn bash(tool: &str, input: &str) -> bool {
+        command_line::declare(<crate::arguments::Arguments as clap::CommandFactory>::command);
         only_looks(Host::ClaudeCode, tool, input.as_bytes(), &[])
     }
 

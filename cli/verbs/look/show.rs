@@ -20,6 +20,7 @@ use crate::ui::time_format::TimesArgs;
 use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{Reach, Run, RunFound, Searched, run_of};
 use meant::Meant;
+use other::LineRunner;
 use relations::Relations;
 use run::{Shown, View};
 use std::slice;
@@ -45,12 +46,12 @@ pub(crate) struct Args {
 /// Tells a run: what it was, how it ended, who began it, who was asked and what was answered, and
 /// the last lines of what it printed. Exit 3 where there is no such thing, 4 where several ids
 /// begin so, 6 where the log does not verify as far as it was read for that.
-pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, other_logs::told(global, &args.id, show(global, &args)))
+pub(crate) fn main(global: &Global, args: Args, carry_out: LineRunner) -> Exit {
+    settle(global, other_logs::told(global, &args.id, show(global, &args, carry_out)))
 }
 
-fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    if let Some(shown) = other::show(global, &args.id) {
+fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Result<Exit, Failure> {
+    if let Some(shown) = other::show(global, &args.id, carry_out) {
         args.times.expect_utc()?;
         return shown;
     }
@@ -64,9 +65,9 @@ fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     match meant {
         Meant::Run(loop_id, met) => show_run(global, args, &directory, (&loop_id, met)),
-        Meant::Decision(id) => other::decision(global, &id),
-        Meant::Request(id) => other::request(global, &id),
-        Meant::Record(sequence) => other::record(global, sequence),
+        Meant::Decision(id) => other::decision(global, &id, carry_out),
+        Meant::Request(id) => other::request(global, &id, carry_out),
+        Meant::Record(sequence) => other::record(global, sequence, carry_out),
     }
 }
 

@@ -1,10 +1,9 @@
 //! `holdpoint completions`: what a shell completes, generated from the command line itself.
 
+use crate::args::command_line;
 use crate::args::global::{Global, settle};
-use crate::arguments::Arguments;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
-use clap::CommandFactory;
 use clap_complete::{Shell, generate};
 
 /// What is said below the options.
@@ -29,7 +28,7 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 
 fn write(shell: Shell) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    generate(shell, &mut Arguments::command(), "holdpoint", &mut script);
+    generate(shell, &mut command_line::declared(), "holdpoint", &mut script);
     let mut out = Output::stdout();
     out.line(String::from_utf8_lossy(&script).trim_end());
     out.finish()?;

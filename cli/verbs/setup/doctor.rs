@@ -20,6 +20,7 @@ mod trust;
 mod writing;
 
 use crate::args::global::{Global, settle};
+use crate::args::hook_line::HookLineReader;
 use crate::args::lock_wait::LockWaitArgs;
 use crate::log::configuration::Configuration;
 use crate::ui::exit::{Exit, Failure};
@@ -67,18 +68,18 @@ enum Required {
 
 /// Checks everything. Exit 1 when something failed, 6 when the log does not verify, 3 when there is
 /// none or a configuration that was named is missing.
-pub(crate) fn main(global: &Global, args: &Args) -> Exit {
+pub(crate) fn main(global: &Global, args: &Args, read_line: HookLineReader) -> Exit {
     settle(
         global,
         match args {
             Args { terminal: true, .. } => terminal::put_back(global),
             Args { clock_step: true, turn, .. } => clock_step::accept(global, turn),
-            args => examine(global, args),
+            args => examine(global, args, read_line),
         },
     )
 }
 
-fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
+fn examine(global: &Global, args: &Args, read_line: HookLineReader) -> Result<Exit, Failure> {
     let (of_log, exit_of_log) = log::check(global);
     let mut checks = of_log;
     let (of_configuration, exit_of_configuration) = configuration(global);
@@ -86,7 +87,7 @@ fn examine(global: &Global, args: &Args) -> Result<Exit, Failure> {
     checks.push(policy::check());
     checks.push(identity::check());
     let is_required = args.require.contains(&Required::Hooks);
-    checks.extend(settings::check(&args.settings, &global.log, is_required));
+    checks.extend(settings::check(&args.settings, &global.log, is_required, read_line));
     let worst = checks.iter().map(|check| check.state).max().unwrap_or(State::Ok);
     let mut out = Output::stdout().folding();
     match global.json {

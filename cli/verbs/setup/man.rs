@@ -3,12 +3,12 @@
 
 mod exit_status;
 
+use crate::args::command_line;
 use crate::args::global::{Global, settle};
-use crate::arguments::Arguments;
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::path;
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use std::fs;
@@ -37,7 +37,7 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 }
 
 fn write(directory: Option<&Path>) -> Result<Exit, Failure> {
-    let mut program = Arguments::command().disable_help_subcommand(true);
+    let mut program = command_line::declared().disable_help_subcommand(true);
     program.build();
     let mut out = Output::stdout();
     match directory {

@@ -1,9 +1,9 @@
 //! This very command line again, to spend an approval: with its options as they were given, so that
 //! what they ask for still happens.
 
-use crate::arguments::Arguments;
+use crate::args::command_line;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args as _, Command, CommandFactory};
+use clap::{Arg, ArgMatches, Args as _, Command};
 use holdpoint_engine::executor::{CommandSpec, command_line};
 use std::ffi::{OsStr, OsString};
 
@@ -26,7 +26,7 @@ pub(super) fn spending(decision_id: &str, asks_after: bool, command: &CommandSpe
 }
 
 fn options(asks_after: bool) -> Vec<OsString> {
-    let (program, run) = (Arguments::command(), super::Args::augment_args(Command::new(RUN)));
+    let (program, run) = (command_line::declared(), super::Args::augment_args(Command::new(RUN)));
     let given = program.clone().try_get_matches_from(std::env::args_os());
     let Ok(given) = given else { return Vec::new() };
     let Some(of_run) = given.subcommand_matches(RUN) else { return Vec::new() };

@@ -4,11 +4,9 @@ use super::check::{Check, State};
 use super::command::{Line, OnFailure, is_executable};
 use super::matcher::Matcher;
 use super::script;
-use crate::agents::hook;
+use crate::args::hook_line::{HookLine, HookLineReader};
 use crate::args::host::{Event, Host};
-use crate::arguments::{Arguments, Deferred, Verb};
 use crate::ui::text::path;
-use clap::Parser;
 use serde_json::Value;
 use std::path::{Path, absolute};
 use std::time::Duration;
@@ -104,32 +102,32 @@ impl<'a> Hook<'a> {
 }
 
 /// What is wrong with a hook, where it has to do with decisions.
-pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
+pub(super) fn check_hook(hook: &Hook<'_>, log: &Path, read: HookLineReader) -> Found {
     let line = Line::split(hook.command);
     let flaws = script::flaws_of(hook.command, &line);
     let Some(words) = line.of_holdpoint().filter(|words| words.iter().any(|w| w == "hook")) else {
         return Found { checks: flaws, ..Found::default() };
     };
     let mut found = Found { checks: flaws, is_ours: true, ..Found::default() };
-    match Arguments::try_parse_from(words) {
-        Ok(Arguments { given, verb: Verb::Hook(Deferred(args)) }) => {
-            let is_for = |event| hook.is_of(event) && args.events().contains(&event);
+    match read(&words) {
+        Ok(Some(args)) => {
+            let is_for = |event| hook.is_of(event) && args.events.contains(&event);
             let is_meant = is_for(Event::PreToolUse);
             let matcher = Matcher::read(hook.host, hook.matcher).ok();
-            let is_met = matcher.as_ref().is_some_and(|it| it.guards(hook.host, args.tools()));
+            let is_met = matcher.as_ref().is_some_and(|it| it.guards(hook.host, &args.tools));
             found.reports = is_for(Event::PostToolUse) && is_met;
             found.is_guard = is_meant && is_met;
             found.checks.extend(check_event(hook, &args));
             found.checks.extend(check_host(hook, &args));
             found.checks.extend(check_options(&args));
-            found.checks.extend(check_log(given.log.as_deref(), log));
+            found.checks.extend(check_log(args.log.as_deref(), log));
             if let Some(matcher) = matcher.filter(|_| is_meant || is_for(Event::PostToolUse)) {
-                found.checks.extend(check_tools(hook, &matcher, args.tools()));
+                found.checks.extend(check_tools(hook, &matcher, &args.tools));
                 found.checks.extend(check_idle(&matcher, is_met));
             }
-            found.checks.extend(check_timeout(hook, args.takes_at_most()));
+            found.checks.extend(check_timeout(hook, args.takes_at_most));
         }
-        Ok(_) => return Found::default(),
+        Ok(None) => return Found::default(),
         Err(error) => {
             let said = error.to_string();
             let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
@@ -151,16 +149,16 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path) -> Found {
 }
 
 /// A host that the command line names, and in whose settings it does not stand.
-fn check_host(hook: &Hook<'_>, args: &hook::Args) -> Option<Check> {
-    let stated = args.host().filter(|stated| *stated != hook.host)?;
+fn check_host(hook: &Hook<'_>, args: &HookLine) -> Option<Check> {
+    let stated = args.host.filter(|stated| *stated != hook.host)?;
     let message = format!("--host says {}, in the settings of {}", stated.id(), hook.host);
     Some(Check::fail(HOOKS, message, &format!("write --host {}", hook.host.id())))
 }
 
-fn check_event(hook: &Hook<'_>, args: &hook::Args) -> Option<Check> {
+fn check_event(hook: &Hook<'_>, args: &HookLine) -> Option<Check> {
     let found = hook.event;
     let names = |event: &Event| hook.host.names_of(*event).iter().copied();
-    let expected: Vec<&str> = args.events().iter().flat_map(names).collect();
+    let expected: Vec<&str> = args.events.iter().flat_map(names).collect();
     (!expected.contains(&found)).then(|| {
         let message = format!("a hook for {} stands under {found}", expected.join(" and "));
         Check::fail(HOOKS, message, "move it, or run the hook of that name")
@@ -168,8 +166,8 @@ fn check_event(hook: &Hook<'_>, args: &hook::Args) -> Option<Check> {
 }
 
 /// Options that the hook refuses when it runs, and then it denies every call.
-fn check_options(args: &hook::Args) -> Option<Check> {
-    let reason = args.check().err()?;
+fn check_options(args: &HookLine) -> Option<Check> {
+    let reason = args.flaw.as_ref()?;
     Some(Check::fail(HOOKS, format!("its options are refused: {reason}"), HELP))
 }
 

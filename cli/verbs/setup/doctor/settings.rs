@@ -5,6 +5,7 @@ use super::command::is_executable;
 use super::hooks::{HOOKS, Hook, check_hook, hooks_of};
 use super::trust::{self, Place};
 use crate::args::bounded_read::all_within;
+use crate::args::hook_line::HookLineReader;
 use crate::args::host::Host;
 use crate::ui::text::path;
 use serde_json::Value;
@@ -67,6 +68,9 @@ const SNIPPET: &str = "`holdpoint hook --help` says what stands there";
 /// The plugin for OpenCode, which docs/agent-hooks.md prints.
 const PLUGIN: &str = include_str!("opencode.js");
 
+/// The log that hooks are compared with, and the reader of their lines.
+type By<'l> = (&'l Path, HookLineReader);
+
 /// One file of settings.
 struct Source {
     host: Host,
@@ -76,14 +80,19 @@ struct Source {
 
 /// The hooks in these files, or in those where hosts look, and whether they are about this log.
 /// Where no tool is guarded that is a failure if a guard is required.
-pub(super) fn check(named: &[PathBuf], log: &Path, is_required: bool) -> Vec<Check> {
+pub(super) fn check(
+    named: &[PathBuf],
+    log: &Path,
+    is_required: bool,
+    read_line: HookLineReader,
+) -> Vec<Check> {
     let sources = match named.is_empty() {
         true => usual(),
         false => named.iter().map(|file| Source::named(file)).collect(),
     };
     let (mut checks, mut total) = (Vec::new(), Count::default());
     for source in &sources {
-        let (of_file, count) = source.check(log, !named.is_empty());
+        let (of_file, count) = source.check((log, read_line), !named.is_empty());
         total.guards = total.guards.saturating_add(count.guards);
         total.reports = total.reports.saturating_add(count.reports);
         checks.extend(of_file);
@@ -143,7 +152,7 @@ impl Source {
         Self { host, place: Place::of(file), file: file.to_path_buf() }
     }
 
-    fn check(&self, log: &Path, is_named: bool) -> (Vec<Check>, Count) {
+    fn check(&self, by: By<'_>, is_named: bool) -> (Vec<Check>, Count) {
         let place = path(&self.file);
         let failed = |reason: String| {
             (vec![Check::fail(HOOKS, reason, SNIPPET).at(&place)], Count::default())
@@ -158,7 +167,7 @@ impl Source {
             return plugin(&text, &place);
         }
         match self.parsed(&text) {
-            Ok(settings) => self.check_settings(&settings, &place, log),
+            Ok(settings) => self.check_settings(&settings, &place, by),
             Err(reason) => failed(reason),
         }
     }
@@ -174,7 +183,12 @@ impl Source {
     }
 
     /// What the hooks of one file came to, and how many of them do what.
-    fn check_settings(&self, settings: &Value, place: &str, log: &Path) -> (Vec<Check>, Count) {
+    fn check_settings(
+        &self,
+        settings: &Value,
+        place: &str,
+        (log, read_line): By<'_>,
+    ) -> (Vec<Check>, Count) {
         let hooks = match hooks_of(self.host, settings) {
             Ok(hooks) => hooks,
             Err(reason) => {
@@ -186,7 +200,7 @@ impl Source {
         let is_off = off.is_some();
         checks.extend(off.map(|check| check.at(place)));
         for hook in &hooks {
-            let mut of_hook = check_hook(hook, log);
+            let mut of_hook = check_hook(hook, log, read_line);
             if of_hook.is_ours && !is_off {
                 let distrust = self.distrust(hook);
                 of_hook.is_guard &= distrust.is_none();
