@@ -10,13 +10,15 @@ use crate::args::hook_line::HookLine;
 use crate::ui::exit::Failure;
 use crate::ui::program;
 use crate::ui::text::path_given;
-use crate::verbs::decide::{answer, decision, hold, inbox, policy};
+use crate::verbs::decide::decision::DecisionVerb;
+use crate::verbs::decide::hold::HoldVerb;
+use crate::verbs::decide::{answer, inbox, policy};
 use crate::verbs::look::{self, output, runs, show, trace};
 use crate::verbs::prove::{archive, continue_log, copy, export, report, salvage, verify};
 use crate::verbs::record::{apply, event, run};
 use crate::verbs::setup::{bench, completions, config, doctor, init, man};
 use crate::verbs::state::{bisect, diff, replay};
-use crate::verbs::thread::{self, health};
+use crate::verbs::thread::{ThreadVerb, health};
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use holdpoint_log_format::limits::FORMAT_VERSION;
@@ -123,17 +125,17 @@ pub(crate) enum Verb {
     Answer(Deferred<answer::Args>),
     /// Look at the questions that wait for a person, and answer them.
     #[command(subcommand)]
-    Hold(Deferred<hold::HoldVerb>),
+    Hold(Deferred<HoldVerb>),
     /// Ask for decisions, answer them, wait for them, spend approvals.
     #[command(subcommand)]
-    Decision(Deferred<decision::DecisionVerb>),
+    Decision(Deferred<DecisionVerb>),
     /// Guard an agent's tools: a hook that reads one JSON object from stdin.
     Hook(Deferred<hook::Args>),
     /// Serve decisions to agents over the Model Context Protocol, on stdin and stdout.
     Mcp(Deferred<mcp::Args>),
     /// Look at conversations that were interrupted, and at what became of the rest.
     #[command(subcommand)]
-    Thread(Deferred<thread::ThreadVerb>),
+    Thread(Deferred<ThreadVerb>),
     /// Show the newest outcome of interruption continuity for every tenant and issue.
     Health(Deferred<health::Args>),
     /// Prove that nothing recorded was changed, lost or forbidden; exit 6 if something was.
@@ -178,60 +180,76 @@ pub(crate) enum Verb {
     Man(Deferred<man::Args>),
 }
 
-impl Verb {
-    /// True of a verb whose JSON is an array of what there is: whoever counts goes by its length.
-    pub(crate) const fn lists(&self) -> bool {
-        matches!(
-            self,
-            Self::Decision(Deferred(decision::DecisionVerb::List(_)))
-                | Self::Hold(Deferred(hold::HoldVerb::List(_)))
-                | Self::Thread(Deferred(thread::ThreadVerb::List(_)))
-        )
-    }
-
-    /// Whether the log that was found is of no concern to it.
-    pub(crate) const fn needs_no_log(&self) -> bool {
-        matches!(
-            self,
-            Self::Init(_)
-                | Self::Inbox(_)
-                | Self::Salvage(_)
-                | Self::Log(Deferred(LogVerb::Copy(_) | LogVerb::Continue(_)))
-                | Self::Config(_)
-                | Self::Bench(_)
-                | Self::Completions(_)
-                | Self::Man(_)
-        ) || matches!(self, Self::Report(Deferred(args)) if args.asks_for_verifier())
-    }
+/// The rules that hold of a verb before it is carried out.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    /// Its JSON is an array of what there is: whoever counts goes by its length.
+    pub(crate) lists: bool,
+    /// The log that was found is of no concern to it.
+    pub(crate) needs_no_log: bool,
+    /// Its exit code is a command's, or an answer to whoever asked the hook.
+    pub(crate) passes_status_on: bool,
+    /// It may put a question.
+    pub(crate) may_ask: bool,
+    /// It tells in its own words what is wrong with the configuration, or writes the same wherever
+    /// it is used.
+    pub(crate) minds_its_configuration: bool,
 }
 
+/// The rules of a verb that needs a log, and nothing else.
+const OF_A_LOG: Rules = Rules {
+    lists: false,
+    needs_no_log: false,
+    passes_status_on: false,
+    may_ask: false,
+    minds_its_configuration: false,
+};
+
 impl Verb {
-    /// Whether its exit code is a command's, or an answer to whoever asked the hook.
-    pub(crate) const fn passes_status_on(&self) -> bool {
-        matches!(self, Self::Run(_) | Self::Hook(_))
-    }
-
-    /// Whether it may put a question.
-    pub(crate) const fn may_ask(&self) -> bool {
-        matches!(
-            self,
-            Self::Run(_) | Self::Apply(_) | Self::Decision(_) | Self::Hook(_) | Self::Mcp(_)
-        )
-    }
-
-    /// Whether it tells in its own words what is wrong with the configuration, or writes the same
-    /// wherever it is used.
-    pub(crate) const fn minds_its_configuration(&self) -> bool {
-        matches!(
-            self,
-            Self::Run(_)
-                | Self::Apply(_)
-                | Self::Config(_)
-                | Self::Policy(_)
-                | Self::Doctor(_)
-                | Self::Completions(_)
-                | Self::Man(_)
-        )
+    /// The rules of each verb.
+    pub(crate) const fn rules(&self) -> Rules {
+        let no_log = Rules { needs_no_log: true, ..OF_A_LOG };
+        let asks = Rules { may_ask: true, ..OF_A_LOG };
+        let minds = Rules { minds_its_configuration: true, ..OF_A_LOG };
+        match self {
+            Self::Init(_) | Self::Inbox(_) | Self::Salvage(_) | Self::Bench(_) => no_log,
+            Self::Config(_) | Self::Completions(_) | Self::Man(_) => {
+                Rules { needs_no_log: true, ..minds }
+            }
+            Self::Log(Deferred(verb)) => Rules {
+                needs_no_log: matches!(verb, LogVerb::Copy(_) | LogVerb::Continue(_)),
+                ..OF_A_LOG
+            },
+            Self::Report(Deferred(args)) => {
+                Rules { needs_no_log: args.asks_for_verifier(), ..OF_A_LOG }
+            }
+            Self::Run(_) => Rules { passes_status_on: true, may_ask: true, ..minds },
+            Self::Apply(_) => Rules { may_ask: true, ..minds },
+            Self::Hook(_) => Rules { passes_status_on: true, ..asks },
+            Self::Mcp(_) => asks,
+            Self::Decision(Deferred(verb)) => {
+                Rules { lists: matches!(verb, DecisionVerb::List(_)), ..asks }
+            }
+            Self::Hold(Deferred(verb)) => {
+                Rules { lists: matches!(verb, HoldVerb::List(_)), ..OF_A_LOG }
+            }
+            Self::Thread(Deferred(verb)) => {
+                Rules { lists: matches!(verb, ThreadVerb::List(_)), ..OF_A_LOG }
+            }
+            Self::Policy(_) | Self::Doctor(_) => minds,
+            Self::Record(_)
+            | Self::Answer(_)
+            | Self::Health(_)
+            | Self::Verify(_)
+            | Self::Runs(_)
+            | Self::Show(_)
+            | Self::Output(_)
+            | Self::Replay(_)
+            | Self::Diff(_)
+            | Self::Bisect(_)
+            | Self::Trace(_)
+            | Self::Export(_) => OF_A_LOG,
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use crate::verbs::record::{apply, event, run};
 use crate::verbs::setup::{bench, completions, config, doctor, init, man};
 use crate::verbs::state::{bisect, diff, replay};
 use crate::verbs::thread::{self, health};
-use arguments::{Arguments, ConfigVerb, Deferred, LogVerb, Verb, read_hook_line};
+use arguments::{Arguments, ConfigVerb, Deferred, LogVerb, Rules, Verb, read_hook_line};
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
@@ -39,8 +39,9 @@ pub mod readers {
     pub use crate::verbs::state::bisect::predicate::Predicate;
 }
 
-/// What signals do to this process, whoever started it.
+/// Prepares this process, whoever started it, for signals and for what reads its command line.
 fn prepare_process() {
+    command_line::declare(Arguments::command);
     inherited::expect_children();
     // Where it cannot be had, nothing is mapped.
     let _ = holdpoint_log_files::map::guard();
@@ -62,7 +63,6 @@ pub fn main() -> ExitCode {
         return run::guard_exit(served).into();
     }
     prepare_process();
-    command_line::declare(Arguments::command);
     if let Some(exit) = usage::version_alone() {
         return exit.into();
     }
@@ -81,13 +81,13 @@ pub fn main() -> ExitCode {
     }
     let named = given.log.clone();
     let (global, refusal) = given.located();
-    let global = Global { lists: verb.lists(), ..global };
+    let rules = verb.rules();
+    let global = Global { lists: rules.lists, ..global };
     hints::is_about(&global.log);
-    if let Err(failure) = expect_usable(&global, &verb, refusal) {
+    if let Err(failure) = expect_usable(&global, rules, refusal) {
         return refuse(&global, &verb, failure).into();
     }
     zone::tell_unknown();
-    let passes_on = verb.passes_status_on();
     let exit = match verb {
         Verb::Init(Deferred(args)) => init::main(global, named, &args),
         Verb::Run(Deferred(args)) => run::main(&global, args),
@@ -125,7 +125,7 @@ pub fn main() -> ExitCode {
         Verb::Completions(Deferred(args)) => completions::main(&global, &args),
         Verb::Man(Deferred(args)) => man::main(&global, &args),
     };
-    if passes_on { exit.into() } else { exit.unless_untold().into() }
+    if rules.passes_status_on { exit.into() } else { exit.unless_untold().into() }
 }
 
 /// Shows by another verb what `show` was given and is no run.
@@ -142,14 +142,14 @@ fn show_by_its_verb(global: &Global, line: Vec<String>) -> Result<Exit, Failure>
 }
 
 /// That a verb may use the log that was found, and works under the configuration that was named.
-fn expect_usable(global: &Global, verb: &Verb, refusal: Option<Failure>) -> Result<(), Failure> {
-    if let Some(failure) = refusal.filter(|_| !verb.needs_no_log()) {
+fn expect_usable(global: &Global, rules: Rules, refusal: Option<Failure>) -> Result<(), Failure> {
+    if let Some(failure) = refusal.filter(|_| !rules.needs_no_log) {
         return Err(failure);
     }
-    if !verb.minds_its_configuration() {
+    if !rules.minds_its_configuration {
         configuration::expect_named(global)?;
     }
-    if verb.may_ask() { configuration::bound_questions(global) } else { Ok(()) }
+    if rules.may_ask { configuration::bound_questions(global) } else { Ok(()) }
 }
 
 /// Tells that the log that was found is not used, as each verb tells what stops it.

@@ -14,6 +14,7 @@ mod told;
 use crate::args::durations;
 use crate::args::global::{Global, settle};
 use crate::args::labels::LabelArgs;
+use crate::args::lock_wait::LockWaitArgs;
 use crate::log::configuration::{Configuration, Demands, InForce, floors, open_bounds};
 use crate::log::damage::LogError;
 use crate::log::{clock, open, registered_logs};
@@ -109,15 +110,8 @@ pub(crate) struct Args {
     /// Keep the values of variables secret whose names contain this.
     #[arg(long, value_name = "PART")]
     redact: Vec<OsString>,
-    /// How long to wait for another process that writes to the log.
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "HOLDPOINT_LOCK_WAIT",
-        default_value = "10s",
-        value_parser = durations::wait
-    )]
-    lock_wait: Duration,
+    #[command(flatten)]
+    turn: LockWaitArgs,
     /// Go on although HEAD is missing or unreadable, and record that: nothing then witnesses how
     /// far the log had reached.
     #[arg(long)]
@@ -168,7 +162,7 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     less.extend(recorded_besides(&args.record_env, &defaults.record_env));
     let confirmed = confirm_less(&less).map_err(Failure::of_run)?;
     let (hold, start) = (args.hold.clone(), args.start.clone());
-    let engine = open(global, args.lock_wait, args.without_head)?;
+    let engine = open(global, args.turn.lock_wait, args.without_head)?;
     confirmed.iter().for_each(|line| engine.allow_below_defaults(line));
     let demands = Demands::of(&global.log, &engine).map_err(Failure::of_run)?;
     let in_force = demands.in_force(&configuration, &hold.asked()?).map_err(Failure::of_run)?;
