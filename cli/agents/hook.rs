@@ -10,6 +10,7 @@ mod answer;
 mod ask;
 mod bound_input;
 mod deadline;
+pub(crate) mod describe;
 mod drain;
 mod gate;
 mod input;
@@ -18,7 +19,6 @@ mod post_tool_use;
 mod pre_tool_use;
 mod session_start;
 mod stop;
-mod words;
 
 use crate::args::global::Global;
 use crate::args::host::{Event, Host};

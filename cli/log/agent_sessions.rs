@@ -62,7 +62,7 @@ pub(crate) fn requester(
 }
 
 /// Whether a hook asked, for some session: no other way of asking has such means.
-pub(crate) fn is_hook(by: &Principal) -> bool {
+fn is_hook(by: &Principal) -> bool {
     by.authenticated_by == Authentication::None && by.means.starts_with(MEANS_OF_HOOK)
 }
 

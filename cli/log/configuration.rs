@@ -33,13 +33,14 @@
 //! per_log = 1000
 //! ```
 
-mod demands;
+pub(crate) mod effective_policy;
 mod file;
 mod in_force;
 mod questions;
 
 use crate::args::bounded_read::all_within;
 use crate::args::global::Global;
+pub(crate) use crate::log::configuration::effective_policy::{AskedApproval, Demands, floors};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::path;
 use holdpoint_domain::core::actor::Actor;
@@ -55,7 +56,6 @@ use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) use demands::{AskedApproval, Demands, floors};
 pub(crate) use in_force::{Asked, InForce};
 pub(crate) use questions::{bound_questions, open_bounds};
 

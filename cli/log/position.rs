@@ -136,7 +136,7 @@ fn recorded(text: &str, moment: jiff::Timestamp) -> Result<Timestamp, String> {
 }
 
 /// Longest value in a line, in bytes.
-pub(crate) const VALUE_BYTES: usize = 120;
+const VALUE_BYTES: usize = 120;
 
 /// A value in a line.
 pub(crate) fn of_value(value: &Value) -> String {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub(crate) const ID_CHARACTERS: usize = 15;
 
 /// So many runs that began twice are told one by one.
-pub(crate) const BEGUN_TWICE_TOLD: usize = 5;
+const BEGUN_TWICE_TOLD: usize = 5;
 
 /// What stands in the place of `running` where nobody records it.
 pub(crate) const UNFINISHED: &str = "unfinished";

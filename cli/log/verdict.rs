@@ -11,7 +11,7 @@ use holdpoint_replay::{Finding, Reach, Report, Unproven, Verdict, leading, recor
 use std::path::Path;
 
 /// Ranges of records without proof that are named.
-pub(crate) const RANGES_SHOWN_MAX: usize = 4;
+const RANGES_SHOWN_MAX: usize = 4;
 
 /// What to do with a log that is short of HEAD.
 pub(crate) const SHORT_OF_HEAD_ADVICE: &str = "copy the log anew, HEAD before its segments; where \
@@ -151,7 +151,7 @@ pub(crate) fn warn_unproven(unproven: &[Unproven]) {
 }
 
 /// The first ranges of records without proof.
-pub(crate) fn taken_over(unproven: &[Unproven]) -> String {
+fn taken_over(unproven: &[Unproven]) -> String {
     if let [Unproven { first, last }] = unproven
         && first == last
     {

@@ -88,7 +88,7 @@ pub(crate) fn find(
     Ok(found)
 }
 
-pub(crate) fn shown_empty(wanted: &str) -> &str {
+fn shown_empty(wanted: &str) -> &str {
     if wanted.is_empty() { "an empty name" } else { wanted }
 }
 

@@ -5,8 +5,8 @@ mod list;
 mod render;
 mod rows;
 mod show;
-mod shown;
 mod story;
+pub(crate) mod view;
 
 use crate::args::global::{Global, settle};
 use crate::log::archives::or_archived;

@@ -4,7 +4,7 @@
 use super::answer::Answer;
 use super::ask::{Ask, recorded_by};
 use super::deadline::{self, Question};
-use super::words;
+use crate::agents::hook::describe;
 use crate::log::configuration::{Demands, floors};
 use crate::log::open::open_log;
 use crate::ui::text::visible_once;
@@ -65,7 +65,7 @@ impl Gate {
         floors().map_err(|failure| failure.message().to_string())?;
         let log: PathBuf = log.components().collect();
         let engine = open_log(&log, lock_wait, false).map_err(|error| match error {
-            EngineError::Open(OpenError::NothingHere { .. }) => words::no_log(&log),
+            EngineError::Open(OpenError::NothingHere { .. }) => describe::no_log(&log),
             error => said(error),
         })?;
         let ground = engine.adoption().map_err(|error| error.to_string())?;
@@ -88,7 +88,7 @@ impl Gate {
             match self.look()? {
                 Standing::Approved(point) => {
                     if self.spend(&point)? {
-                        return Ok(Answer::allow(&words::spent(&point)));
+                        return Ok(Answer::allow(&describe::spent(&point)));
                     }
                 }
                 Standing::Asked(point) => {
@@ -96,17 +96,17 @@ impl Gate {
                     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
                     let Some(left) = left.filter(|left| !left.is_zero()) else {
                         let before = so_far.before.as_deref();
-                        return Ok(Answer::deny(&words::pending(&self.log, &point, before)));
+                        return Ok(Answer::deny(&describe::pending(&self.log, &point, before)));
                     };
                     // Whatever ended the wait, the next look tells how it stands.
                     let _ = watch.wait(left);
                     so_far.has_asked = true;
                 }
                 Standing::Denied(point) if so_far.has_asked || !self.asks_again => {
-                    return Ok(Answer::deny(&words::rejected(&point)));
+                    return Ok(Answer::deny(&describe::rejected(&point)));
                 }
                 Standing::Nothing(Some(point)) if so_far.has_asked && point.consumed.is_none() => {
-                    return Ok(Answer::deny(&words::unanswered(&point)));
+                    return Ok(Answer::deny(&describe::unanswered(&point)));
                 }
                 Standing::Denied(point) => self.ask(Some(point), &mut so_far)?,
                 Standing::Nothing(before) => self.ask(before, &mut so_far)?,
@@ -133,7 +133,7 @@ impl Gate {
         let submitted = self
             .engine
             .submit(&origin, &command)
-            .map_err(|error| words::may_be_spent(point, &said(error)))?;
+            .map_err(|error| describe::may_be_spent(point, &said(error)))?;
         match submitted {
             Submitted::Accepted(_) => Ok(true),
             Submitted::Refused(Refusal::DecisionPoint(
@@ -147,7 +147,7 @@ impl Gate {
     /// Puts the question on record, unless another process just did.
     fn ask(&self, before: Option<DecisionPoint>, so_far: &mut Progress) -> Result<(), String> {
         let key = self.ask.key(before.as_ref(), so_far.salt);
-        let (engine, tenant) = (words::KEY_ENGINE.to_string(), words::KEY_TENANT.to_string());
+        let (engine, tenant) = (describe::KEY_ENGINE.to_string(), describe::KEY_TENANT.to_string());
         let key = Some(IdempotencyKey { tenant, engine, key });
         let conditions = Conditions::of(key, None);
         let entropy = self.engine.entropy().map_err(said)?;
@@ -171,7 +171,7 @@ impl Gate {
     /// What became of what was asked before, in words.
     fn became(&self, point: &DecisionPoint) -> Result<String, String> {
         let doubt = self.engine.query(|world| world.doubt_of_point(point)).map_err(said)?;
-        Ok(words::was_before(point, doubt))
+        Ok(describe::was_before(point, doubt))
     }
 
     /// The session asks, within a story of its own.

@@ -5,12 +5,12 @@
 //! The tool has run already, so nothing can be held here: what fails is told to the host, by an
 //! exit of 1, and the outcome stays unknown.
 
-use super::LOCK_WAIT;
 use super::answer::Answer;
 use super::ask::is_ours;
 use super::bound_input::BoundInput;
 use super::input::{Input, read};
-use super::{Terms, deadline, words};
+use super::{LOCK_WAIT, Terms, deadline};
+use crate::agents::hook::describe;
 use crate::args::host::{Event, Host};
 use crate::log::agent_sessions::{asked_for, requester};
 use crate::log::open::open_log;
@@ -69,7 +69,7 @@ fn record(log: &Path, terms: &Terms) -> Result<(), String> {
     let wait = LOCK_WAIT.min(deadline::left_of_all() / 4);
     let engine = match open_log(log, wait, false) {
         Ok(engine) => engine,
-        Err(EngineError::Open(OpenError::NothingHere { .. })) => return Err(words::no_log(log)),
+        Err(EngineError::Open(OpenError::NothingHere { .. })) => return Err(describe::no_log(log)),
         Err(EngineError::Open(OpenError::Locked { .. })) => return keep(),
         Err(EngineError::Submit(error)) if error.is_locked() => return keep(),
         Err(error) => return Err(said(error)),
@@ -216,8 +216,8 @@ fn report(
         causation: point.consumed.as_ref().map(|consumed| consumed.sequence),
     };
     let key = IdempotencyKey {
-        tenant: words::KEY_TENANT.to_string(),
-        engine: words::KEY_ENGINE.to_string(),
+        tenant: describe::KEY_TENANT.to_string(),
+        engine: describe::KEY_ENGINE.to_string(),
         key: format!("outcome {decision_id}"),
     };
     let command = reporting(&decision_id, by, claim);

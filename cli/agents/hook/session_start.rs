@@ -6,7 +6,7 @@ use super::Terms;
 use super::answer::Answer;
 use super::input::{Input, read};
 use super::stop::{look, of_session};
-use super::words;
+use crate::agents::hook::describe;
 use crate::args::host::Event;
 use holdpoint_domain::decision_point::DecisionPoint;
 use std::path::Path;
@@ -40,14 +40,15 @@ fn decide(log: &Path, terms: &Terms) -> Result<Answer, String> {
         return Ok(Answer::no_objection());
     }
     mine.reverse();
-    let line = |point: &&DecisionPoint| words::told(log, point, look.time_of(point), look.world());
+    let line =
+        |point: &&DecisionPoint| describe::told(log, point, look.time_of(point), look.world());
     let lines = mine.iter().take(TOLD_MAX).map(line);
     Ok(Answer::context(&cut(lines, mine.len())))
 }
 
 /// As many lines as fit, newest first, and how many there are besides.
 fn cut(lines: impl Iterator<Item = String>, total: usize) -> String {
-    let mut text = words::TOLD_FIRST.to_string();
+    let mut text = describe::TOLD_FIRST.to_string();
     let mut told = 0_usize;
     for line in lines {
         if text.len().saturating_add(line.len()) > TEXT_BYTES_MAX {

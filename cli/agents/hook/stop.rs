@@ -6,7 +6,7 @@ use super::Terms;
 use super::answer::Answer;
 use super::ask::is_ours;
 use super::input::{Input, read};
-use super::words;
+use crate::agents::hook::describe;
 use crate::args::global::Global;
 use crate::args::host::Event;
 use crate::log::decision_points::Look;
@@ -50,7 +50,7 @@ fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
     let (sound, doubted): (Vec<_>, Vec<_>) =
         mine.into_iter().partition(|point| doubt_of(point).is_none());
     if let Some(point) = sound.iter().find(|point| is_to_be_spent(point, look.time_of(point))) {
-        return Ok(Answer::go_on(&words::approved_unspent(point)));
+        return Ok(Answer::go_on(&describe::approved_unspent(point)));
     }
     let is_expected = |point: &DecisionPoint| {
         is_to_be_spent(point, look.time_of(point))
@@ -59,12 +59,12 @@ fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
     for point in doubted.into_iter().filter(|point| is_expected(point)) {
         let is_asked_anew = sound.iter().any(|other| asks_the_same(other, point));
         if let Some(doubt) = doubt_of(point).filter(|_| !is_asked_anew) {
-            return Ok(Answer::go_on(&words::to_be_asked_anew(point, doubt, look.world())));
+            return Ok(Answer::go_on(&describe::to_be_asked_anew(point, doubt, look.world())));
         }
     }
     let waiting = sound.iter().find(|point| waits(point, look.time_of(point)));
     Ok(match waiting {
-        Some(point) if args.require_answer => Answer::go_on(&words::still_waits(log, point)),
+        Some(point) if args.require_answer => Answer::go_on(&describe::still_waits(log, point)),
         _ => Answer::no_objection(),
     })
 }

@@ -5,7 +5,7 @@
 //! what is said to be looser is refused, and what is not said is as tight as it has to be.
 
 use super::Configuration;
-use super::demands::{Demands, refused, weaker_proof};
+use crate::log::configuration::effective_policy::{Demands, refused, weaker_proof};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::path;
 use holdpoint_domain::core::actor::Authentication;

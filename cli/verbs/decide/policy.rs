@@ -1,7 +1,7 @@
 //! `holdpoint policy`: who may pass a hold point, by whose word, and changing what the log demands.
 
 mod change;
-mod given;
+pub(crate) mod policy_args;
 mod relax;
 mod show;
 

@@ -1,7 +1,7 @@
 //! `holdpoint show`: the whole story of one run on one screen, or whatever else an id names.
 
-mod meant;
-mod other;
+pub(crate) mod by_other_verb;
+pub(crate) mod id_meaning;
 mod relations;
 mod run;
 mod session;
@@ -17,10 +17,10 @@ use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::screen::columns;
 use crate::ui::time_format::TimesArgs;
+use crate::verbs::look::show::by_other_verb::{self, LineRunner};
+use crate::verbs::look::show::id_meaning::Meant;
 use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{Reach, Run, RunFound, Searched, run_of};
-use meant::Meant;
-use other::LineRunner;
 use relations::Relations;
 use run::{Shown, View};
 use std::slice;
@@ -51,7 +51,7 @@ pub(crate) fn main(global: &Global, args: Args, carry_out: LineRunner) -> Exit {
 }
 
 fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Result<Exit, Failure> {
-    if let Some(shown) = other::show(global, &args.id, carry_out) {
+    if let Some(shown) = by_other_verb::show(global, &args.id, carry_out) {
         args.times.expect_utc()?;
         return shown;
     }
@@ -65,9 +65,9 @@ fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Result<Exit, Fai
     }
     match meant {
         Meant::Run(loop_id, met) => show_run(global, args, &directory, (&loop_id, met)),
-        Meant::Decision(id) => other::decision(global, &id, carry_out),
-        Meant::Request(id) => other::request(global, &id, carry_out),
-        Meant::Record(sequence) => other::record(global, sequence, carry_out),
+        Meant::Decision(id) => by_other_verb::decision(global, &id, carry_out),
+        Meant::Request(id) => by_other_verb::request(global, &id, carry_out),
+        Meant::Record(sequence) => by_other_verb::record(global, sequence, carry_out),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `holdpoint trace`: the causal story of a record.
 
 mod graph;
-mod meant;
+pub(crate) mod id_meaning;
 mod text;
 
 use crate::args::global::{Global, settle};
@@ -15,10 +15,10 @@ use crate::log::verdict::{verify_tells, warn};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::moment;
+use crate::verbs::look::trace::id_meaning::{Meant, meant};
 use clap::ValueEnum;
 use holdpoint_replay::trace::DEPTH_MAX;
 use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, leading, trace};
-use meant::{Meant, meant};
 
 /// How deep a story is told where nothing else is said.
 const DEPTH: u32 = 64;

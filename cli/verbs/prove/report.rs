@@ -1,12 +1,12 @@
 //! `holdpoint report`: one page of a run or a range, which a person can read and a program can
 //! check.
 
-mod asked;
 mod block;
 mod evidence;
 mod gather;
 mod html;
 mod page;
+pub(crate) mod questions;
 mod story;
 
 use crate::args::global::{Global, settle};

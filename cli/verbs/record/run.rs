@@ -1,15 +1,15 @@
 //! `holdpoint run`: a command under an execution loop, all of it on the record.
 
-mod again;
+pub(crate) mod actor_args;
 mod approve;
 mod ask;
-mod before;
 mod behind;
-mod printed;
+pub(crate) mod hold_args;
+pub(crate) mod output;
+pub(crate) mod output_pane;
+pub(crate) mod pre_approval;
+pub(crate) mod rerun_hint;
 mod screen;
-mod speaker;
-mod terms;
-mod told;
 
 use crate::args::durations;
 use crate::args::global::{Global, settle};
@@ -23,8 +23,13 @@ use crate::questions::{adoption, request_id};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::inherited;
 use crate::ui::text::{beginning, counted, path, visible_once};
+use crate::verbs::record::run::actor_args::SpeakerArgs;
+use crate::verbs::record::run::hold_args::{
+    HoldArgs, StartArgs, attempts, expect_asked, names_somebody,
+};
+use crate::verbs::record::run::output;
+use crate::verbs::record::run::pre_approval::{self, NotStarted};
 use ask::Person;
-use before::NotStarted;
 use behind::{Behind, asked, recorded};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::sandbox_fault::RetryPolicy;
@@ -42,13 +47,11 @@ use holdpoint_engine::{Engine, Origin};
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
 use holdpoint_log_format::recovery::Row;
 use screen::Screen;
-use speaker::SpeakerArgs;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use terms::{HoldArgs, StartArgs, attempts, expect_asked, names_somebody};
 
 /// Why standard input is not handed on.
 const STDIN_IS_TERMINAL: &str = "standard input is a terminal, and a command that is recorded \
@@ -192,11 +195,11 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
             return behind.settled(not.tell(global, &behind));
         }
     };
-    let (status, loop_id) = told::status_and_id(&run);
+    let (status, loop_id) = output::status_and_id(&run);
     let behind = Behind::of(global, status, recorded(&run), closed);
     let behind = behind.unshown(global, loop_id, unshown);
-    let told = told::tell_run(global, &run, &behind);
-    told::hint(is_tty, behind.exit);
+    let told = output::tell_run(global, &run, &behind);
+    output::hint(is_tty, behind.exit);
     behind.settled(told)
 }
 
@@ -252,16 +255,16 @@ impl Carried<'_> {
             let ran = self.unasked(&mut person, sink, signals);
             return ran.map(Outcome::Run).map_err(|error| unrecorded(global, error));
         }
-        let bound = before::bind(self, start, signals)?;
+        let bound = pre_approval::bind(self, start, signals)?;
         let decision_id = match &start.approval {
             Some(wanted) => {
-                let found = before::find(self, wanted)?;
+                let found = pre_approval::find(self, wanted)?;
                 if *found != **wanted {
                     complain(&format!("spends {found}"));
                 }
                 found
             }
-            None => match before::ask(self, &bound, signals)? {
+            None => match pre_approval::ask(self, &bound, signals)? {
                 Ok(approved) => approved,
                 Err(not_started) => return Ok(Outcome::NotStarted(not_started)),
             },
@@ -270,7 +273,7 @@ impl Carried<'_> {
         let (bound, decision_id, labels) = (&bound, &*decision_id, &self.conditions.labels);
         let approved = ApprovedStart { run, terms, policy, bound, decision_id, labels };
         let ran = engine.run_approved(&self.origin, &approved, &mut person, sink, signals);
-        ran.map(Outcome::Run).map_err(|error| before::failure(global, error))
+        ran.map(Outcome::Run).map_err(|error| pre_approval::failure(global, error))
     }
 
     /// Starts without a question before.

@@ -1,6 +1,5 @@
 //! `holdpoint thread list`: every thread in a line.
 
-use super::shown::{newest, now, waits_for};
 use crate::args::global::Global;
 use crate::log::archived_hint::missing;
 use crate::log::current_state::{LiveState, WholeArg};
@@ -9,6 +8,7 @@ use crate::log::thread_reading::{read, threads};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::{aligned, moment};
+use crate::verbs::thread::view::{newest, now, waits_for};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::Thread;

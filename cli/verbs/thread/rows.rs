@@ -1,7 +1,6 @@
 //! `holdpoint thread rows`: the audit rows of one thread: committed, refused, and of what ended by
 //! no turn.
 
-use super::shown::{title, turn_or_plan};
 use crate::args::global::Global;
 use crate::args::lock_wait;
 use crate::log::archives::ArchiveArgs;
@@ -14,6 +13,7 @@ use crate::questions::open::open;
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::{actor, aligned, moment};
+use crate::verbs::thread::view::{title, turn_or_plan};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::RefusalClass;
 use holdpoint_domain::core::hash::Digest;

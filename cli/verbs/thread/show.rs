@@ -1,6 +1,5 @@
 //! `holdpoint thread show`: the state of one thread.
 
-use super::shown::{end, expiry, newest, now, pending, quoted, words};
 use crate::args::global::Global;
 use crate::log::at_point::parse_at;
 use crate::log::current_state::LiveState;
@@ -9,6 +8,7 @@ use crate::log::thread_reading::{Name, Reading, tenants};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
 use crate::ui::text::moment;
+use crate::verbs::thread::view::{end, expiry, newest, now, pending, quoted, words};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{Marks, OpenPlan, ResumeBuffer, Thread, ThreadView};
 use holdpoint_domain::{Time, World};

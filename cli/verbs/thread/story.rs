@@ -1,6 +1,5 @@
 //! `holdpoint thread story`: one thread turn by turn.
 
-use super::shown::{beginning, end, expiry, fate, question, title, turn_or_plan};
 use crate::args::global::Global;
 use crate::log::archives::ArchiveArgs;
 use crate::log::coverage;
@@ -10,6 +9,7 @@ use crate::log::verdict::{exit_of, warn};
 use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::text::{doer, moment, visible_once};
+use crate::verbs::thread::view::{beginning, end, expiry, fate, question, title, turn_or_plan};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{
     BufferExpired, DecidedBy, Heard, Interruption, InterruptionThreadEvent, PendingDisarmed,

@@ -2,7 +2,7 @@
 //! writes nothing; whoever shows it carries out what it asks for.
 
 mod list;
-mod printed;
+pub(crate) mod output_pane;
 mod question;
 mod room;
 #[cfg(test)]
@@ -13,10 +13,10 @@ use super::rows::SHORT_ID_CHARACTERS;
 use crate::questions::answer::Typed;
 use crate::questions::waiting_item::{Item, in_words};
 use crate::ui::screen::width;
+pub(super) use crate::verbs::decide::inbox::screen::output_pane::Printed;
+use crate::verbs::decide::inbox::screen::output_pane::output;
 use holdpoint_domain::Time;
 use list::list;
-pub(super) use printed::Printed;
-use printed::output;
 use question::foot;
 pub(super) use question::{Opened, Shown};
 use room::{MESSAGES_MAX, Part, above, help};

@@ -1,6 +1,5 @@
 //! `holdpoint policy set`: the log demands more from now on.
 
-use super::given::Given;
 use super::show::stated_rows;
 use crate::args::global::Global;
 use crate::args::lock_wait::LockWaitArgs;
@@ -9,6 +8,7 @@ use crate::questions::confirm::{self, Offer};
 use crate::questions::decision_session::{DecisionSession, Only};
 use crate::ui::exit::{Exit, Failure};
 use crate::ui::output::Output;
+use crate::verbs::decide::policy::policy_args::Given;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::log::{ChangePolicy, GatePolicy, LogCommand};

@@ -4,9 +4,10 @@
 use super::gather::Told;
 use super::html::Html;
 use super::story::{self, mark, standing};
-use super::{asked, block, evidence};
+use super::{block, evidence};
 use crate::log::coverage::none_yet;
 use crate::ui::text::{counted, moment};
+use crate::verbs::prove::report::questions;
 use base64ct::{Base64, Encoding};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::visible;
@@ -75,7 +76,7 @@ pub(crate) fn body(html: &mut Html, told: &Told) {
     damage(html, told);
     section(html, "What ran", |html| story::runs(html, told));
     if !told.decisions.is_empty() {
-        section(html, "What was asked beside that", |html| asked::decisions(html, told));
+        section(html, "What was asked beside that", |html| questions::decisions(html, told));
     }
     section(html, "Who took part", |html| story::people(html, told));
     section(html, "What happened", |html| story::timeline(html, told));

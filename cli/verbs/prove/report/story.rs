@@ -1,12 +1,12 @@
 //! What happened, in words: each run, who took part, and one thing after another.
 
-use super::asked::votes;
 use super::gather::Told;
 use super::html::Html;
 use crate::log::run_facts::{ended, length, marked, outcome, proven, who};
 use crate::log::snapshots::{Stretch, stretches, until};
 use crate::ui::screen::named;
 use crate::ui::text::{bytes, counted, moment};
+use crate::verbs::prove::report::questions::votes;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;

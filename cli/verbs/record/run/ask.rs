@@ -1,7 +1,6 @@
 //! Asking the person about a run: on the terminal where there is one, and at the same time from any
 //! other process.
 
-use super::printed::Printed;
 use crate::args::global::Global;
 use crate::log::configuration::hides_output;
 use crate::questions::hold_view::{
@@ -12,6 +11,7 @@ use crate::ui::exit::complain;
 use crate::ui::program::program;
 use crate::ui::screen::{Around, Conversation, named, recorded_in_line};
 use crate::ui::text::moment;
+use crate::verbs::record::run::output_pane::Printed;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision, RequestOutcome};
 use holdpoint_domain::{Refusal, Time};

@@ -1,9 +1,7 @@
 //! Asking before the start: what the question came to, and what is said where nothing starts.
 
-use super::again;
 use super::approve::StartPerson;
 use super::behind::Behind;
-use super::terms::StartArgs;
 use super::{Carried, not_started, unrecorded};
 use crate::args::global::Global;
 use crate::log::decision_id::{is_by_beginning, resolve};
@@ -13,6 +11,8 @@ use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::output::Output;
 use crate::ui::program::program;
 use crate::ui::text::{beginning, visible_once};
+use crate::verbs::record::run::hold_args::StartArgs;
+use crate::verbs::record::run::rerun_hint;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
 use holdpoint_engine::executor::{CommandSpec, SignalSource, Signals};
@@ -150,7 +150,7 @@ impl NotStarted {
 
     fn left_open(point: DecisionPoint, asks_after: bool, command: &CommandSpec) -> Box<Self> {
         let said = "nobody answered yet".to_string();
-        let spending = Some(again::spending(&point.decision_id, asks_after, command));
+        let spending = Some(rerun_hint::spending(&point.decision_id, asks_after, command));
         let exit_status = EXIT_LEFT_WAITING;
         Box::new(Self { point, outcome: "pending", said, spending, exit_status })
     }
