@@ -14,3 +14,6 @@ pub(crate) mod lock_wait;
 pub(crate) mod principal;
 pub(crate) mod strict_json;
 pub(crate) mod values;
+
+pub(crate) use global::{Global, settle};
+pub(crate) use lock_wait::LockWaitArgs;

@@ -5,11 +5,10 @@ pub(crate) mod usage;
 
 pub(crate) use self::deferred::Deferred;
 use crate::agents::{hook, mcp};
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::args::hook_line::HookLine;
-use crate::ui::exit::Failure;
-use crate::ui::program;
 use crate::ui::text::path_given;
+use crate::ui::{Failure, program};
 use crate::verbs::decide::decision::DecisionVerb;
 use crate::verbs::decide::hold::HoldVerb;
 use crate::verbs::decide::{answer, inbox, policy};
@@ -181,7 +180,7 @@ pub(crate) enum Verb {
 }
 
 /// The rules that hold of a verb before it is carried out.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Rules {
     /// Its JSON is an array of what there is: whoever counts goes by its length.
     pub(crate) lists: bool,
@@ -196,21 +195,13 @@ pub(crate) struct Rules {
     pub(crate) minds_its_configuration: bool,
 }
 
-/// The rules of a verb that needs a log, and nothing else.
-const OF_A_LOG: Rules = Rules {
-    lists: false,
-    needs_no_log: false,
-    passes_status_on: false,
-    may_ask: false,
-    minds_its_configuration: false,
-};
-
 impl Verb {
     /// The rules of each verb.
-    pub(crate) const fn rules(&self) -> Rules {
-        let no_log = Rules { needs_no_log: true, ..OF_A_LOG };
-        let asks = Rules { may_ask: true, ..OF_A_LOG };
-        let minds = Rules { minds_its_configuration: true, ..OF_A_LOG };
+    pub(crate) fn rules(&self) -> Rules {
+        let of_a_log = Rules::default();
+        let no_log = Rules { needs_no_log: true, ..of_a_log };
+        let asks = Rules { may_ask: true, ..of_a_log };
+        let minds = Rules { minds_its_configuration: true, ..of_a_log };
         match self {
             Self::Init(_) | Self::Inbox(_) | Self::Salvage(_) | Self::Bench(_) => no_log,
             Self::Config(_) | Self::Completions(_) | Self::Man(_) => {
@@ -218,10 +209,10 @@ impl Verb {
             }
             Self::Log(Deferred(verb)) => Rules {
                 needs_no_log: matches!(verb, LogVerb::Copy(_) | LogVerb::Continue(_)),
-                ..OF_A_LOG
+                ..of_a_log
             },
             Self::Report(Deferred(args)) => {
-                Rules { needs_no_log: args.asks_for_verifier(), ..OF_A_LOG }
+                Rules { needs_no_log: args.asks_for_verifier(), ..of_a_log }
             }
             Self::Run(_) => Rules { passes_status_on: true, may_ask: true, ..minds },
             Self::Apply(_) => Rules { may_ask: true, ..minds },
@@ -231,10 +222,10 @@ impl Verb {
                 Rules { lists: matches!(verb, DecisionVerb::List(_)), ..asks }
             }
             Self::Hold(Deferred(verb)) => {
-                Rules { lists: matches!(verb, HoldVerb::List(_)), ..OF_A_LOG }
+                Rules { lists: matches!(verb, HoldVerb::List(_)), ..of_a_log }
             }
             Self::Thread(Deferred(verb)) => {
-                Rules { lists: matches!(verb, ThreadVerb::List(_)), ..OF_A_LOG }
+                Rules { lists: matches!(verb, ThreadVerb::List(_)), ..of_a_log }
             }
             Self::Policy(_) | Self::Doctor(_) => minds,
             Self::Record(_)
@@ -248,7 +239,7 @@ impl Verb {
             | Self::Diff(_)
             | Self::Bisect(_)
             | Self::Trace(_)
-            | Self::Export(_) => OF_A_LOG,
+            | Self::Export(_) => of_a_log,
         }
     }
 }

@@ -12,12 +12,10 @@ mod ui;
 mod verbs;
 
 use crate::agents::{hook, mcp};
-use crate::args::command_line;
-use crate::args::global::{Global, settle};
+use crate::args::{Global, command_line, settle};
 use crate::arguments::usage;
 use crate::log::configuration;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::{hints, inherited, pager, zone};
+use crate::ui::{Exit, Failure, hints, inherited, pager, zone};
 use crate::verbs::decide::{answer, decision, hold, inbox, policy};
 use crate::verbs::look::{self, output, runs, show, trace};
 use crate::verbs::prove::{archive, continue_log, copy, export, report, salvage, verify};

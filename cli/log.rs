@@ -40,3 +40,9 @@ pub(crate) mod thread_reading;
 pub(crate) mod thread_sessions;
 pub(crate) mod unfinished_output;
 pub(crate) mod verdict;
+
+pub(crate) use archives::{ArchiveArgs, or_archived};
+pub(crate) use current_state::LiveState;
+pub(crate) use directory::Directory;
+pub(crate) use ids::IdOf;
+pub(crate) use verdict::{VERIFY_TELLS, damage_in_part, not_found, refuse_damaged, warn};

@@ -15,3 +15,11 @@ pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod time_format;
 pub(crate) mod zone;
+
+pub(crate) use exit::{Exit, Failure, complain};
+pub(crate) use output::Output;
+pub(crate) use progress::Bar;
+pub(crate) use screen::{Page, named};
+pub(crate) use suggest::closest;
+pub(crate) use text::{counted, excerpt, moment, path};
+pub(crate) use time_format::{TimesArgs, now};

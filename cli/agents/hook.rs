@@ -20,9 +20,9 @@ mod pre_tool_use;
 mod session_start;
 mod stop;
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::args::host::{Event, Host};
-use crate::ui::exit::Exit;
+use crate::ui::Exit;
 use answer::Answer;
 #[cfg(test)]
 pub(crate) use ask::sample;

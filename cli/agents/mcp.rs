@@ -18,9 +18,8 @@ mod waits;
 mod wire;
 
 use crate::args::durations::wait;
-use crate::args::global::{Global, settle};
-use crate::args::lock_wait::LockWaitArgs;
-use crate::ui::exit::Exit;
+use crate::args::{Global, LockWaitArgs, settle};
+use crate::ui::Exit;
 use holdpoint_domain::core::text::check_identifier;
 use std::time::Duration;
 

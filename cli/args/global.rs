@@ -1,7 +1,6 @@
 //! What every verb is told, and how it ends.
 
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
+use crate::ui::{Exit, Failure, Output};
 use std::path::PathBuf;
 
 /// Options of every verb, and the log that is meant.

@@ -1,7 +1,6 @@
 //! Lines of at most so many bytes: a longer one is passed over and never held.
 
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, path};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;

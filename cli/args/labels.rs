@@ -1,8 +1,7 @@
 //! What a run is called: labels that whoever starts it gives, the machine that it is started on,
 //! and those of a continuous integration that starts it. They are claims.
 
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::text::counted;
+use crate::ui::{Exit, Failure, complain, counted};
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::log::{MAX_LABELS, RecordsLabelled};
 use rustix::system::uname;

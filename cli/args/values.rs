@@ -1,8 +1,7 @@
 //! Values as they are given: on the command line, in a file, or on standard input.
 
 use crate::args::bounded_read::all_within;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::{excerpt, path};
+use crate::ui::{Exit, Failure, excerpt, path};
 use holdpoint_domain::Time;
 use std::fs::File;
 use std::io;

@@ -2,10 +2,8 @@
 
 use crate::agents::hook;
 use crate::arguments::VERSION;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
 use crate::ui::text::cut;
-use crate::ui::{program, streams};
+use crate::ui::{Exit, Failure, Output, complain, program, streams};
 use clap::error::{ContextKind, ContextValue};
 use holdpoint_domain::core::text::visible;
 use std::ffi::{OsStr, OsString};

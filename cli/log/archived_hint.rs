@@ -1,10 +1,9 @@
 //! What of a history is not in the log that is read, and where to look for it.
 
 use crate::log::archives::told;
-use crate::log::current_state::LiveState;
-use crate::log::directory::Directory;
 use crate::log::verdict::lost_before;
-use crate::ui::exit::{Exit, Failure};
+use crate::log::{Directory, LiveState};
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::{Archived, Rebuilt, Tells, records_named};
 use serde_json::json;

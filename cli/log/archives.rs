@@ -1,11 +1,10 @@
 //! The archives that are read with a log, and what is said of those that are not.
 
-use crate::args::global::Global;
+use crate::args::Global;
+use crate::log::Directory;
 use crate::log::archived_hint::{AMONG_THEM, lying_in};
 use crate::log::damage::NEWER_VERSION;
-use crate::log::directory::Directory;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, complain, path};
 use holdpoint_log_files::head::read_head;
 use holdpoint_log_files::joined::{Unfit, Unread, fit};
 use holdpoint_log_files::{ReadStorage, SurveyError};

@@ -1,14 +1,11 @@
 //! Going to a moment of a log: opening it, naming a place in it, and saying where the state is not
 //! that of the place that was asked for.
 
-use crate::log::directory::Directory;
+use crate::log::Directory;
 use crate::log::position::{self, Point};
 use crate::log::verdict::warn_saying;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::progress::Bar;
-use crate::ui::suggest::{Closest, closest};
-use crate::ui::text::{excerpt, moment};
-use crate::ui::time_format::now;
+use crate::ui::suggest::Closest;
+use crate::ui::{Bar, Exit, Failure, closest, complain, excerpt, moment, now};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::core::time::Timestamp;

@@ -1,14 +1,12 @@
 //! What a recorded command printed, once all of it has verified.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::configuration::hides_output;
-use crate::log::directory::Directory;
-use crate::log::ids::{IdOf, did_you_mean};
-use crate::log::run_id;
-use crate::log::verdict::VERIFY_TELLS;
-use crate::ui::exit::{Exit, Failure};
+use crate::log::ids::did_you_mean;
+use crate::log::{Directory, IdOf, VERIFY_TELLS, run_id};
 use crate::ui::screen::seen_lines;
-use crate::ui::text::{bytes, counted};
+use crate::ui::text::bytes;
+use crate::ui::{Exit, Failure, counted};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;

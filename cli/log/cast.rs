@@ -1,13 +1,11 @@
 //! A run as a recording that asciinema plays: asciicast, version 2.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::captured_output::{Read, expect_not_hidden, expect_verified, nothing_kept, read};
-use crate::log::directory::Directory;
 use crate::log::merged_output::{Chunk, Merged};
-use crate::log::run_id;
 use crate::log::unfinished_output::{open_end, tell_doubt};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::counted;
+use crate::log::{Directory, run_id};
+use crate::ui::{Exit, Failure, counted};
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_replay::machine::recorder_of;
 use holdpoint_replay::{CapturedOutput, Run};

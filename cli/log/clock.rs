@@ -1,8 +1,8 @@
 //! A log whose newest record is ahead of this clock: it is told, and what any clock says is over is
 //! shown as that.
 
-use crate::log::directory::Directory;
-use crate::ui::exit::complain;
+use crate::log::Directory;
+use crate::ui::complain;
 use crate::ui::time_format::span;
 use holdpoint_domain::core::clocks::{Moment, Times};
 use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;

@@ -38,11 +38,10 @@ mod file;
 mod in_force;
 mod questions;
 
+use crate::args::Global;
 use crate::args::bounded_read::all_within;
-use crate::args::global::Global;
 pub(crate) use crate::log::configuration::effective_policy::{AskedApproval, Demands, floors};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, path};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::log::{ConfigurationChanged, LogCommand};

@@ -1,12 +1,11 @@
 //! What is said of how far a reading reached: where what was shown ceases to be proven. Programs
 //! are told by `reach` and by the standing of each record, people by a sentence on stderr.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::archives::FITS_NONE;
-use crate::ui::exit::complain;
 use crate::ui::output::ascii;
 use crate::ui::program::program_on;
-use crate::ui::streams;
+use crate::ui::{complain, streams};
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Reach, Report};
 use serde_json::json;

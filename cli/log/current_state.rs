@@ -1,13 +1,13 @@
 //! The state at the end of a log, for verbs that show what lives: from the newest snapshot that the
 //! chain vouches for, or from reading the whole log; and how what is shown of it is known.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::archives::FITS_NONE;
 use crate::log::coverage::{as_carried, no_witness};
-use crate::log::directory::Directory;
 use crate::log::open::read_end;
-use crate::log::verdict::{exit_of, lost_before, refuse_damaged, warn, warn_unproven};
-use crate::ui::exit::{Exit, Failure, complain};
+use crate::log::verdict::{exit_of, lost_before, warn_unproven};
+use crate::log::{Directory, refuse_damaged, warn};
+use crate::ui::{Exit, Failure, complain};
 use holdpoint_domain::World;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_replay::{Head, Rebuilt, Report, Stated, Tells, Unproven, rebuild_live, stated};

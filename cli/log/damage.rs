@@ -1,7 +1,7 @@
 //! Telling a log that does not verify from a disk or a program that failed.
 
 use crate::log::archives::BEFORE_THE_LOG;
-use crate::ui::exit::Exit;
+use crate::ui::Exit;
 use holdpoint_engine::log::{AppendError, ArchiveError, CloseError, OpenError};
 use holdpoint_engine::shell::{EngineError, MoveError, RunError, SubmitError, SubscriptionError};
 use holdpoint_log_files::FollowError;

@@ -1,9 +1,10 @@
 //! Which decision is meant: by its id, by the beginning of its id, or by its issue.
 
-use crate::log::ids::{self, IdOf, are_digits, begins, own_in_small_letters};
-use crate::ui::exit::{Exit, Failure};
+use crate::log::IdOf;
+use crate::log::ids::{self, are_digits, begins, own_in_small_letters};
 use crate::ui::short_id::DIGITS_MIN;
-use crate::ui::text::{cut, excerpt};
+use crate::ui::text::cut;
+use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;

@@ -1,15 +1,11 @@
 //! Looking at decisions: read from the log, verified on the way, and nothing is written.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::at_point::seen_at;
-use crate::log::clock;
-use crate::log::current_state::{LiveState, WithStanding};
+use crate::log::current_state::WithStanding;
 use crate::log::decision_id::resolve;
-use crate::log::directory::Directory;
-use crate::log::verdict::not_found;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::progress::Bar;
-use crate::ui::time_format::now;
+use crate::log::{Directory, LiveState, clock, not_found};
+use crate::ui::{Bar, Exit, Failure, now};
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointView};
 use holdpoint_domain::{Time, World};
 use holdpoint_replay::{Committed, Content, Rebuilt, Tells, Until, links_of, rebuild};

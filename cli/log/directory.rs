@@ -1,10 +1,9 @@
 //! The log's directory, as a verb that reads meets it.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::damage::NEWER_VERSION;
-use crate::ui::exit::{Exit, Failure};
 use crate::ui::program::how_to_make;
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, path};
 use holdpoint_log_files::head::read_witness;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage, SurveyError};
 use holdpoint_log_format::{Head, LogId, names};

@@ -1,10 +1,8 @@
 //! The runs that need a person: a fault of theirs was escalated, and the decision that asks about
 //! it is open.
 
-use crate::log::current_state::LiveState;
-use crate::log::directory::Directory;
-use crate::ui::exit::complain;
-use crate::ui::screen::named;
+use crate::log::{Directory, LiveState};
+use crate::ui::{complain, named};
 use holdpoint_domain::sandbox_fault::SandboxDecision;
 use holdpoint_replay::{Run, Tells};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! The file that a verb makes: it has its name only when it is whole.
 
-use crate::log::directory::Directory;
-use crate::ui::exit::{Exit, Failure};
+use crate::log::Directory;
 use crate::ui::text::path as shown;
+use crate::ui::{Exit, Failure};
 use holdpoint_log_files::storage::open_regular;
 use rustix::fs::OFlags;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -1,13 +1,10 @@
 //! What an id names by how it begins: a run, a decision or a request to a person.
 
-use crate::args::global::Global;
-use crate::log::current_state::LiveState;
-use crate::log::decision_id;
-use crate::log::directory::Directory;
+use crate::args::Global;
 use crate::log::run_id::expect_sound;
-use crate::ui::exit::{Exit, Failure, complain};
+use crate::log::{Directory, LiveState, decision_id};
 use crate::ui::short_id::DIGITS_MIN;
-use crate::ui::text::excerpt;
+use crate::ui::{Exit, Failure, complain, excerpt};
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_replay::{
     IdMatches, RunFound, Searched, Tells, ids_beginning_with, run_beginning_with, span, verify,

@@ -1,13 +1,13 @@
 //! Which logs the inbox is over.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::configuration::floors;
 use crate::log::registered_logs::{
     KnownLog, KnownLogs, LIST_OF_LOGS, ListedBy, LogIdentity, full, is_full, unusable,
 };
-use crate::ui::exit::{Exit, Failure};
 use crate::ui::program::{HERE, VARIABLE};
 use crate::ui::text::{path as shown, path_given};
+use crate::ui::{Exit, Failure};
 use clap::error::Error;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches};

@@ -1,15 +1,13 @@
 //! Opening a log for writing, and reading the state at a record.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::configuration::open_bounds;
 use crate::log::damage::LogError;
-use crate::log::directory::Directory;
 use crate::log::receipt::Recorded;
-use crate::log::{clock, registered_logs};
-use crate::ui::exit::{Exit, Failure, complain};
+use crate::log::{Directory, clock, registered_logs};
 use crate::ui::program::how_to_make;
-use crate::ui::progress::Bar;
-use crate::ui::text::{path, visible_once};
+use crate::ui::text::visible_once;
+use crate::ui::{Bar, Exit, Failure, complain, path};
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError, Options};

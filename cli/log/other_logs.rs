@@ -1,13 +1,12 @@
 //! Where an id is that was not found: in another log of the user's inbox.
 
-use crate::args::global::Global;
-use crate::log::directory::Directory;
-use crate::log::ids::{self, IdOf, are_digits, of_whole_log, record};
+use crate::args::Global;
+use crate::log::ids::{self, are_digits, of_whole_log, record};
 use crate::log::named_logs::logs as inbox_logs;
-use crate::ui::exit::{Exit, Failure, complain};
+use crate::log::{Directory, IdOf};
 use crate::ui::program::program_on;
 use crate::ui::short_id::DIGITS_MIN;
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, complain, path};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::ids_beginning_with;
 use std::collections::BTreeSet;

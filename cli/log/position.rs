@@ -1,8 +1,7 @@
 //! A place in the log as a person says it: a record, a moment, how long ago, a day.
 
 use crate::ui::text::cut;
-use crate::ui::time_format::now;
-use crate::ui::zone;
+use crate::ui::{now, zone};
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::core::time::{TimeFault, Timestamp};
 use jiff::civil::{Date, DateTime};

@@ -1,6 +1,6 @@
 //! What is on record although a verb fails: what went wrong came behind the commit point.
 
-use crate::ui::exit::Failure;
+use crate::ui::Failure;
 use holdpoint_domain::core::text::visible;
 use schemars::JsonSchema;
 use serde::Serialize;

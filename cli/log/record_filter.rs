@@ -1,11 +1,10 @@
 //! Which records are wanted, as a person says it, and what is said of a name that nothing has.
 
+use crate::log::Directory;
 use crate::log::decision_points::Look;
-use crate::log::directory::Directory;
 use crate::log::run_id::expect_sound;
-use crate::ui::exit::{Exit, Failure};
 use crate::ui::suggest::Closest;
-use crate::ui::text::excerpt;
+use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::world::REGISTRY;

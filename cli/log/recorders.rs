@@ -1,8 +1,7 @@
 //! Whether a run that has not ended on record is still recorded by anybody.
 
-use crate::log::directory::Directory;
-use crate::ui::exit::complain;
-use crate::ui::screen::named;
+use crate::log::Directory;
+use crate::ui::{complain, named};
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_replay::machine::{Recorder, recorder_of};

@@ -1,12 +1,11 @@
 //! Records that are searched for, and how a search ends.
 
-use crate::args::global::Global;
-use crate::log::coverage;
-use crate::log::directory::Directory;
-use crate::log::verdict::{damage_in_part, exit_of, warn};
-use crate::ui::exit::{Exit, Failure, complain};
+use crate::args::Global;
+use crate::log::verdict::exit_of;
+use crate::log::{Directory, coverage, damage_in_part, warn};
 use crate::ui::screen::width;
-use crate::ui::text::{counted, doer, moment, path};
+use crate::ui::text::doer;
+use crate::ui::{Exit, Failure, complain, counted, moment, path};
 use holdpoint_log_files::FollowError;
 use holdpoint_replay::{Filter, Line, Part, Searched, Span, TailError, span};
 

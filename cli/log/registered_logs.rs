@@ -3,8 +3,8 @@
 //! listed: a log that took its place, or that somebody else owns since, is not taken for it.
 
 use crate::log::directory::log_id;
-use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::text::path as shown;
+use crate::ui::{Exit, Failure, complain};
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::executor::command_line;
 use holdpoint_engine::shell::state_home;

@@ -1,10 +1,9 @@
 //! Runs that were begun again because of a person's RETRY about another one: where they stand in a
 //! list, and what is told of that.
 
-use crate::log::directory::Directory;
+use crate::log::Directory;
 use crate::log::run_records::ID_CHARACTERS;
-use crate::ui::exit::{Failure, complain};
-use crate::ui::screen::named;
+use crate::ui::{Failure, complain, named};
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_replay::{Retry, Run, Searched, retries_of};
 use serde::Serialize;

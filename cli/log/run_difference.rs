@@ -4,9 +4,9 @@
 use crate::log::run_facts::{directory, exit_of, marked, proven, told_exit};
 use crate::log::run_row::Row;
 use crate::log::run_times;
-use crate::ui::screen::{Page, fits_in_row, named};
-use crate::ui::text::counted;
+use crate::ui::screen::fits_in_row;
 use crate::ui::time_format::{Clock, took};
+use crate::ui::{Page, counted, named};
 use holdpoint_engine::executor::{InstructionEnvelope, ShownValue, command_line, visible};
 use holdpoint_replay::{Run, RunOutcome};
 use serde::Serialize;

@@ -1,7 +1,8 @@
 //! What is told of a run: how it ended, where it ran, who began it.
 
 use crate::log::run_times::{ran, took_ns, waited};
-use crate::ui::screen::{named, quoted_up_to};
+use crate::ui::named;
+use crate::ui::screen::quoted_up_to;
 use crate::ui::text::bytes;
 use crate::ui::time_format::took;
 use holdpoint_domain::core::actor::{Actor, Authentication};

@@ -1,13 +1,11 @@
 //! The run that an id means: the id of an execution loop, the beginning of one, or a record about
 //! it.
 
-use crate::log::directory::Directory;
-use crate::log::ids::{self, DIGITS, IdOf, are_digits};
+use crate::log::ids::{self, DIGITS, are_digits};
 use crate::log::records::expect_log;
-use crate::log::verdict::damage_in_part;
-use crate::ui::exit::{Exit, Failure};
+use crate::log::{Directory, IdOf, damage_in_part};
 use crate::ui::short_id::DIGITS_MIN;
-use crate::ui::text::excerpt;
+use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_replay::{Filter, Line, Order, Searched, search, span};
 use std::ops::ControlFlow;
 

@@ -2,11 +2,8 @@
 
 use crate::log::captured_output::read;
 use crate::log::coverage::Untied;
-use crate::log::directory::Directory;
-use crate::log::verdict::VERIFY_TELLS;
-use crate::log::{run_id, sessions};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::text::counted;
+use crate::log::{Directory, VERIFY_TELLS, run_id, sessions};
+use crate::ui::{Exit, Failure, complain, counted};
 use holdpoint_replay::{Begun, BegunTwice, Doer, Filter, Reach, Run, begun};
 use std::collections::BTreeMap;
 

@@ -1,14 +1,13 @@
 //! Sessions of agents whose tools a hook guards: a row each in a list of runs. All of it rests on
 //! the questions that the hook put on record; that they are of one session is the host's claim.
 
+use crate::log::Directory;
 use crate::log::agent_sessions::{asks, is_name};
-use crate::log::directory::Directory;
 use crate::log::run_id::expect_sound;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::screen::{named, quoted};
+use crate::ui::screen::quoted;
 use crate::ui::table::NOTHING;
-use crate::ui::text::excerpt;
 use crate::ui::time_format::Clock;
+use crate::ui::{Exit, Failure, complain, excerpt, named};
 use holdpoint_domain::ActorId;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;

@@ -1,7 +1,7 @@
 //! The processes of an attempt while it ran, drawn from the snapshots that its recorder took.
 
-use crate::ui::screen::Page;
-use crate::ui::text::{bytes, counted};
+use crate::ui::text::bytes;
+use crate::ui::{Page, counted};
 use holdpoint_domain::evidence_capture::ResourceSnapshot;
 use holdpoint_domain::governed::ExecutionLoop;
 

@@ -1,12 +1,9 @@
 //! Reading one thread out of the log: which tenant is meant, and the records that are about it.
 
 use crate::log::archived_hint::{first_record, missing};
-use crate::log::directory::Directory;
 use crate::log::thread_sessions::{Sessions, session_of};
-use crate::log::verdict::{not_found, refuse_damaged};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::progress::Bar;
-use crate::ui::text::excerpt;
+use crate::log::{Directory, not_found, refuse_damaged};
+use crate::ui::{Bar, Exit, Failure, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::interruption_thread::Thread;
 use holdpoint_replay::{Committed, Rebuilt, Until, rebuild};

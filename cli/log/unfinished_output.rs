@@ -1,9 +1,7 @@
 //! What is not known of the end of a run's output, and why.
 
 use crate::log::recorders;
-use crate::ui::exit::{Exit, complain};
-use crate::ui::screen::named;
-use crate::ui::text::counted;
+use crate::ui::{Exit, complain, counted, named};
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_replay::machine::Recorder;
 use holdpoint_replay::waiting::WaitingRun;

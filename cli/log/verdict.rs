@@ -1,10 +1,9 @@
 //! What is told of a log that does not verify, or of what nothing proves.
 
 use crate::log::coverage::none_yet;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
 use crate::ui::program::program_on;
-use crate::ui::text::{bytes, counted, moment};
+use crate::ui::text::bytes;
+use crate::ui::{Exit, Failure, Output, complain, counted, moment};
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_log_files::joined::ArchivePlace;
 use holdpoint_replay::{Finding, Reach, Report, Unproven, Verdict, leading, records_named};

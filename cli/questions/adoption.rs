@@ -1,14 +1,13 @@
 //! Whether the log answers spenders here, and its adoption by a person at a terminal.
 
-use crate::args::global::Global;
+use crate::args::Global;
+use crate::log::Directory;
 use crate::log::configuration::floors;
-use crate::log::directory::{Directory, log_id};
+use crate::log::directory::log_id;
 use crate::log::open::read_end;
 use crate::questions::confirm::{Offer, Typed};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::screen::Page;
-use crate::ui::text::{counted, path as shown, visible_once};
+use crate::ui::text::{path as shown, visible_once};
+use crate::ui::{Exit, Failure, Output, Page, complain, counted};
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::log::LogEvent;

@@ -1,13 +1,10 @@
 //! An answer that was typed to a question, of a hold or a decision.
 
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
+use crate::args::{Global, LockWaitArgs};
 use crate::questions::decision_response::{self, Answered};
 use crate::questions::hold_view::NamedHumanDecision;
 use crate::questions::{hold_answer, request_id};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::suggest::closest;
-use crate::ui::text::excerpt;
+use crate::ui::{Exit, Failure, closest, excerpt};
 use clap::ValueEnum;
 use holdpoint_domain::core::text::visible;
 

@@ -2,7 +2,7 @@
 
 use crate::log::configuration::AskedApproval;
 use crate::questions::decision_session::no;
-use crate::ui::exit::Failure;
+use crate::ui::Failure;
 use clap::ValueEnum;
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;

@@ -2,14 +2,13 @@
 //! process's session, and the word is typed there. An argument of a command is what is offered, and
 //! nothing more: whoever starts a script or a hook at a terminal has not answered.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::args::principal::user;
 use crate::questions::decision_view::{self, Doubts, what_starts};
 use crate::questions::hold_view;
-use crate::ui::exit::{Exit, Failure};
 use crate::ui::program::program;
-use crate::ui::screen::{Around, Conversation, Page, in_line, named, recorded_in_line};
-use crate::ui::time_format::now;
+use crate::ui::screen::{Around, Conversation, in_line, recorded_in_line};
+use crate::ui::{Exit, Failure, Page, named, now};
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::decision_point::{DecisionPoint, Response};
 use holdpoint_engine::shell::{Question, TypedLine};

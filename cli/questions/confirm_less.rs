@@ -1,9 +1,8 @@
 //! Options that ask for less than the defaults: a person at the terminal types a word for them.
 
 use crate::questions::confirm::{Offer, Typed};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::screen::Page;
 use crate::ui::text::visible_once;
+use crate::ui::{Exit, Failure, Page};
 use holdpoint_engine::shell::TypedLine;
 
 /// What a person types.

@@ -1,9 +1,8 @@
 //! What every verb has in common that changes one decision: which one, in whose name, and under
 //! which conditions.
 
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::Speaker;
+use crate::args::{Global, LockWaitArgs};
 use crate::questions::confirm::Offer;
 use crate::questions::decision_output::{Told, came_to, show};
 use crate::questions::decision_session::{DecisionSession, Only};
@@ -11,10 +10,7 @@ use crate::questions::decision_view::Doubts;
 use crate::questions::long_over;
 use crate::questions::offered_options::HOW_TO_REJECT;
 use crate::questions::rejecting::{expect_a_no, expect_asked_once, expect_refined_rejecting};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::suggest::closest;
-use crate::ui::text::excerpt;
-use crate::ui::time_format::now;
+use crate::ui::{Exit, Failure, closest, excerpt, now};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{

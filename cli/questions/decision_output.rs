@@ -1,12 +1,11 @@
 //! What became of a change, as it is told.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::verdict::warn_permits_nothing;
 use crate::questions::decision_session::{DecisionSession, is_late, no};
 use crate::questions::decision_view::{how_to_answer, outcome, votes, what_starts};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::screen::{self, named, quoted_up_to};
+use crate::ui::screen::{self, quoted_up_to};
+use crate::ui::{Exit, Failure, Output, named};
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointRefusal};
 use holdpoint_engine::shell::Submitted;

@@ -1,12 +1,11 @@
 //! `holdpoint decision respond`: somebody answers. The first answer counts.
 
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::Speaker;
+use crate::args::{Global, LockWaitArgs};
 use crate::log::verdict::and_permits;
 use crate::questions::decision_change::Change;
 use crate::questions::decision_output::standing;
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;

@@ -1,8 +1,7 @@
 //! Changing decisions: the log open for writing.
 
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::user;
+use crate::args::{Global, LockWaitArgs};
 use crate::log::configuration::Demands;
 use crate::log::current_state::InDoubt;
 use crate::log::decision_id::{all, is_by_beginning, resolve};
@@ -11,9 +10,8 @@ use crate::log::open::{failed, not_submitted};
 use crate::log::receipt::Recorded;
 use crate::questions::decision_view::outcome;
 use crate::questions::open::open_or_make;
-use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::visible_once;
-use crate::ui::time_format::now;
+use crate::ui::{Exit, Failure, now};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::core::actor::{Actor, Authentication, NotAPerson, Principal};
 use holdpoint_domain::core::doubt::Doubt;

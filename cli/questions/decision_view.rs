@@ -3,14 +3,14 @@
 
 mod start;
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::clock;
 use crate::questions::hold_view::{ALL_OVER, RECORDED_NEXT, add_root};
 use crate::ui::program::program_words;
-use crate::ui::screen::{Page, columns, columns_of_stderr, named, quoted, quoted_up_to};
-use crate::ui::streams;
-use crate::ui::text::{bytes, moment};
+use crate::ui::screen::{columns, columns_of_stderr, quoted, quoted_up_to};
+use crate::ui::text::bytes;
 use crate::ui::time_format::span;
+use crate::ui::{Page, moment, named, streams};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::clocks::EndedBy;
 use holdpoint_domain::core::doubt::Doubt;

@@ -1,13 +1,13 @@
 //! Waiting until a decision ended. A wait that gives up decides nothing and writes nothing.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::clock;
 use crate::log::decision_id::resolve;
 use crate::questions::adoption::expect_adopted;
 use crate::questions::decision_view;
 use crate::questions::following::Following;
 use crate::questions::overdue::{Attempt, Overdue};
-use crate::ui::exit::{Exit, Failure, complain};
+use crate::ui::{Exit, Failure, complain};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::clocks::Times;
 use holdpoint_domain::core::doubt::Doubt;

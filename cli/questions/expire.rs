@@ -1,12 +1,8 @@
 //! `holdpoint hold expire`: what is due is recorded.
 
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
+use crate::args::{Global, LockWaitArgs};
 use crate::log::recorders;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::screen::named;
-use crate::ui::text::moment;
+use crate::ui::{Exit, Failure, Output, complain, moment, named};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, HaltReason};

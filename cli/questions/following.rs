@@ -1,12 +1,11 @@
 //! A log that is followed without writing to it: verified and read once, then only what is new.
 
-use crate::args::global::Global;
+use crate::args::Global;
+use crate::log::Directory;
 use crate::log::damage::LogError;
 use crate::log::decision_points::{self, Links};
-use crate::log::directory::Directory;
 use crate::log::verdict::{damaged, verify_tells};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, path};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;

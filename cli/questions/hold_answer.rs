@@ -1,7 +1,6 @@
 //! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
 
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
+use crate::args::{Global, LockWaitArgs};
 use crate::log::configuration::hides_output;
 use crate::log::open::{failed, not_submitted};
 use crate::log::receipt::Recorded;
@@ -11,10 +10,8 @@ use crate::questions::decision_session::unproven;
 use crate::questions::hold_view::{NamedHumanDecision, outcome_line, output_of};
 use crate::questions::reason::check_reason;
 use crate::questions::request_id::like;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
 use crate::ui::program::program;
-use crate::ui::screen::{self, named};
+use crate::ui::{Exit, Failure, Output, complain, named, screen};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;

@@ -1,11 +1,11 @@
 //! A question as it is shown: the curated summary and its circumstances, to a program and to a
 //! person. There is no field for what is hidden.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::ui::program::program;
-use crate::ui::screen::{Page, named, quoted};
-use crate::ui::text::moment;
+use crate::ui::screen::quoted;
 use crate::ui::time_format::took;
+use crate::ui::{Page, moment, named};
 use clap::ValueEnum;
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;

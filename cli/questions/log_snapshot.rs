@@ -1,14 +1,11 @@
 //! The logs of the inbox as they were read, each anew where it changed.
 
 use crate::log::at_point::reach;
-use crate::log::current_state::LiveState;
-use crate::log::directory::Directory;
 use crate::log::named_logs::Place;
 use crate::log::verdict::{damaged, verify_tells};
-use crate::log::{clock, open};
+use crate::log::{Directory, LiveState, clock, open};
 use crate::questions::waiting_item::{Item, Stands, ending, items};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::time_format::now;
+use crate::ui::{Exit, Failure, now};
 use holdpoint_engine::executor::command_line;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::head::read_witness;

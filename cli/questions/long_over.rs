@@ -1,12 +1,12 @@
 //! Decisions that ended so long ago that a writer remembers them no longer. They are looked up in
 //! the log; the same as before is told again, everything else came too late.
 
-use crate::args::global::Global;
+use crate::args::Global;
+use crate::log::Directory;
 use crate::log::decision_points::Look;
-use crate::log::directory::Directory;
 use crate::questions::decision_output::Told;
 use crate::questions::decision_session::{DecisionSession, no};
-use crate::ui::exit::Failure;
+use crate::ui::Failure;
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointState};
 use holdpoint_replay::Until;

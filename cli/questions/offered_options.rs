@@ -2,8 +2,7 @@
 
 use crate::args::strict_json::strict;
 use crate::args::values::text_or_stdin;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::excerpt;
+use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_domain::decision_point::DecisionOption;
 
 /// More than 32 legal options can take, however they are escaped.

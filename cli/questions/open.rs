@@ -1,10 +1,9 @@
 //! Opening a log for writing, where a person may be asked whether it is theirs.
 
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
+use crate::args::{Global, LockWaitArgs};
 use crate::log::open::{not_opened, open_log};
 use crate::questions::adoption;
-use crate::ui::exit::Failure;
+use crate::ui::Failure;
 use holdpoint_engine::Engine;
 
 /// Opens the log for writing. A log that is not there is not made.

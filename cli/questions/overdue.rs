@@ -1,8 +1,8 @@
 //! A deadline that passed and that nobody recorded: the one thing that a waiter may write.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::open::open_log;
-use crate::ui::exit::complain;
+use crate::ui::complain;
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::shell::Reading;
 use std::io;

@@ -1,6 +1,6 @@
 //! What a reason may be that somebody gives for the answer to a hold.
 
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::core::text::{hidden_character, is_readable};
 
 /// A reason is one line in which everything can be seen. It is recorded so that nothing in it is

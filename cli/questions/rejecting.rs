@@ -1,9 +1,9 @@
 //! That an answer means the question that was read, and a no that was meant: what an issue names
 //! changes, and what an option does is not what it is called.
 
-use crate::args::global::Global;
-use crate::ui::exit::{Exit, Failure};
+use crate::args::Global;
 use crate::ui::program::program;
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{
     DecisionOption, DecisionPoint, DecisionPointCommand, DecisionPointState, Response,

@@ -1,14 +1,11 @@
 //! The request to a person that is meant by an id, or the beginning of one.
 
-use crate::args::global::Global;
-use crate::log::current_state::LiveState;
-use crate::log::directory::Directory;
-use crate::log::ids::{self, IdOf, own_in_small_letters};
+use crate::args::Global;
+use crate::log::ids::{self, own_in_small_letters};
 use crate::log::open::failed;
+use crate::log::{Directory, IdOf, LiveState};
 use crate::questions::hold_answer;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::suggest::closest;
-use crate::ui::text::excerpt;
+use crate::ui::{Exit, Failure, closest, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::ExecutionLoop;

@@ -1,14 +1,15 @@
 //! What waits for a person, as the inbox lists it: a question of a hold or a decision.
 
-use crate::log::clock;
-use crate::log::current_state::{LiveState, Standing};
+use crate::log::current_state::Standing;
 use crate::log::decision_id::all;
 use crate::log::named_logs::Place;
+use crate::log::{LiveState, clock};
 use crate::questions::decision_view::outcome;
 use crate::questions::hold_view::outcome_line;
 use crate::questions::log_snapshot::Asked;
-use crate::ui::screen::{in_row, named, recorded_in_row};
-use crate::ui::time_format::{now, span};
+use crate::ui::screen::{in_row, recorded_in_row};
+use crate::ui::time_format::span;
+use crate::ui::{named, now};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{

@@ -1,8 +1,8 @@
 //! Exit codes, and failures on the way to one.
 
 use crate::ui::output::ascii;
-use crate::ui::screen::{Page, columns_of, with_few_marks};
-use crate::ui::{hints, streams};
+use crate::ui::screen::{columns_of, with_few_marks};
+use crate::ui::{Page, hints, streams};
 use holdpoint_engine::shell::EXIT_HOLDPOINT_FAILED;
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -1,10 +1,10 @@
 //! Standard output: buffered, coloured only on a terminal, through a pager where that is meant, and
 //! quiet about a closed pipe.
 
-use crate::ui::exit::{Exit, Failure};
 use crate::ui::pager::{self, Pager};
 use crate::ui::screen::{columns_of_screen, folded, width, with_few_marks};
 use crate::ui::streams::{self, Stdout};
+use crate::ui::{Exit, Failure};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;

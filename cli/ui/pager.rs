@@ -1,7 +1,6 @@
 //! The program that shows a long text page by page on a terminal, as git starts it.
 
-use crate::ui::exit::complain;
-use crate::ui::streams;
+use crate::ui::{complain, streams};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use signal_hook::consts::SIGINT;

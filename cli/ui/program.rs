@@ -5,8 +5,7 @@
 //! file system of the working directory. Whoever else could make a directory further up could make
 //! a log there that this user would write to.
 
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, path};
 use holdpoint_engine::executor::command_line;
 use rustix::process::geteuid;
 use std::env::{current_dir, var_os};

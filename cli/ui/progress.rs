@@ -1,6 +1,6 @@
 //! A progress bar on stderr, on a terminal, for work that takes longer than a second.
 
-use crate::ui::output::Output;
+use crate::ui::Output;
 use holdpoint_replay::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;

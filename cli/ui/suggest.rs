@@ -1,7 +1,6 @@
 //! Of the names that there are, the one that is most like what somebody asked for.
 
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::excerpt;
+use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_domain::core::text::{bounded, visible};
 
 /// How much of a name is compared with those that there are, in bytes.

@@ -1,6 +1,6 @@
 //! Small pieces of human output.
 
-use crate::ui::screen::named;
+use crate::ui::named;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::text::{bounded, visible};

@@ -1,8 +1,6 @@
 //! How long something took, and when something was, for people.
 
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::moment;
-use crate::ui::zone;
+use crate::ui::{Exit, Failure, moment, zone};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::shell::{Clock as _, SystemClock};

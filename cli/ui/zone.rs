@@ -1,7 +1,6 @@
 //! The zone of this machine, in which local times are read and shown.
 
-use crate::ui::exit::complain;
-use crate::ui::text::excerpt;
+use crate::ui::{complain, excerpt};
 use jiff::tz::TimeZone;
 use std::env::var_os;
 use std::sync::atomic::{AtomicBool, Ordering};

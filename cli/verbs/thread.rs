@@ -8,9 +8,9 @@ mod show;
 mod story;
 pub(crate) mod view;
 
-use crate::args::global::{Global, settle};
-use crate::log::archives::or_archived;
-use crate::ui::exit::Exit;
+use crate::args::{Global, settle};
+use crate::log::or_archived;
+use crate::ui::Exit;
 use clap::Subcommand;
 
 /// What to do with interruption threads.

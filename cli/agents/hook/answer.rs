@@ -4,10 +4,10 @@
 use super::deadline;
 use super::drain::{IDLE_MAX, drain};
 use crate::args::host::Host;
-use crate::ui::exit::{Exit, complain};
 use crate::ui::hints::pasted_anywhere;
-use crate::ui::output::{Output, ascii};
+use crate::ui::output::ascii;
 use crate::ui::screen::with_few_marks;
+use crate::ui::{Exit, Output, complain};
 use holdpoint_domain::core::text::bounded;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::BorrowedFd;

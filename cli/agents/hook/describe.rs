@@ -4,8 +4,9 @@
 use super::own::{is_own, wait_command};
 use crate::log::verdict::and_permits;
 use crate::questions::decision_view::doubt;
+use crate::ui::path;
 use crate::ui::program::program_on;
-use crate::ui::text::{cut, path, quoted};
+use crate::ui::text::{cut, quoted};
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::{bounded, visible};

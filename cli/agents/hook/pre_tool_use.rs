@@ -16,7 +16,7 @@ use crate::args::host::Event;
 use crate::log::agent_sessions::requester;
 use crate::log::configuration::{AskedApproval, Demands};
 use crate::questions::approval_args::Proof;
-use crate::ui::text::excerpt;
+use crate::ui::excerpt;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::core::text::check_identifier;

@@ -7,7 +7,7 @@ use crate::log::configuration::{AskedApproval, floors};
 use crate::questions::decision_session::{DecisionSession, Only, is_late};
 use crate::questions::long_over::look_up;
 use crate::questions::rejecting::{expect_a_no, expect_refined_rejecting, expect_rejecting};
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::core::payload::Text;

@@ -1,9 +1,9 @@
 //! Who calls a tool, and where the log is.
 
 use super::Args;
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::questions::decision_session::DecisionSession;
-use crate::ui::exit::Failure;
+use crate::ui::Failure;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::text::{bounded, has_visible_character, visible};
 use holdpoint_domain::world::MEANS_OF_MCP;

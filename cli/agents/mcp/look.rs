@@ -3,13 +3,13 @@
 use super::arguments::{ListThem, Show, Standing};
 use super::caller::Caller;
 use super::page::{LIMIT_MAX, Page};
+use crate::log::Directory;
 use crate::log::archives::not_listed;
 use crate::log::decision_id::{all, known, resolve};
 use crate::log::decision_points::{Linked, Look};
-use crate::log::directory::Directory;
 use crate::log::verdict::damaged;
 use crate::questions::decision_view::place;
-use crate::ui::exit::Failure;
+use crate::ui::Failure;
 use holdpoint_domain::World;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState as State};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! A page of a list: bounded in number and in bytes, so that no answer floods its reader.
 
 use super::fit::bytes_of;
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use serde_json::Value;
 
 /// How many there are on a page where nothing is said.

@@ -2,7 +2,7 @@
 
 use super::fit::fitted;
 use crate::questions::decision_output::told_whole;
-use crate::ui::exit::Failure;
+use crate::ui::Failure;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub(super) fn result_of(outcome: Result<Value, Failure>) -> CallToolResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::exit::Exit;
+    use crate::ui::Exit;
     use serde_json::json;
 
     #[test]

@@ -11,8 +11,8 @@ use super::tools::{Offer, offers};
 use super::waiting::without_waiting;
 use super::waits::Waits;
 use super::wire::Wire;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::text::{cut, excerpt, visible_once};
+use crate::ui::text::{cut, visible_once};
+use crate::ui::{Exit, Failure, complain, excerpt};
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, ConstString, CustomRequest,
     CustomResult, ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams,

@@ -4,9 +4,9 @@ use super::arguments::{Cancel, Create, ListThem, Query, Refine, Respond, Show, V
 use super::caller::Caller;
 use super::schema::{decision, of_arguments, of_result};
 use super::{act, audit, look, waiting};
-use crate::log::archives::or_archived;
+use crate::log::or_archived;
 use crate::questions::adoption::expect_adopted;
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::core::text::visible;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;

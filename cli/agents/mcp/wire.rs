@@ -2,10 +2,9 @@
 
 use super::line::{Judged, Message, Wrong, judge, too_long};
 use super::waits::Waits;
-use crate::ui::exit::complain;
 use crate::ui::output::ascii;
-use crate::ui::streams;
 use crate::ui::text::cut;
+use crate::ui::{complain, streams};
 use rmcp::RoleServer;
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;

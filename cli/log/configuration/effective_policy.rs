@@ -3,8 +3,8 @@
 
 use super::{Asked, Configuration};
 use crate::log::open::failed_at;
-use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::visible_once;
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::decision_point::{ApprovalPolicy, CreateDecisionPoint};

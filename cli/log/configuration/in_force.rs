@@ -6,8 +6,7 @@
 
 use super::Configuration;
 use crate::log::configuration::effective_policy::{Demands, refused, weaker_proof};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, path};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::core::text::bounded;

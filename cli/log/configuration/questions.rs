@@ -1,8 +1,8 @@
 //! How many questions a project's file lets be open at once: never more than elsewhere.
 
 use super::{Configuration, floors};
-use crate::args::global::Global;
-use crate::ui::exit::{Exit, Failure};
+use crate::args::Global;
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::world::OpenBounds;
 use holdpoint_engine::floors::QuestionsTable;
 use std::sync::OnceLock;

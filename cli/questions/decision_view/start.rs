@@ -2,11 +2,10 @@
 //! and what is not bound, then what each answer does, and where all else is.
 
 use super::{Doubts, approval, time_left, who};
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::questions::hold_view::add_root;
 use crate::ui::program::program;
-use crate::ui::screen::{Page, named};
-use crate::ui::text::{counted, moment};
+use crate::ui::{Page, counted, moment, named};
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::{
     APPROVE, DENY, DecisionOption, DecisionPoint, DecisionPointState, OnTimeout, Urgency,

@@ -2,7 +2,7 @@
 //! put there goes through here.
 
 use super::{Page, columns_of, follows_controls, plain_terminal, size_of, width};
-use crate::ui::text::counted;
+use crate::ui::counted;
 use holdpoint_engine::shell::{AskError, PersonTerminal, TypedLine};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -74,7 +74,7 @@ fn end_of_full(line: &str, room: usize, next: char) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::screen::Page;
+    use crate::ui::Page;
     use quickcheck::{Arbitrary, Gen};
 
     fn shown(text: &str, columns: usize) -> Vec<String> {

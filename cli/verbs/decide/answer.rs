@@ -1,20 +1,15 @@
 //! `holdpoint answer`: a person answers whatever waits, a hold or a decision, by the words that it
 //! offers.
 
-use crate::args::global::{Global, settle};
-use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::Speaker;
-use crate::log::archives::or_archived;
-use crate::log::current_state::LiveState;
-use crate::log::directory::Directory;
-use crate::log::ids::{self, DIGITS, IdOf, are_digits, begins};
-use crate::log::{decision_id, other_logs};
+use crate::args::{Global, LockWaitArgs, settle};
+use crate::log::ids::{self, DIGITS, are_digits, begins};
+use crate::log::{Directory, IdOf, LiveState, decision_id, or_archived, other_logs};
 use crate::questions::answer::decision_of;
 use crate::questions::decision_response::{self, Answered};
 use crate::questions::{decision_output, hold_answer, waiting_logs};
-use crate::ui::exit::{Exit, Failure};
 use crate::ui::short_id::DIGITS_MIN;
-use crate::ui::text::{excerpt, path};
+use crate::ui::{Exit, Failure, excerpt, path};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;

@@ -14,11 +14,11 @@ mod show;
 mod wait;
 mod watch;
 
-use crate::args::global::{Global, settle};
-use crate::log::archives::or_archived;
+use crate::args::{Global, settle};
+use crate::log::or_archived;
 use crate::questions::decision_output::told_whole;
 use crate::questions::decision_response;
-use crate::ui::exit::Exit;
+use crate::ui::Exit;
 use clap::Subcommand;
 
 /// What to do with decisions.

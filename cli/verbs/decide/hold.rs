@@ -4,11 +4,11 @@ mod list;
 mod show;
 mod wait;
 
-use crate::args::global::{Global, settle};
-use crate::log::archives::or_archived;
+use crate::args::{Global, settle};
+use crate::log::or_archived;
 use crate::questions::expire;
 use crate::questions::hold_answer;
-use crate::ui::exit::Exit;
+use crate::ui::Exit;
 use clap::Subcommand;
 use holdpoint_domain::governed::ExecutionLoop;
 

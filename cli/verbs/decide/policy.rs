@@ -5,8 +5,8 @@ pub(crate) mod policy_args;
 mod relax;
 mod show;
 
-use crate::args::global::{Global, settle};
-use crate::ui::exit::Exit;
+use crate::args::{Global, settle};
+use crate::ui::Exit;
 use clap::Subcommand;
 
 /// What to do with the policy.

@@ -4,21 +4,17 @@
 mod follow;
 mod unproven;
 
-use crate::args::global::{Global, settle};
-use crate::log::archives::ArchiveArgs;
+use crate::args::{Global, settle};
 use crate::log::captured_output::{
     expect_not_hidden, expect_run, expect_verified, name_of, nothing_kept, warning,
 };
 use crate::log::coverage::Untied;
-use crate::log::directory::Directory;
 use crate::log::merged_output::{Chunk, Merged, TimedLines};
 use crate::log::records::conclude;
 use crate::log::unfinished_output::{open_end, tell_doubt};
-use crate::log::{other_logs, run_id};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
+use crate::log::{ArchiveArgs, Directory, other_logs, run_id};
 use crate::ui::screen::seen_lines;
-use crate::ui::text::counted;
+use crate::ui::{Exit, Failure, Output, complain, counted};
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_replay::machine::recorder_of;
 use holdpoint_replay::{CapturedOutput, Missing, Reach, Run, run_of};

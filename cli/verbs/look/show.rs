@@ -6,18 +6,14 @@ mod relations;
 mod run;
 mod session;
 
-use crate::args::global::{Global, settle};
-use crate::log::archives::ArchiveArgs;
+use crate::args::{Global, settle};
 use crate::log::captured_output::{expect_run, is_hidden};
-use crate::log::directory::Directory;
 use crate::log::records::conclude;
 use crate::log::run_records::{tell_standing, tell_uncounted};
-use crate::log::{escalations, other_logs, recorders, sessions};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
+use crate::log::{ArchiveArgs, Directory, escalations, other_logs, recorders, sessions};
 use crate::ui::screen::columns;
-use crate::ui::time_format::TimesArgs;
-use crate::verbs::look::show::by_other_verb::{self, LineRunner};
+use crate::ui::{Exit, Failure, Output, TimesArgs, complain};
+use crate::verbs::look::show::by_other_verb::{self, DECISION, LineRunner, REQUEST, line};
 use crate::verbs::look::show::id_meaning::Meant;
 use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{Reach, Run, RunFound, Searched, run_of};
@@ -65,8 +61,8 @@ fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Result<Exit, Fai
     }
     match meant {
         Meant::Run(loop_id, met) => show_run(global, args, &directory, (&loop_id, met)),
-        Meant::Decision(id) => by_other_verb::decision(global, &id, carry_out),
-        Meant::Request(id) => by_other_verb::request(global, &id, carry_out),
+        Meant::Decision(id) => carry_out(global, line(DECISION, &id)),
+        Meant::Request(id) => carry_out(global, line(REQUEST, &id)),
         Meant::Record(sequence) => by_other_verb::record(global, sequence, carry_out),
     }
 }

@@ -1,17 +1,13 @@
 //! `holdpoint log archive`: the first records of a log, moved to an archive.
 
-use crate::args::global::{Global, settle};
-use crate::args::lock_wait::LockWaitArgs;
+use crate::args::{Global, LockWaitArgs, settle};
+use crate::log::Directory;
 use crate::log::at_point::parse_end;
 use crate::log::damage::LogError;
-use crate::log::directory::Directory;
 use crate::log::open::{failed, read_end};
 use crate::log::verdict::{exit_of, warn_of_made};
 use crate::questions::open::open;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::progress::Bar;
-use crate::ui::text::{counted, path};
+use crate::ui::{Bar, Exit, Failure, Output, counted, path};
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::log::{AppendError, ArchiveError};
 use holdpoint_engine::shell::{ArchivePlan, ArchiveReport, MoveError, SubmitError};

@@ -1,18 +1,15 @@
 //! `holdpoint log continue`: going on from a log that ends before its HEAD.
 
-use crate::args::global::{Global, settle};
 use crate::args::principal::user;
+use crate::args::{Global, settle};
 use crate::log::damage::NEWER_VERSION;
-use crate::log::directory::Directory;
 use crate::log::open::read_end;
-use crate::log::registered_logs;
 use crate::log::verdict::{exit_of, warn_of_made};
+use crate::log::{Directory, registered_logs};
 use crate::questions::adoption::{Candidate, show_adoption};
 use crate::questions::confirm::Offer;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::progress::Bar;
-use crate::ui::text::{counted, path, visible_once};
+use crate::ui::text::visible_once;
+use crate::ui::{Bar, Exit, Failure, Output, complain, counted, path};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPointEvent;

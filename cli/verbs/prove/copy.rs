@@ -1,16 +1,14 @@
 //! `holdpoint log copy`: a verified prefix of a log, also while it is being written.
 
-use crate::args::global::{Global, settle};
+use crate::args::{Global, settle};
+use crate::log::Directory;
 use crate::log::coverage::none_yet;
 use crate::log::damage::NEWER_VERSION;
-use crate::log::directory::Directory;
 use crate::log::open::read_end;
 use crate::log::verdict::{exit_of, show_unproven, warn_of_made};
 use crate::questions::adoption::show_adoption;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::progress::Bar;
-use crate::ui::text::{bytes, counted, moment, path};
+use crate::ui::text::bytes;
+use crate::ui::{Bar, Exit, Failure, Output, counted, moment, path};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::log::{Copied, CopyDirectoryError, CopyError, copy_directory};
 use holdpoint_log_files::SurveyError;

@@ -3,20 +3,14 @@
 
 mod asciicast;
 
-use crate::args::global::{Global, settle};
-use crate::log::archives::ArchiveArgs;
+use crate::args::{Global, settle};
 use crate::log::at_point::{parse_begin, parse_end};
-use crate::log::coverage;
-use crate::log::directory::Directory;
 use crate::log::export_target::Target;
 use crate::log::record_filter::expect_places_in_order;
 use crate::log::records::expect_archives;
-use crate::log::verdict::{exit_of, warn};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::progress::Bar;
-use crate::ui::streams;
-use crate::ui::text::{counted, path};
+use crate::log::verdict::exit_of;
+use crate::log::{ArchiveArgs, Directory, coverage, warn};
+use crate::ui::{Bar, Exit, Failure, Output, complain, counted, path, streams};
 use holdpoint_export::{ExportError, Exported, Options, export_csv, export_json_lines};
 use holdpoint_replay::export::Selection;
 use holdpoint_replay::{

@@ -1,16 +1,14 @@
 //! `holdpoint salvage`: what verifies of a damaged log, copied into a new one.
 
-use crate::args::global::{Global, settle};
+use crate::args::{Global, settle};
+use crate::log::Directory;
 use crate::log::damage::NEWER_VERSION;
-use crate::log::directory::Directory;
 use crate::log::open::read_end;
 use crate::log::verdict::{exit_of, warn_of_made};
 use crate::questions::adoption::show_adoption;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
 use crate::ui::program::program;
-use crate::ui::progress::Bar;
-use crate::ui::text::{bytes, counted, path};
+use crate::ui::text::bytes;
+use crate::ui::{Bar, Exit, Failure, Output, complain, counted, path};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::log::{RecordsLost, RecordsUnproven, UnprovenReason};

@@ -4,13 +4,10 @@ mod head;
 mod map;
 mod range;
 
-use crate::args::global::{Global, settle};
-use crate::log::directory::Directory;
+use crate::args::{Global, settle};
+use crate::log::Directory;
 use crate::log::verdict::{SHORT_OF_HEAD_ADVICE, exit_of, show_reach, show_unproven};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::progress::Bar;
-use crate::ui::text::{counted, path};
+use crate::ui::{Bar, Exit, Failure, Output, complain, counted, path};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_format::names;

@@ -18,16 +18,14 @@ mod schema;
 pub(crate) mod submission;
 mod turn;
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::args::json_lines::{InputLine, next_line, open_input};
 use crate::log::configuration::{Asked, Configuration, Demands, InForce, floors};
 use crate::log::damage::LogError;
 use crate::log::open::open_log;
 use crate::log::receipt::Recorded;
 use crate::questions::confirm::Offer;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, Output, path};
 use answer::{Answer, Outcome};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Actor;

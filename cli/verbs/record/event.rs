@@ -1,15 +1,13 @@
 //! `holdpoint record`: events of an application, from a file or a pipe.
 
-use crate::args::global::{Global, settle};
 use crate::args::json_lines::{InputLine, LINE_BYTES_MAX, next_line, open_input};
-use crate::args::lock_wait::LockWaitArgs;
+use crate::args::{Global, LockWaitArgs, settle};
 use crate::log::damage::LogError;
 use crate::log::open::failed;
 use crate::log::receipt::Recorded;
 use crate::questions::open::open_or_make;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::text::{path, visible_once};
+use crate::ui::text::visible_once;
+use crate::ui::{Exit, Failure, Output, path};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::application::{ApplicationCommand, BYTES, Data, MAX_DATA_BYTES, RecordEvent};
 use holdpoint_domain::core::actor::Actor;

@@ -11,18 +11,15 @@ pub(crate) mod pre_approval;
 pub(crate) mod rerun_hint;
 mod screen;
 
-use crate::args::durations;
-use crate::args::global::{Global, settle};
 use crate::args::labels::LabelArgs;
-use crate::args::lock_wait::LockWaitArgs;
+use crate::args::{Global, LockWaitArgs, durations, settle};
 use crate::log::configuration::{Configuration, Demands, InForce, floors, open_bounds};
 use crate::log::damage::LogError;
 use crate::log::{clock, open, registered_logs};
 use crate::questions::confirm_less::confirm_less;
 use crate::questions::{adoption, request_id};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::inherited;
-use crate::ui::text::{beginning, counted, path, visible_once};
+use crate::ui::text::{beginning, visible_once};
+use crate::ui::{Exit, Failure, complain, counted, inherited, path};
 use crate::verbs::record::run::actor_args::SpeakerArgs;
 use crate::verbs::record::run::hold_args::{
     HoldArgs, StartArgs, attempts, expect_asked, names_somebody,

@@ -1,10 +1,9 @@
 //! `holdpoint bench`: how fast logs are written and verified on this very disk, beside what nothing
 //! can do faster here.
 
-use crate::args::global::{Global, settle};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::text::{aligned, bytes, path};
+use crate::args::{Global, settle};
+use crate::ui::text::{aligned, bytes};
+use crate::ui::{Exit, Failure, Output, complain, path};
 use holdpoint_disk_bench::Effort;
 use holdpoint_disk_bench::hashing::Hashing;
 use holdpoint_disk_bench::machine::Machine;

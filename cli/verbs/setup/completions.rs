@@ -1,9 +1,7 @@
 //! `holdpoint completions`: what a shell completes, generated from the command line itself.
 
-use crate::args::command_line;
-use crate::args::global::{Global, settle};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
+use crate::args::{Global, command_line, settle};
+use crate::ui::{Exit, Failure, Output};
 use clap_complete::{Shell, generate};
 
 /// What is said below the options.

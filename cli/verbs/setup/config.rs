@@ -1,15 +1,12 @@
 //! `holdpoint config check`: what is in force, and where it comes from.
 
-use crate::args::global::{Global, settle};
+use crate::args::{Global, settle};
 use crate::log::configuration::Demands;
 use crate::log::configuration::{Asked, InForce};
 use crate::log::configuration::{Configuration, floors};
-use crate::log::directory::Directory;
 use crate::log::open::read_end;
-use crate::log::verdict::refuse_damaged;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::text::path;
+use crate::log::{Directory, refuse_damaged};
+use crate::ui::{Exit, Failure, Output, path};
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::HoldTerms;

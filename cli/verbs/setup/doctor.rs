@@ -19,12 +19,10 @@ mod terminal;
 mod trust;
 mod writing;
 
-use crate::args::global::{Global, settle};
 use crate::args::hook_line::HookLineReader;
-use crate::args::lock_wait::LockWaitArgs;
+use crate::args::{Global, LockWaitArgs, settle};
 use crate::log::configuration::Configuration;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
+use crate::ui::{Exit, Failure, Output};
 use anstyle::{AnsiColor, Style};
 use check::{Check, State};
 use clap::ValueEnum;

@@ -1,15 +1,11 @@
 //! `holdpoint init`: makes a log. Verbs that only read, and hooks, never do.
 
-use crate::args::global::{Global, settle};
-use crate::args::lock_wait::LockWaitArgs;
-use crate::log::directory::Directory;
+use crate::args::{Global, LockWaitArgs, settle};
 use crate::log::open::failed;
-use crate::log::verdict::VERIFY_TELLS;
+use crate::log::{Directory, VERIFY_TELLS};
 use crate::questions::open::open_or_make;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
 use crate::ui::program::HERE;
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, Output, path};
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::{Extent, READINGS_MAX, ReadStorage, Survey, SurveyOptions, survey};
 use holdpoint_log_format::BootId;

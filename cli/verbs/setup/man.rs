@@ -3,11 +3,8 @@
 
 mod exit_status;
 
-use crate::args::command_line;
-use crate::args::global::{Global, settle};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::text::path;
+use crate::args::{Global, command_line, settle};
+use crate::ui::{Exit, Failure, Output, path};
 use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};

@@ -3,22 +3,17 @@
 
 pub(crate) mod of_runs;
 
-use crate::args::global::{Global, settle};
-use crate::log::archives::ArchiveArgs;
+use crate::args::{Global, settle};
 use crate::log::at_point::{
     Shortcuts, begin, end, tell_place, travelled, travelled_both, warn_of_states,
 };
-use crate::log::directory::Directory;
-use crate::log::ids::{self, IdOf};
 use crate::log::position::{self, Point, of_value};
 use crate::log::records::of_record;
 use crate::log::run_facts::REPORTED;
 use crate::log::verdict::exit_of;
-use crate::log::{coverage, run_id};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::text::{command_line, counted, excerpt, moment};
-use crate::ui::time_format::TimesArgs;
+use crate::log::{ArchiveArgs, Directory, IdOf, coverage, ids, run_id};
+use crate::ui::text::command_line;
+use crate::ui::{Exit, Failure, Output, TimesArgs, counted, excerpt, moment};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{

@@ -3,18 +3,13 @@
 mod systems;
 mod travel;
 
-use crate::args::global::{Global, settle};
-use crate::log::archives::ArchiveArgs;
+use crate::args::{Global, settle};
 use crate::log::at_point::{Shortcuts, parse_end, tell_reach};
-use crate::log::coverage;
 use crate::log::decision_points::Links;
-use crate::log::directory::Directory;
-use crate::log::verdict::{and_permits, exit_of, not_found, warn};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::progress::Bar;
-use crate::ui::suggest::closest;
-use crate::ui::text::{command_line, doer, excerpt, moment};
+use crate::log::verdict::{and_permits, exit_of};
+use crate::log::{ArchiveArgs, Directory, coverage, not_found, warn};
+use crate::ui::text::{command_line, doer};
+use crate::ui::{Bar, Exit, Failure, Output, closest, complain, excerpt, moment};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::LoopView;
 use holdpoint_domain::log::UnprovenRecords;

@@ -1,16 +1,12 @@
 //! `holdpoint health`: the newest outcome of interruption continuity for every tenant and issue,
 //! folded from the audit rows themselves.
 
-use crate::args::global::{Global, settle};
+use crate::args::{Global, settle};
 use crate::log::archived_hint::{first_record, missing};
-use crate::log::archives::ArchiveArgs;
-use crate::log::coverage;
-use crate::log::directory::Directory;
-use crate::log::verdict::{exit_of, warn};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::progress::Bar;
-use crate::ui::text::{aligned, counted, moment};
+use crate::log::verdict::exit_of;
+use crate::log::{ArchiveArgs, Directory, coverage, warn};
+use crate::ui::text::aligned;
+use crate::ui::{Bar, Exit, Failure, Output, counted, moment};
 use holdpoint_domain::Event;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::core::text::visible;

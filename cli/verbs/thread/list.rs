@@ -1,13 +1,12 @@
 //! `holdpoint thread list`: every thread in a line.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::archived_hint::missing;
-use crate::log::current_state::{LiveState, WholeArg};
-use crate::log::directory::Directory;
+use crate::log::current_state::WholeArg;
 use crate::log::thread_reading::{read, threads};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::text::{aligned, moment};
+use crate::log::{Directory, LiveState};
+use crate::ui::text::aligned;
+use crate::ui::{Exit, Failure, Output, complain, moment};
 use crate::verbs::thread::view::{newest, now, waits_for};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;

@@ -1,10 +1,9 @@
 //! `holdpoint thread render`: the text that says what a tool answered.
 
+use crate::args::Global;
 use crate::args::bounded_read::all_within;
-use crate::args::global::Global;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::text::{path, visible_once};
+use crate::ui::text::visible_once;
+use crate::ui::{Exit, Failure, Output, path};
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{

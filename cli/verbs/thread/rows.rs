@@ -1,18 +1,14 @@
 //! `holdpoint thread rows`: the audit rows of one thread: committed, refused, and of what ended by
 //! no turn.
 
-use crate::args::global::Global;
-use crate::args::lock_wait;
-use crate::log::archives::ArchiveArgs;
-use crate::log::coverage;
-use crate::log::directory::Directory;
+use crate::args::{Global, lock_wait};
 use crate::log::open::failed;
 use crate::log::thread_reading::{Name, Reading};
-use crate::log::verdict::{exit_of, warn};
+use crate::log::verdict::exit_of;
+use crate::log::{ArchiveArgs, Directory, coverage, warn};
 use crate::questions::open::open;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::text::{actor, aligned, moment};
+use crate::ui::text::{actor, aligned};
+use crate::ui::{Exit, Failure, Output, complain, moment};
 use crate::verbs::thread::view::{title, turn_or_plan};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::RefusalClass;

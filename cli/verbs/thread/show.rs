@@ -1,13 +1,10 @@
 //! `holdpoint thread show`: the state of one thread.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::at_point::parse_at;
-use crate::log::current_state::LiveState;
-use crate::log::directory::Directory;
 use crate::log::thread_reading::{Name, Reading, tenants};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::text::moment;
+use crate::log::{Directory, LiveState};
+use crate::ui::{Exit, Failure, Output, moment};
 use crate::verbs::thread::view::{end, expiry, newest, now, pending, quoted, words};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{Marks, OpenPlan, ResumeBuffer, Thread, ThreadView};

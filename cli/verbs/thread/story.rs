@@ -1,14 +1,11 @@
 //! `holdpoint thread story`: one thread turn by turn.
 
-use crate::args::global::Global;
-use crate::log::archives::ArchiveArgs;
-use crate::log::coverage;
-use crate::log::directory::Directory;
+use crate::args::Global;
 use crate::log::thread_reading::{Name, Reading};
-use crate::log::verdict::{exit_of, warn};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::text::{doer, moment, visible_once};
+use crate::log::verdict::exit_of;
+use crate::log::{ArchiveArgs, Directory, coverage, warn};
+use crate::ui::text::{doer, visible_once};
+use crate::ui::{Exit, Failure, Output, complain, moment};
 use crate::verbs::thread::view::{beginning, end, expiry, fate, question, title, turn_or_plan};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{

@@ -1,7 +1,7 @@
 //! Pieces of a thread as a person reads them. Whatever came from outside is shown with control and
 //! invisible characters visible.
 
-use crate::ui::text::moment;
+use crate::ui::moment;
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::interruption_thread::{

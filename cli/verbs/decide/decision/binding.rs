@@ -1,8 +1,8 @@
 //! The one action that an approval is for, as it is given on the command line.
 
 use crate::args::values::text_or_stdin;
-use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::visible_once;
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::decision_point::ActionBinding;
 use holdpoint_engine::shell::{MAX_INPUT_BYTES, canonical_input_sha256};
 

@@ -1,9 +1,9 @@
 //! `holdpoint decision cancel`: a question is taken back.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::questions::decision_change::Change;
 use crate::questions::decision_output::standing;
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{CancelDecisionPoint, DecisionPointCommand};

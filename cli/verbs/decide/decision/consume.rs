@@ -1,14 +1,13 @@
 //! `holdpoint decision consume`: the approval of one action is spent, once.
 
 use super::binding::binding;
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::Speaker;
+use crate::args::{Global, LockWaitArgs};
 use crate::questions::decision_output::{came_to, show};
 use crate::questions::decision_session::{DecisionSession, Only};
 use crate::questions::decision_view::outcome;
 use crate::questions::long_over;
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{ConsumeApproval, DecisionPoint, DecisionPointCommand};
 

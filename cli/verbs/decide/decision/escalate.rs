@@ -1,8 +1,8 @@
 //! `holdpoint decision escalate`: somebody else is told of a question.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::questions::decision_change::Change;
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::text::visible;

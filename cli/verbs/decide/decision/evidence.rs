@@ -1,7 +1,6 @@
 //! What an answer may rest on: files by their digest. Nothing is copied.
 
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, path};
 use holdpoint_domain::core::hash::{Digest, Sha256Stream};
 use holdpoint_domain::decision_point::EvidenceAttachment;
 use std::fs::File;

@@ -1,9 +1,8 @@
 //! `holdpoint decision expire`: the timeouts that are due are recorded.
 
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
+use crate::args::{Global, LockWaitArgs};
 use crate::questions::expire::record_due;
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 
 /// Options of `decision expire`.
 #[derive(Debug, clap::Args)]

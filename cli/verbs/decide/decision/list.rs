@@ -2,22 +2,20 @@
 
 use super::create::urgency;
 use super::show::tell_place;
-use crate::args::global::Global;
+use crate::args::Global;
+use crate::log::Directory;
 use crate::log::archives::tell_archived;
 use crate::log::at_point::parse_at;
 use crate::log::clock::{self, Dated};
 use crate::log::current_state::WholeArg;
 use crate::log::decision_id::{all, known};
 use crate::log::decision_points::{Linked, Look};
-use crate::log::directory::Directory;
 use crate::log::sessions::claimed;
 use crate::questions::decision_view::{place, time_left};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::screen::{Page, columns, in_row, named};
+use crate::ui::screen::{columns, in_row};
 use crate::ui::table::{self, Column, Fit, NOTHING, column};
-use crate::ui::text::counted;
 use crate::ui::time_format::span;
+use crate::ui::{Exit, Failure, Output, Page, complain, counted, named};
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::text::bounded;

@@ -1,11 +1,11 @@
 //! `holdpoint decision refine`: after guidance, the question is asked anew.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::args::values::text;
 use crate::questions::decision_change::Change;
 use crate::questions::decision_output::standing;
 use crate::questions::offered_options::Offered;
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{
     DecisionPointCommand, MAX_CONTEXT_BYTES, RefineDecisionPoint,

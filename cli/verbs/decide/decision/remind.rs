@@ -1,9 +1,8 @@
 //! `holdpoint decision remind`: whoever is asked is reminded.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::questions::decision_change::Change;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::counted;
+use crate::ui::{Exit, Failure, counted};
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{DecisionPointCommand, RemindDecisionPoint};
 

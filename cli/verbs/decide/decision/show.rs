@@ -1,14 +1,13 @@
 //! `holdpoint decision show`: what is asked, and what became of it.
 
-use crate::args::global::Global;
+use crate::args::Global;
+use crate::log::Directory;
 use crate::log::at_point::{parse_at, tell_reach};
 use crate::log::decision_id::{all, known};
 use crate::log::decision_points::Look;
-use crate::log::directory::Directory;
 use crate::questions::decision_view::{Doubts, lines};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
 use crate::ui::screen::columns;
+use crate::ui::{Exit, Failure, Output};
 use holdpoint_domain::World;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_replay::Until;

@@ -1,10 +1,9 @@
 //! `holdpoint decision wait`: block until a decision ended; the exit code tells how.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::verdict::{warn_doubt, warn_permits_nothing};
 use crate::questions::decision_waiting::{Waited, until_ended};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
+use crate::ui::{Exit, Failure, Output, complain};
 use holdpoint_domain::decision_point::MAX_TIMEOUT_MS;
 use holdpoint_engine::shell::WaitOutcome;
 use std::time::Duration;

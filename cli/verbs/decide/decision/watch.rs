@@ -1,12 +1,11 @@
 //! `holdpoint decision watch`: what happens to decisions, as it happens.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::current_state::{InDoubt, tell_lost, tell_unproven};
 use crate::log::decision_id::{all, resolve};
 use crate::questions::following::Following;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::text::{doer, moment};
+use crate::ui::text::doer;
+use crate::ui::{Exit, Failure, Output, moment};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::{ActorId, Event, Proof, Time, World};

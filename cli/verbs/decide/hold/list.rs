@@ -1,17 +1,15 @@
 //! `holdpoint hold list`: what waits for a person.
 
 use super::records_of;
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::at_point::{parse_at, seen_at, tell_reach};
 use crate::log::clock::{self, Dated};
-use crate::log::current_state::{LiveState, WholeArg};
-use crate::log::directory::Directory;
-use crate::log::recorders as recording;
+use crate::log::current_state::WholeArg;
+use crate::log::{Directory, LiveState, recorders as recording};
 use crate::questions::hold_view::{Shown, left};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::screen::{Page, columns, named};
+use crate::ui::screen::columns;
 use crate::ui::table::{self, Column, Fit, NOTHING, column, number};
+use crate::ui::{Exit, Failure, Output, Page, complain, named};
 use holdpoint_domain::Time;
 use holdpoint_engine::shell::{Clock, Question, SystemClock};
 use holdpoint_replay::machine::{Recorder, recorder_of};

@@ -1,19 +1,15 @@
 //! `holdpoint hold show`: a question, as the person sees it.
 
 use super::records_of;
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::at_point::parse_at;
-use crate::log::clock;
 use crate::log::configuration::hides_output;
-use crate::log::current_state::LiveState;
-use crate::log::directory::Directory;
-use crate::log::verdict::not_found;
+use crate::log::{Directory, LiveState, clock, not_found};
 use crate::questions::hold_view::{Shown, lines, outcome_line, verbose_lines};
 use crate::questions::request_id::{requests, resolve, unknown};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
 use crate::ui::program::program;
 use crate::ui::screen::columns;
+use crate::ui::{Exit, Failure, Output};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::human_decision::HeldRequest;

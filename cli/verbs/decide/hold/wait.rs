@@ -1,6 +1,6 @@
 //! `holdpoint hold wait`: block until a person decided; the exit code tells what.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::clock;
 use crate::log::verdict::{warn_doubt, warn_permits_nothing};
 use crate::questions::adoption::expect_adopted;
@@ -8,8 +8,7 @@ use crate::questions::following::Following;
 use crate::questions::hold_view::{outcome_line, warning_line};
 use crate::questions::overdue::{Attempt, Overdue};
 use crate::questions::request_id::{requests, resolve, unknown};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
+use crate::ui::{Exit, Failure, Output, complain};
 use holdpoint_domain::World;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;

@@ -3,8 +3,7 @@
 
 use crate::questions::answer::Typed;
 use crate::questions::waiting_item::{Item, Kind};
-use crate::ui::suggest::closest;
-use crate::ui::text::counted;
+use crate::ui::{closest, counted};
 use holdpoint_domain::human_decision::HumanDecision;
 
 /// What is being typed.

@@ -2,20 +2,18 @@
 
 use super::screen::{Action, Key, Opened, Place, Screen, Shown, View};
 use super::terminal::FullTerminal;
-use crate::args::lock_wait::LockWaitArgs;
-use crate::log::captured_output;
+use crate::args::LockWaitArgs;
 use crate::log::configuration::hides_output;
-use crate::log::directory::Directory;
 use crate::log::named_logs::NamedLogs;
+use crate::log::{Directory, captured_output};
 use crate::questions::answer::{self, Typed};
 use crate::questions::decision_view::{self, Doubts};
 use crate::questions::hold_view;
 use crate::questions::log_snapshot::Asked;
 use crate::questions::waiting_item::{Item, Kind};
 use crate::questions::waiting_logs::Logs;
-use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::program::program;
-use crate::ui::time_format::now;
+use crate::ui::{Exit, Failure, complain, now};
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_engine::shell::{Question, Watch};
 use std::io;

@@ -1,20 +1,17 @@
 //! The inbox in lines: a table, or JSON Lines, and what comes and goes.
 
 use super::rows::{Rows, rows};
-use crate::args::global::Global;
+use crate::args::Global;
+use crate::log::LiveState;
 use crate::log::clock::Dated;
 use crate::log::coverage::none_yet_told;
-use crate::log::current_state::LiveState;
 use crate::log::named_logs::NamedLogs;
 use crate::questions::log_snapshot::{Asked, Change};
 use crate::questions::waiting_item::{Item, Stands};
 use crate::questions::waiting_logs::Logs;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::hints;
-use crate::ui::output::Output;
 use crate::ui::screen::columns;
-use crate::ui::text::{counted, path as shown};
-use crate::ui::time_format::now;
+use crate::ui::text::path as shown;
+use crate::ui::{Exit, Failure, Output, complain, counted, hints, now};
 use holdpoint_domain::Time;
 use holdpoint_engine::shell::Watch;
 use serde::Serialize;

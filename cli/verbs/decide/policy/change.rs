@@ -1,13 +1,11 @@
 //! `holdpoint policy set`: the log demands more from now on.
 
 use super::show::stated_rows;
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::user;
+use crate::args::{Global, LockWaitArgs};
 use crate::questions::confirm::{self, Offer};
 use crate::questions::decision_session::{DecisionSession, Only};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
+use crate::ui::{Exit, Failure, Output};
 use crate::verbs::decide::policy::policy_args::Given;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Actor;

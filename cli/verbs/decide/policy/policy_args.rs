@@ -2,7 +2,7 @@
 
 use crate::args::durations;
 use crate::questions::approval_args::Proof;
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};

@@ -1,14 +1,12 @@
 //! `holdpoint policy relax`: the log demands less, once those whom it names approve of that.
 
 use super::change::{confirmed, expect_terminal, no_terminal, tell};
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::user;
+use crate::args::{Global, LockWaitArgs};
 use crate::questions::decision_session::{DecisionSession, Only};
 use crate::questions::decision_view::{how_to_answer, tell_how_to_answer};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
 use crate::ui::program::program;
+use crate::ui::{Exit, Failure, Output, complain};
 use crate::verbs::decide::policy::policy_args::Given;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::{Actor, Authentication};

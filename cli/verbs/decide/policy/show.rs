@@ -1,13 +1,10 @@
 //! `holdpoint policy show`: every layer, and what is in force.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::configuration::{Asked, Configuration, Demands, InForce, floors};
-use crate::log::directory::Directory;
 use crate::log::open::read_end;
-use crate::log::verdict::{refuse_damaged, warn};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::text::path;
+use crate::log::{Directory, refuse_damaged, warn};
+use crate::ui::{Exit, Failure, Output, path};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::log::GatePolicy;

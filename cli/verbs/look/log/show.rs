@@ -1,17 +1,14 @@
 //! `holdpoint log show`: one line for each record.
 
-use crate::args::global::Global;
-use crate::log::archives::ArchiveArgs;
+use crate::args::Global;
 use crate::log::coverage::Untied;
-use crate::log::directory::Directory;
 use crate::log::position::{self, Point};
 use crate::log::record_filter::{WantedArgs, expect_known, expect_order};
 use crate::log::records::{breakable, conclude, expect_archives, said_of_nothing, telling_durable};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::progress::Bar;
+use crate::log::{ArchiveArgs, Directory};
 use crate::ui::screen::{columns_of_screen, folded, width};
-use crate::ui::text::{doer, moment};
+use crate::ui::text::doer;
+use crate::ui::{Bar, Exit, Failure, Output, complain, moment};
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Filter, Line, Order, Searched, search};
 use std::ops::ControlFlow;

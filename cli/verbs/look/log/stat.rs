@@ -1,15 +1,11 @@
 //! `holdpoint log stat`: how much a log holds, and of what.
 
-use crate::args::global::{Global, settle};
-use crate::log::archives::ArchiveArgs;
+use crate::args::{Global, settle};
 use crate::log::coverage::followed;
-use crate::log::directory::Directory;
-use crate::log::verdict::{exit_of, show_reach, warn};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::progress::Bar;
+use crate::log::verdict::{exit_of, show_reach};
+use crate::log::{ArchiveArgs, Directory, warn};
 use crate::ui::screen::columns;
-use crate::ui::text::moment;
+use crate::ui::{Bar, Exit, Failure, Output, moment};
 use holdpoint_replay::{Statistics, statistics};
 
 /// Length of the longest bar, and of the shortest one that is worth its room.

@@ -1,15 +1,12 @@
 //! `holdpoint log tail`: the newest records, and what follows them as it is written.
 
-use crate::args::global::Global;
-use crate::log::archives::ArchiveArgs;
+use crate::args::Global;
 use crate::log::coverage::Awaited;
-use crate::log::directory::Directory;
 use crate::log::record_filter::{WantedArgs, expect_known};
 use crate::log::records::{conclude, failed};
-use crate::log::verdict::damage_in_part;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
+use crate::log::{ArchiveArgs, Directory, damage_in_part};
 use crate::ui::screen::columns_of_screen;
+use crate::ui::{Exit, Failure, Output, complain};
 use crate::verbs::look::log::show::{self, both, durable_to, put, stream};
 use holdpoint_engine::shell::Watch;
 use holdpoint_log_files::Standing;

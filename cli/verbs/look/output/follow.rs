@@ -1,15 +1,13 @@
 //! `output -f`: what a run prints, while another process records it.
 
 use super::{Args, Waiting, chosen, put_unproven, write_bytes};
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::captured_output::{expect_not_hidden, expect_run, expect_verified};
-use crate::log::directory::Directory;
 use crate::log::merged_output::{Merged, TimedLines};
-use crate::log::recorders;
 use crate::log::run_id::{self, expect_sound};
 use crate::log::unfinished_output::{open_end, tell_doubt};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
+use crate::log::{Directory, recorders};
+use crate::ui::{Exit, Failure, Output};
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::machine::recorder_of;
 use holdpoint_replay::{CapturedOutput, run_of};

@@ -1,13 +1,12 @@
 //! What of a run's output waits in the run's file: unproven until a writer takes it up.
 
 use super::{Args, put_chunk, streams};
-use crate::args::global::Global;
+use crate::args::Global;
+use crate::log::Directory;
 use crate::log::captured_output::{name_of, name_of_all};
-use crate::log::directory::Directory;
 use crate::log::merged_output::{Merged, TimedLines, bytes_of};
-use crate::ui::exit::{Failure, complain};
-use crate::ui::output::Output;
 use crate::ui::text::bytes;
+use crate::ui::{Failure, Output, complain};
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_replay::Run;
 use holdpoint_replay::waiting::{WaitingOutput, WaitingRun, waiting_for};

@@ -1,16 +1,13 @@
 //! `runs --follow`: each run as it begins, and again as it ends.
 
 use super::{Args, Shown, put_lines};
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::coverage::Awaited;
-use crate::log::directory::Directory;
 use crate::log::records::failed;
 use crate::log::run_records::tell_uncounted;
-use crate::log::verdict::VERIFY_TELLS;
-use crate::log::{recorders, retries};
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
+use crate::log::{Directory, VERIFY_TELLS, recorders, retries};
 use crate::ui::table::Layout;
+use crate::ui::{Exit, Failure, Output, complain};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{

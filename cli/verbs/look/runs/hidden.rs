@@ -1,8 +1,7 @@
 //! How many runs a list of a damaged log does not show.
 
-use crate::log::directory::Directory;
-use crate::ui::exit::{Failure, complain};
-use crate::ui::text::counted;
+use crate::log::Directory;
+use crate::ui::{Failure, complain, counted};
 use holdpoint_replay::{Filter, Order, RUN_BEGINS, search};
 use std::ops::ControlFlow;
 

@@ -1,12 +1,11 @@
 //! Names of which the beginning is given: `--by` and `--approved-by` take it where one name on
 //! record begins so.
 
+use crate::log::Directory;
 use crate::log::agent_sessions::{asks, may_begin_name};
-use crate::log::directory::Directory;
 use crate::log::run_id::expect_sound;
 use crate::log::sessions::approvers;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::screen::named;
+use crate::ui::{Exit, Failure, complain, named};
 use holdpoint_replay::{Filter, QUESTIONS_MAX, RunsWanted, Session, find_sessions, names_of_runs};
 use std::collections::BTreeSet;
 

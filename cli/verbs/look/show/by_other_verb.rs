@@ -1,7 +1,7 @@
 //! What `show` is given that is no run: each is shown by the verb that shows such a thing alone.
 
-use crate::args::global::Global;
-use crate::ui::exit::{Exit, Failure, complain};
+use crate::args::Global;
+use crate::ui::{Exit, Failure, complain};
 use holdpoint_replay::is_part;
 
 /// Carries out the command line of another verb.
@@ -13,6 +13,12 @@ const OTHERS: [(&str, &[&str]); 3] = [
     ("correlation:", &["log", "show", "--correlation"]),
     ("stream:", ENTITY),
 ];
+
+/// The words that show a decision by its whole id.
+pub(super) const DECISION: &[&str] = &["decision", "show", "--"];
+
+/// The words that show a request by its whole id.
+pub(super) const REQUEST: &[&str] = &["hold", "show", "--"];
 
 /// What shows the records about something, whatever it is.
 const ENTITY: &[&str] = &["log", "show", "--entity"];
@@ -43,16 +49,6 @@ pub(super) fn show(
     })
 }
 
-/// Shows a decision by its whole id.
-pub(super) fn decision(global: &Global, id: &str, carry_out: LineRunner) -> Result<Exit, Failure> {
-    carry_out(global, line(&["decision", "show", "--"], id))
-}
-
-/// Shows a request by its whole id.
-pub(super) fn request(global: &Global, id: &str, carry_out: LineRunner) -> Result<Exit, Failure> {
-    carry_out(global, line(&["hold", "show", "--"], id))
-}
-
 /// Shows a record that is about no run.
 pub(super) fn record(
     global: &Global,
@@ -64,7 +60,7 @@ pub(super) fn record(
 }
 
 /// The command line of another verb, whose last word is a value of others.
-fn line(words: &[&str], last: &str) -> Vec<String> {
+pub(super) fn line(words: &[&str], last: &str) -> Vec<String> {
     let (words, last) = match words.split_last() {
         // A value may begin with a hyphen.
         Some((option, words)) if *option != "--" => (words, vec![format!("{option}={last}")]),

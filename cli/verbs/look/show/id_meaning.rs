@@ -1,11 +1,10 @@
 //! What an id that `show` is given names.
 
-use crate::log::directory::Directory;
-use crate::log::ids::{self, DIGITS, IdOf, are_digits};
+use crate::log::ids::{self, DIGITS, are_digits};
 use crate::log::run_id::{OfRecord, no_record, of_record};
-use crate::ui::exit::{Exit, Failure};
+use crate::log::{Directory, IdOf};
 use crate::ui::short_id::DIGITS_MIN;
-use crate::ui::text::excerpt;
+use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_replay::{RunFound, Searched};
 
 /// What is shown.

@@ -1,13 +1,11 @@
 //! What a run came after, and what it caused: the RETRY about another run with which it says that
 //! it began, the runs that name one of its records as their cause, and whatever else does.
 
-use crate::log::directory::Directory;
+use crate::log::Directory;
 use crate::log::retries::RetryOf;
 use crate::log::run_facts::{outcome, proven};
-use crate::ui::exit::Failure;
-use crate::ui::screen::{Page, named};
-use crate::ui::text::counted;
 use crate::ui::time_format::Clock;
+use crate::ui::{Failure, Page, counted, named};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_replay::{Begun, Line, Listed, Retry, Run, Searched, caused_by, retries_of, runs_of};

@@ -10,9 +10,9 @@ use crate::log::run_facts::{
 use crate::log::run_records::UNFINISHED;
 use crate::log::{recorders, snapshots};
 use crate::questions::hold_view::HIDDEN;
-use crate::ui::output::Output;
-use crate::ui::screen::{Page, named, quoted_up_to, seen_lines};
+use crate::ui::screen::{quoted_up_to, seen_lines};
 use crate::ui::time_format::Clock;
+use crate::ui::{Output, Page, named};
 use anstyle::{AnsiColor, Style};
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::DecisionPoint;

@@ -3,19 +3,17 @@
 
 use super::Args;
 use super::run::View;
-use crate::args::global::Global;
-use crate::log::directory::Directory;
+use crate::args::Global;
+use crate::log::Directory;
 use crate::log::records::conclude;
 use crate::log::run_facts::who;
 use crate::log::run_records::tell_doers;
 use crate::log::sessions::{self, Answered, Row, Tools, answered, is_unknown};
 use crate::questions::decision_view::CLAIM_WAITS;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
 use crate::ui::program::program;
-use crate::ui::screen::{Page, columns};
-use crate::ui::text::counted;
+use crate::ui::screen::columns;
 use crate::ui::time_format::Clock;
+use crate::ui::{Exit, Failure, Output, Page, complain, counted};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::{ClaimedStatus, DecisionPoint};

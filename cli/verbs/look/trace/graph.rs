@@ -2,8 +2,8 @@
 
 use super::text::{beginning, cause_of};
 use crate::log::run_facts::proven;
-use crate::ui::output::Output;
-use crate::ui::text::{cut, moment};
+use crate::ui::text::cut;
+use crate::ui::{Output, moment};
 use holdpoint_replay::{Beginning, Role, Step, Trace, records_named};
 use std::fmt::Write;
 

@@ -1,17 +1,15 @@
 //! The record that `trace` is given: by its number, or by the id of what it begins.
 
 use crate::log::captured_output::began_twice;
-use crate::log::directory::Directory;
-use crate::log::ids::{self, DIGITS, IdOf, are_digits, did_you_mean};
+use crate::log::ids::{self, DIGITS, are_digits, did_you_mean};
 use crate::log::record_filter::expect_known;
 use crate::log::records::expect_log;
 use crate::log::run_id::expect_sound;
 use crate::log::run_records::beginning;
 use crate::log::sessions::PREFIX;
-use crate::log::thread_reading;
-use crate::ui::exit::{Exit, Failure};
+use crate::log::{Directory, IdOf, thread_reading};
 use crate::ui::short_id::DIGITS_MIN;
-use crate::ui::text::excerpt;
+use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_replay::{BegunOnce, Filter, Order, begun_twice, is_part, search};
 use std::ops::ControlFlow;
 

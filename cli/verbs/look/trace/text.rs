@@ -1,14 +1,14 @@
 //! A story as a tree: a step that caused one other stands above it, one that caused several has
 //! them as branches.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::records::breakable;
 use crate::log::run_facts::{REPORTED, proven};
 use crate::log::run_records::ID_CHARACTERS;
-use crate::ui::output::Output;
 use crate::ui::program::program;
 use crate::ui::screen::{columns_of_screen, folded};
-use crate::ui::text::{command_line, counted, moment};
+use crate::ui::text::command_line;
+use crate::ui::{Output, counted, moment};
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::Exit;

@@ -1,13 +1,11 @@
 //! `holdpoint export RUN --format asciicast`.
 
 use super::{Args, Format, check};
-use crate::args::global::Global;
+use crate::args::Global;
+use crate::log::Directory;
 use crate::log::cast::Cast;
-use crate::log::directory::Directory;
 use crate::log::export_target::Target;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
-use crate::ui::text::counted;
+use crate::ui::{Exit, Failure, Output, complain, counted};
 use serde_json::json;
 use std::io::{BufWriter, Write};
 

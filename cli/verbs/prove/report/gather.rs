@@ -2,16 +2,13 @@
 
 use super::Args;
 use crate::log::captured_output::{began_twice, no_run};
-use crate::log::directory::Directory;
 use crate::log::export_target::Target;
 use crate::log::position::Point;
 use crate::log::record_filter::expect_order;
 use crate::log::records::expect_archives;
-use crate::log::run_id;
 use crate::log::verdict::damaged;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::progress::Bar;
-use crate::ui::text::moment;
+use crate::log::{Directory, run_id};
+use crate::ui::{Bar, Exit, Failure, moment};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::governed::ExecutionLoop;

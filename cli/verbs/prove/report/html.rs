@@ -1,8 +1,9 @@
 //! HTML, written so that no text of anybody's can become a part of it: markup is what stands in
 //! this program, and everything else is escaped, with what cannot be seen made visible.
 
+use crate::ui::moment;
 use crate::ui::screen::seen;
-use crate::ui::text::{moment, visible_once};
+use crate::ui::text::visible_once;
 use holdpoint_domain::core::time::Timestamp;
 
 /// A piece of a page.

@@ -6,7 +6,7 @@ use super::html::Html;
 use super::story::{self, mark, standing};
 use super::{block, evidence};
 use crate::log::coverage::none_yet;
-use crate::ui::text::{counted, moment};
+use crate::ui::{counted, moment};
 use crate::verbs::prove::report::questions;
 use base64ct::{Base64, Encoding};
 use holdpoint_domain::core::hash::sha256;

@@ -3,8 +3,9 @@
 use super::gather::Told;
 use super::html::Html;
 use crate::log::run_facts::who;
-use crate::ui::screen::{named, quoted};
-use crate::ui::text::{bytes, moment};
+use crate::ui::screen::quoted;
+use crate::ui::text::bytes;
+use crate::ui::{moment, named};
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{
     ClaimedOutcome, ClaimedStatus, DecisionPoint, Ending, GivenResponse, ResolutionKind, Response,

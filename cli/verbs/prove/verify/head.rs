@@ -1,8 +1,7 @@
 //! Heads that were kept outside of the log, read from files.
 
 use crate::args::bounded_read::all_within;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, path};
 use holdpoint_replay::OutsideHead;
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! The damage map, as a person sees it: a bar, the damaged places, what holds, what would be kept.
 
-use crate::ui::output::Output;
-use crate::ui::text::{bytes, counted};
+use crate::ui::text::bytes;
+use crate::ui::{Output, counted};
 use anstyle::AnsiColor;
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::damage::{Certainty, Kept, Picture, Records, Region, Stretch};

@@ -1,13 +1,10 @@
 //! `verify --range`: some records alone.
 
 use super::{colour_of, head, show_axis, show_finding, show_heads};
-use crate::args::global::Global;
-use crate::log::directory::Directory;
+use crate::args::Global;
+use crate::log::Directory;
 use crate::log::verdict::{show_unproven, show_witness};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::progress::Bar;
-use crate::ui::text::path;
+use crate::ui::{Bar, Exit, Failure, Output, path};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::{Range, RangeReport, Verdict, records_named, verify_range};
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 use super::turn::{PlanOutcome, TurnOutcome};
 use crate::args::json_fault::Fault;
 use crate::log::receipt::Recorded;
-use crate::ui::exit::Exit;
+use crate::ui::Exit;
 use crate::ui::text::visible_once;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::interruption_thread::{DuplexBranch, InterruptionThreadEvent, TtsControl};

@@ -4,8 +4,7 @@
 use super::answer::Answer;
 use super::submission::Line;
 use crate::log::receipt::Recorded;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
+use crate::ui::{Exit, Failure, Output};
 use holdpoint_domain::{Command, Envelope};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};

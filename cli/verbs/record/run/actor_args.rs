@@ -1,6 +1,6 @@
 //! In whose name a run is recorded, and in which story.
 
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_engine::Origin;

@@ -2,14 +2,14 @@
 //! same time from any other process.
 
 use super::ask::{DETAILS, is_details, is_output};
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::questions::decision_view::{
     self, Doubts, brief_lines, outcome_with_reason, what_starts,
 };
-use crate::ui::exit::complain;
 use crate::ui::program::program;
 use crate::ui::screen::{Around, Conversation, in_line};
-use crate::ui::text::{moment, visible_once};
+use crate::ui::text::visible_once;
+use crate::ui::{complain, moment};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::{Refusal, Time};

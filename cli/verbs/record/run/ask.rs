@@ -1,16 +1,15 @@
 //! Asking the person about a run: on the terminal where there is one, and at the same time from any
 //! other process.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::configuration::hides_output;
 use crate::questions::hold_view::{
     HIDDEN, brief_lines, how_to_answer, outcome_line, time_left, verbose_lines, warning_line,
 };
 use crate::questions::reason::check_reason;
-use crate::ui::exit::complain;
 use crate::ui::program::program;
-use crate::ui::screen::{Around, Conversation, named, recorded_in_line};
-use crate::ui::text::moment;
+use crate::ui::screen::{Around, Conversation, recorded_in_line};
+use crate::ui::{complain, moment, named};
 use crate::verbs::record::run::output_pane::Printed;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision, RequestOutcome};

@@ -1,12 +1,11 @@
 //! What failed behind the commit point of a run: the command's end, or the question about it, is on
 //! record nevertheless.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::damage::LogError;
 use crate::log::receipt::Recorded;
-use crate::ui::exit::{Exit, Failure, complain};
 use crate::ui::program::program;
-use crate::ui::text::path;
+use crate::ui::{Exit, Failure, complain, path};
 use crate::verbs::record::run::pre_approval::NotStarted;
 use holdpoint_engine::executor::OutputStream;
 use holdpoint_engine::log::CloseError;

@@ -3,7 +3,7 @@
 use super::not_started;
 use crate::args::durations;
 use crate::log::configuration::{Asked, InForce};
-use crate::ui::exit::Failure;
+use crate::ui::Failure;
 use clap::ValueEnum;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::text::visible;

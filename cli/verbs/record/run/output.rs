@@ -2,11 +2,9 @@
 //! a program.
 
 use super::behind::Behind;
-use crate::args::global::Global;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
+use crate::args::Global;
 use crate::ui::program::program;
-use crate::ui::streams;
+use crate::ui::{Exit, Failure, Output, complain, streams};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use holdpoint_domain::core::text::visible;

@@ -1,10 +1,10 @@
 //! What a command printed, on a screen of its own beside the question about it.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::captured_output::{last_lines, length, missing, name_of, verified};
-use crate::ui::exit::Failure;
 use crate::ui::program::program;
-use crate::ui::screen::{Page, seen_lines};
+use crate::ui::screen::seen_lines;
+use crate::ui::{Failure, Page};
 use holdpoint_replay::CapturedOutput;
 
 /// How many bytes of one stream are shown at most: no screen holds more.

@@ -3,14 +3,13 @@
 use super::approve::StartPerson;
 use super::behind::Behind;
 use super::{Carried, not_started, unrecorded};
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::decision_id::{is_by_beginning, resolve};
 use crate::log::ids;
 use crate::questions::decision_view::outcome_with_reason;
-use crate::ui::exit::{Exit, Failure, complain};
-use crate::ui::output::Output;
 use crate::ui::program::program;
 use crate::ui::text::{beginning, visible_once};
+use crate::ui::{Exit, Failure, Output, complain};
 use crate::verbs::record::run::hold_args::StartArgs;
 use crate::verbs::record::run::rerun_hint;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};

@@ -2,8 +2,7 @@
 
 mod deferred;
 
-use crate::ui::exit::complain;
-use crate::ui::streams;
+use crate::ui::{complain, streams};
 use deferred::Deferred;
 use holdpoint_engine::executor::{Notice, OutputSink, OutputStream, PassThrough, SignalSource};
 use rustix::fs::{Mode, OFlags, open};

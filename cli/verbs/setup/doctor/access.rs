@@ -1,8 +1,8 @@
 //! What of the log other users can write: its directory, those above it, and its files.
 
 use super::check::Check;
-use crate::log::directory::Directory;
-use crate::ui::text::path;
+use crate::log::Directory;
+use crate::ui::path;
 use holdpoint_engine::shell::user_number;
 use holdpoint_log_format::names;
 use std::fs::Metadata;

@@ -1,17 +1,14 @@
 //! Whether the newest record is ahead of this clock, and a person's word that the clock is right.
 
 use super::check::Check;
-use crate::args::global::Global;
-use crate::args::lock_wait::LockWaitArgs;
 use crate::args::principal::user;
+use crate::args::{Global, LockWaitArgs};
 use crate::log::clock::ahead_of;
-use crate::log::current_state::LiveState;
-use crate::log::directory::Directory;
+use crate::log::{Directory, LiveState};
 use crate::questions::confirm::Offer;
 use crate::questions::decision_session::DecisionSession;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
 use crate::ui::time_format::span;
+use crate::ui::{Exit, Failure, Output};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;

@@ -6,7 +6,7 @@ use super::matcher::Matcher;
 use super::script;
 use crate::args::hook_line::{HookLine, HookLineReader};
 use crate::args::host::{Event, Host};
-use crate::ui::text::path;
+use crate::ui::path;
 use serde_json::Value;
 use std::path::{Path, absolute};
 use std::time::Duration;

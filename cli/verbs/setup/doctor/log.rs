@@ -1,12 +1,12 @@
 //! The log and its lock.
 
 use super::check::Check;
-use crate::args::global::Global;
-use crate::log::directory::Directory;
+use crate::args::Global;
+use crate::log::Directory;
 use crate::log::verdict::{SHORT_OF_HEAD_ADVICE, exit_of, said_of};
 use crate::questions::adoption::{ground_of, said_of_ground};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::text::{bytes, path};
+use crate::ui::text::bytes;
+use crate::ui::{Exit, Failure, path};
 use holdpoint_engine::shell::left_beside;
 use holdpoint_log_files::{ReadFile, ReadStorage};
 use holdpoint_log_format::{Lock, OwnerState, names};

@@ -2,9 +2,8 @@
 
 use super::check::Check;
 use super::policy::POLICY;
-use crate::log::directory::Directory;
-use crate::ui::exit::Failure;
-use crate::ui::text::path;
+use crate::log::Directory;
+use crate::ui::{Failure, path};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::ExecutionLoopState;
 use holdpoint_domain::governed::ExecutionLoop;

@@ -7,7 +7,7 @@ use super::trust::{self, Place};
 use crate::args::bounded_read::all_within;
 use crate::args::hook_line::HookLineReader;
 use crate::args::host::Host;
-use crate::ui::text::path;
+use crate::ui::path;
 use serde_json::Value;
 use std::fs::{File, read_dir};
 use std::path::{Path, PathBuf};

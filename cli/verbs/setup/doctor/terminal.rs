@@ -1,10 +1,9 @@
 //! Putting back a terminal that two killed processes left: the one that asked, and the keeper that
 //! would have put it back.
 
-use crate::args::global::Global;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
+use crate::args::Global;
 use crate::ui::screen::plain_terminal;
+use crate::ui::{Exit, Failure, Output};
 use holdpoint_engine::executor::{terminal_taker, usual_terminal};
 use holdpoint_engine::shell::{is_in_front_of, is_of_session};
 use rustix::termios::{OptionalActions, ioctl_tiocnxcl, tcgetattr, tcsetattr, ttyname};

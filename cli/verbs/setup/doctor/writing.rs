@@ -1,8 +1,8 @@
 //! Whether this user can write the log: a hook that cannot denies every call, and nobody answers.
 
 use super::check::Check;
-use crate::log::directory::Directory;
-use crate::ui::text::path;
+use crate::log::Directory;
+use crate::ui::path;
 use holdpoint_log_format::names;
 use rustix::fs::{Access, AtFlags, CWD, FileType, accessat, stat};
 use rustix::io::Errno;

@@ -1,6 +1,6 @@
 //! Commands that judge a state.
 
-use crate::ui::exit::{Exit, Failure};
+use crate::ui::{Exit, Failure};
 use holdpoint_replay::Answer;
 use serde_json::Value;
 use std::io::{self, ErrorKind, Write};

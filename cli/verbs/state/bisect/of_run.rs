@@ -1,20 +1,15 @@
 //! When a command began to fail: from a run that failed back to the first one that did behind the
 //! last good one, of the same command in the same directory, and what differs between these two.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::captured_output::{Read, read};
-use crate::log::directory::Directory;
 use crate::log::run_difference::{Difference, Shown, View, put_difference, put_run};
 use crate::log::run_facts::outcome;
-use crate::log::run_id;
 use crate::log::run_records::{tell_standing, tell_uncounted};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
+use crate::log::{Directory, run_id};
 use crate::ui::program::program;
-use crate::ui::progress::Bar;
-use crate::ui::screen::{Page, columns};
-use crate::ui::text::counted;
-use crate::ui::time_format::TimesArgs;
+use crate::ui::screen::columns;
+use crate::ui::{Bar, Exit, Failure, Output, Page, TimesArgs, counted};
 use holdpoint_engine::executor::InstructionEnvelope;
 use holdpoint_replay::{Begun, Filter, Run, RunOutcome, RunsWanted, Searched, find_runs};
 use serde::Serialize;

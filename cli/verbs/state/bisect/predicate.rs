@@ -4,8 +4,8 @@
 //! but `|x| ...` for the elements of a list, no input or output. How long and how deep one may run
 //! is bounded, so that any text ends.
 
-use crate::ui::exit::{Exit, Failure};
 use crate::ui::text::visible_once;
+use crate::ui::{Exit, Failure};
 use holdpoint_domain::core::text::bounded;
 use holdpoint_replay::state::ROOMS;
 use rhai::packages::{

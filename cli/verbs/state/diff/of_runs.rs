@@ -1,16 +1,13 @@
 //! What differs between two runs.
 
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::captured_output::read;
-use crate::log::directory::Directory;
 use crate::log::run_difference::{Difference, Shown, View, lines};
-use crate::log::run_id;
 use crate::log::run_records::tell_standing;
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
+use crate::log::{Directory, run_id};
 use crate::ui::program::program;
 use crate::ui::screen::columns;
-use crate::ui::time_format::TimesArgs;
+use crate::ui::{Exit, Failure, Output, TimesArgs};
 
 /// Shows what differs between two runs.
 pub(crate) fn show(

@@ -2,8 +2,8 @@
 //! have a table of their own, with their stories.
 
 use crate::log::verdict::and_permits;
-use crate::ui::output::Output;
-use crate::ui::text::{aligned, moment};
+use crate::ui::text::aligned;
+use crate::ui::{Output, moment};
 use clap::ValueEnum;
 use holdpoint_domain::World;
 use holdpoint_domain::application::StreamView;

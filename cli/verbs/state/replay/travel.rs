@@ -1,15 +1,12 @@
 //! `holdpoint replay --live` and `--entity`: the state that a writer had, or one thing of it.
 
 use super::Args;
-use crate::args::global::Global;
+use crate::args::Global;
 use crate::log::at_point::{tell_place, travelled, unknown, warn_of_states};
-use crate::log::coverage;
-use crate::log::directory::Directory;
 use crate::log::position::of_value;
-use crate::log::verdict::{and_permits, exit_of, not_found};
-use crate::ui::exit::{Exit, Failure};
-use crate::ui::output::Output;
-use crate::ui::text::{excerpt, moment};
+use crate::log::verdict::{and_permits, exit_of};
+use crate::log::{Directory, coverage, not_found};
+use crate::ui::{Exit, Failure, Output, excerpt, moment};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::{Head, Verdict};
 use holdpoint_replay::state::{ROOMS, doubt_of, entities_of};

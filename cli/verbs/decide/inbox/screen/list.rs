@@ -3,8 +3,8 @@
 use super::room::{at_most, fitting, help, newest, sentences};
 use super::{Frame, Screen};
 use crate::questions::waiting_item::Item;
+use crate::ui::counted;
 use crate::ui::screen::width;
-use crate::ui::text::counted;
 use crate::verbs::decide::inbox::rows::{Rows, lines_each, rows};
 use holdpoint_domain::Time;
 

@@ -2,7 +2,7 @@
 
 use super::question::Opened;
 use super::room::Part;
-use crate::ui::screen::Page;
+use crate::ui::Page;
 
 /// What a run printed.
 pub(crate) struct Printed {

@@ -1,7 +1,8 @@
 //! What fits into so many rows and columns: what does not is counted, never left away unsaid.
 
 use super::Key;
-use crate::ui::screen::{Page, width};
+use crate::ui::Page;
+use crate::ui::screen::width;
 
 /// So many messages are shown.
 pub(super) const MESSAGES_MAX: usize = 3;

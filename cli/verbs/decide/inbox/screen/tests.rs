@@ -4,7 +4,7 @@ use super::*;
 use crate::golden;
 use crate::questions::waiting_item::AtEnd;
 use crate::questions::waiting_item::sample;
-use crate::ui::screen::Page;
+use crate::ui::Page;
 
 const ROWS: usize = 24;
 
