@@ -23,7 +23,7 @@ const GOLDEN: [(u32, &str); 6] = [
     (3, "625568d15bd279d89ef9e82e98dbcab7a3dc36180b2cb1c4503632afdebd8439"),
     (4, "90453150e99fa333911557a05cfc608c69ba9520dfaa348d539bcf1786d2cb63"),
     (5, "205ab5bdc678a3d8f7a4480965674dc50049f7eeda262cf17f00f8a0a313cb84"),
-    (6, "202b998b43634e7b0b7a869a211dd9f658d4930561741a03d634fe521606553b"),
+    (6, "bf5ad5d8817e9972d6451fc2f1a1f0ad22e903d80eeef512c715ca3ab67bc25e"),
 ];
 
 fn golden(number: u32) -> Place {
@@ -104,6 +104,44 @@ fn decisions_of_rules_6_are_told_as_they_were_answered() {
         "resolved text none",
     ];
     assert_eq!(told, expected);
+}
+
+/// A turn that is sure by 1, words that a plan owned and that went on, a thread closed over
+/// a request and words, and a loop that was given its next instruction.
+#[test]
+fn threads_and_the_next_instruction_of_rules_6_are_told_as_they_were() {
+    let place = golden(6);
+    let show = |words: &[&str]| json(&place.holdpoint(&[words, &["--json"]].concat()));
+    let closed = show(&["thread", "show", "talk-2"]);
+    assert_eq!(
+        (&closed["is_closed"], &closed["last_directive"]),
+        (&true.into(), &"CONFIRM".into())
+    );
+    let rows = show(&["thread", "rows", "talk-2"]);
+    let rows = rows.as_array().unwrap();
+    let reasons: Vec<&str> = rows.iter().map(|row| row["reason_code"].as_str().unwrap()).collect();
+    let expected = [
+        "X_NLP_CHAT",
+        "X_INTERRUPT_RELATION_UNCERTAIN_CLARIFY",
+        "X_PLAN_PASSED_BY",
+        "X_INTERRUPT_SAME_SUBJECT_APPEND",
+        "X_CONFIRM_REQUIRED",
+        "X_THREAD_CLOSED",
+    ];
+    assert_eq!(reasons, expected);
+    let records = place.records();
+    let sure = records.iter().filter(|record| {
+        let points = &record["event"]["request"]["interrupt_subject_relation_confidence_bp"];
+        *points == 10_000
+    });
+    assert_eq!(sure.count(), 2, "the turn and the plan");
+    let run = show(&["show", "LOOP-a6666666666666666666666666666666"]);
+    let run = &run["execution_loop"];
+    assert_eq!(
+        (&run["command_line"], &run["current_state"]),
+        (&"make next".into(), &"HALTED".into())
+    );
+    assert_eq!(run["attempts"].as_array().unwrap().len(), 2);
 }
 
 /// The kinds of all records, by name.
