@@ -1,12 +1,13 @@
 //! Phase-32: what a person decides of an attempt, and what comes of it.
 
-use super::attempts::{define_loop, moved};
+use super::attempts::{EMPTY, define_loop, moved};
 use super::{Answered, Book};
 use crate::threads::Outcome;
 use serde_json::{Value, json};
 
 const VALIDATION: &str = "PHASE-32 DESIGN, DECISION VALIDATION";
 const APPLIED: &str = "PHASE-32 DESIGN, apply_decision()";
+const INSTRUCTED: &str = "PHASE-31 DESIGN, Attachment to Phase-29: EVALUATED to DISPATCHED";
 
 pub(super) fn vectors() -> String {
     let mut book = Book::new();
@@ -25,6 +26,7 @@ pub(super) fn vectors() -> String {
             }
         }
     }
+    instructed(&mut book);
     book.lines
 }
 
@@ -66,10 +68,42 @@ fn answers(book: &mut Book, place: &str, given: &[Value]) {
         if matches!((decision, which), ("CONTINUE" | "ABORT", "bare") | ("RETRY", "reason"))
             && book.tried(&after).is_reached
         {
-            let id = format!("{id}/then-retry");
-            book.add((&id, APPLIED), &after, &json!(["retry"]), moved);
+            let then = |next: &str| format!("{id}/then-{next}");
+            book.add((&then("retry"), APPLIED), &after, &json!(["retry"]), moved);
+            book.add((&then("instruct"), INSTRUCTED), &after, &json!(["instruct"]), begun);
         }
     }
+}
+
+/// The next instruction of a loop that a person let go on, as it is not to be begun or written.
+fn instructed(book: &mut Book) {
+    let given = asked("SUCCESS", 2, None);
+    let decided = json!(["decide", { "submit": { "decision": "CONTINUE" } }]);
+    let given = [given, vec![decided]].concat();
+    for (which, over) in [
+        ("another-hash", json!({ "instruction_envelope_hash": EMPTY })),
+        ("no-hash", json!({ "instruction_envelope_hash": "" })),
+        ("without-a-stated-fact", json!({ "facts": { "intent_clear": null } })),
+        ("without-authorization", json!({ "facts": { "authorization_present": false } })),
+        ("another-loop", json!({ "loop_id": "LOOP-$NEXT" })),
+    ] {
+        let when = json!(["instruct", { "submit": over }]);
+        book.add((&format!("instruct/{which}"), INSTRUCTED), &given, &when, begun);
+    }
+    let given = [given, vec![json!(["instruct"])]].concat();
+    for next in ["instruct", "await", "complete", "retry"] {
+        let id = format!("instruct/then-{next}");
+        book.add((&id, INSTRUCTED), &given, &json!([next]), begun);
+    }
+}
+
+/// The attempt that begins, with its instruction, or where the loop comes to.
+fn begun(answered: &Answered) -> Value {
+    answered.recorded(&[
+        ("evidence_capture.stop_condition_detected", &["condition"]),
+        ("execution_loop.dispatched", &["attempt", "instruction"]),
+        ("execution_loop.halted", &["from", "requested", "reason", "stop_condition"]),
+    ])
 }
 
 /// What is on record of the decision, and where the loop comes to.

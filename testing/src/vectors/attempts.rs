@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 /// SHA-256 of no bytes.
 pub(super) const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
+/// SHA-256 of `next`, the instruction that follows.
+const NEXT: &str = "c6c1c9a9c8543f1e4cd980064cf1625eeb61a90703b2464fff039f21682508b3";
+
 const TABLE: &str = "PHASE-31 DESIGN, Attachment to Phase-29: the transitions of a loop";
 const HANDSHAKE: &str = "PHASE-31 DESIGN, imports: Phase-28 HandshakeDecision";
 const ATTACH: &str = "PHASE-31 DESIGN, attach_observer(): Any mismatch -> HALTED";
@@ -57,7 +60,10 @@ pub(super) fn define_loop(book: &mut Book) {
         json!({ "submit": body })
     };
     book.define("dispatch", line("execution_loop.dispatch", dispatch.clone()));
-    book.define("retry", line("execution_loop.retry", dispatch));
+    book.define("retry", line("execution_loop.retry", dispatch.clone()));
+    let instruct = json!({ "envelope": "6e657874", "instruction_envelope_hash": NEXT,
+        "command_line": "next", "facts": dispatch["facts"] });
+    book.define("instruct", line("execution_loop.instruct", instruct));
     book.define("await", line("execution_loop.await_response", json!({})));
     let output = json!({ "items": [{ "executor_output": { "stream": "STDOUT",
         "raw_data": "616263", "true_length": 3,
@@ -91,7 +97,8 @@ fn given(steps: &[&str]) -> Vec<Value> {
 
 fn transitions(book: &mut Book) {
     let fault = json!(["fault", { "submit": { "fault_type": "CRASH" } }]);
-    let commands = ["dispatch", "await", "report", "retry", "complete", "stop", "interrupt"];
+    let commands =
+        ["dispatch", "await", "report", "retry", "instruct", "complete", "stop", "interrupt"];
     let commands = commands.map(|name| (name, json!([name])));
     for (state, steps) in STATES {
         for (name, when) in commands.iter().chain([&("fault", fault.clone())]) {
