@@ -173,6 +173,10 @@ impl Parser<'_> {
                 let text = rest.get(..end).unwrap_or_default();
                 let score = serde_json::from_str(text).ok();
                 let score = score.ok_or_else(|| Fault::at(start, "this is no number"))?;
+                let digits = text.split(['e', 'E']).next().unwrap_or_default();
+                if score == 0.0 && digits.contains(|digit: char| ('1'..='9').contains(&digit)) {
+                    return Err(Fault::at(start, "this is too near to 0 to be told from 0"));
+                }
                 let points = BasisPoints::from_score(score);
                 let points = points.map_err(|refusal| Fault::at(start, refusal.to_string()))?;
                 self.at = start.saturating_add(end);

@@ -331,10 +331,12 @@ fn time(point: &DecisionPoint, end: Time, now: Time, doubts: Doubts) -> String {
         }
         AtDeadline::Undecided => "nothing is decided".to_string(),
     };
-    match is_over(point, now) {
-        true => format!("over since {}: {then}{RECORDED_NEXT}", moment(end)),
-        false => format!("{left}, until {}; then {then}", moment(end)),
+    if is_over(point, now) {
+        return format!("over since {}: {then}{RECORDED_NEXT}", moment(end));
     }
+    let is_warned = point.warning.is_some() && left != "overdue";
+    let warned = if is_warned { "; 80 % of the time are over" } else { "" };
+    format!("{left}, until {}; then {then}{warned}", moment(end))
 }
 
 fn approval(policy: &ApprovalPolicy) -> String {

@@ -6,8 +6,9 @@ use crate::log::decision_id::resolve;
 use crate::questions::adoption::expect_adopted;
 use crate::questions::decision_view;
 use crate::questions::following::Following;
+use crate::questions::hold_view::warning_line;
 use crate::questions::overdue::{Attempt, Overdue};
-use crate::ui::{Exit, Failure, complain};
+use crate::ui::{Exit, Failure, complain, named};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::clocks::Times;
 use holdpoint_domain::core::doubt::Doubt;
@@ -16,6 +17,7 @@ use holdpoint_domain::decision_point::{AtDeadline, DecisionPoint};
 use holdpoint_engine::shell::{Clock, Reading, SystemClock, WaitOutcome};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -112,6 +114,7 @@ pub(crate) fn until_ended(
         if !std::mem::replace(&mut has_told, true) {
             wait.tell();
         }
+        wait.warn_once()?;
         wait.block(left);
     }
 }
@@ -123,6 +126,8 @@ struct Wait<'g> {
     overdue: Overdue<'g>,
     /// What the clocks said when the wait began.
     since: Reading,
+    /// The decisions of which it was said that 80 % of their time are over.
+    warned: BTreeSet<String>,
 }
 
 impl<'g> Wait<'g> {
@@ -135,7 +140,7 @@ impl<'g> Wait<'g> {
         });
         let ids = named.collect::<Result<_, Failure>>()?;
         let (overdue, since) = (Overdue::new(global), SystemClock.now());
-        Ok(Self { following, ids, overdue, since })
+        Ok(Self { following, ids, overdue, since, warned: BTreeSet::new() })
     }
 
     /// Takes in what is new; the decision that ended first, if one did.
@@ -185,7 +190,11 @@ impl<'g> Wait<'g> {
     /// Sleeps until something may have happened, at most this long.
     fn block(&mut self, at_most: Duration) -> bool {
         let points = self.points().unwrap_or_default();
-        let next = points.into_iter().filter_map(|point| self.left(point)).min();
+        let next = points.into_iter().filter_map(|point| {
+            let warning = self.time_to_warning(point).filter(|left| !left.is_zero());
+            self.left(point).into_iter().chain(warning).min()
+        });
+        let next = next.min();
         let next = match next {
             Some(Duration::ZERO) => self.overdue.next_try_in(),
             Some(next) => next,
@@ -231,6 +240,37 @@ impl<'g> Wait<'g> {
     fn left(&self, point: &DecisionPoint) -> Option<Duration> {
         let end = point.deadline()?;
         Some(Duration::from_nanos(self.times(point).left_ns(end)))
+    }
+
+    /// The time until the warning of a decision is due; `None` where it was given here.
+    fn time_to_warning(&self, point: &DecisionPoint) -> Option<Duration> {
+        let due_at = point.warning_at().filter(|_| !self.warned.contains(&*point.decision_id))?;
+        Some(Duration::from_nanos(self.times(point).left_ns(due_at)))
+    }
+
+    /// Warns once of each decision when 80 % of the time to answer it are over.
+    fn warn_once(&mut self) -> Result<(), Failure> {
+        let points = self.points()?.into_iter();
+        let due = points.filter(|point| self.time_to_warning(point) == Some(Duration::ZERO));
+        let lines: Vec<_> =
+            due.map(|point| (point.decision_id.to_string(), self.warning(point))).collect();
+        for (id, line) in lines {
+            line.iter().for_each(|line| complain(line));
+            self.warned.insert(id);
+        }
+        Ok(())
+    }
+
+    /// The warning, where some time is left.
+    fn warning(&self, point: &DecisionPoint) -> Option<String> {
+        let left = Duration::from_nanos(self.times(point).left_ns(point.terms.expires_at?));
+        let world = self.following.world();
+        let then = match world.at_deadline(point, clock::moment_since(world, self.since)) {
+            AtDeadline::Default(option) => format!("the default {}", named(option)),
+            AtDeadline::Undecided => "nothing is decided".to_string(),
+            AtDeadline::StaysOpen => "it goes on waiting".to_string(),
+        };
+        (!left.is_zero()).then(|| warning_line(&point.decision_id, left, &then))
     }
 
     /// Says on a terminal what is waited for.

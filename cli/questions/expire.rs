@@ -168,6 +168,9 @@ fn due_of(event: &Event) -> Option<(Subject, Time)> {
         Event::DecisionPoint(DecisionPointEvent::DecisionPointAborted(body)) => {
             (decision(&body.decision_id), body.expires_at)
         }
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointWarned(body)) => {
+            (decision(&body.decision_id), body.due_at)
+        }
         Event::DecisionPoint(DecisionPointEvent::ApprovalLapsed(body)) => {
             (decision(&body.decision_id), body.valid_until)
         }

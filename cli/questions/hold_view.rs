@@ -128,12 +128,12 @@ pub(crate) fn left(question: &Question, now: Time) -> String {
     in_words(time_left(question, now))
 }
 
-/// The warning that 80 % of the time to answer a question are over.
-pub(crate) fn warning_line(request_id: &str, left: Duration) -> String {
+/// The warning that 80 % of the time to answer a question are over, and what comes then.
+pub(crate) fn warning_line(id: &str, left: Duration, then: &str) -> String {
     format!(
-        "WARNING: 80 % of the time are over, {} left to answer {}; then ABORT",
+        "WARNING: 80 % of the time are over, {} left to answer {}; then {then}",
         in_words(left),
-        visible(request_id)
+        visible(id)
     )
 }
 

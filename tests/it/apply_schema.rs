@@ -9,7 +9,7 @@ use holdpoint_domain::world::envelope;
 use holdpoint_domain::{Command, world};
 use serde_json::{Map, Value, json};
 
-const GOLDEN: &str = include_str!("../../engine/domain/tests/golden/events_v8.txt");
+const GOLDEN: &str = include_str!("../../engine/domain/tests/golden/events_v10.txt");
 
 pub(crate) fn schemas() -> Value {
     json(&Place::new().holdpoint(&["apply", "--schema"]))
@@ -39,7 +39,10 @@ fn misfit(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
             "maxItems" => {
                 value.as_array().is_none_or(|v| v.len() as u64 <= argument.as_u64().unwrap())
             }
+            "minimum" if value.is_f64() => value.as_f64() >= argument.as_f64(),
             "minimum" => whole(value).is_none_or(|v| v >= whole(argument).unwrap()),
+            "exclusiveMaximum" => value.as_f64().is_none_or(|v| v < argument.as_f64().unwrap()),
+            "maximum" if value.is_f64() => value.as_f64() <= argument.as_f64(),
             "maximum" => whole(value).is_none_or(|v| v <= whole(argument).unwrap()),
             "pattern" => value.as_str().is_none_or(|v| hexadecimal(argument, v)),
             "$schema" | "$defs" | "title" | "description" | "format" | "default" => true,

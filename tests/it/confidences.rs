@@ -35,7 +35,7 @@ fn confidences_are_taken_as_fractions_below_1_and_bad_ones_are_refused_by_name()
     accepted(&place, &lines);
     let before = place.records().len();
     let line = interrupted();
-    for bad in ["NaN", "1.0", "1", "-0.1", "\"0.9\"", "1e5", "0.9.1", "[]"] {
+    for bad in ["NaN", "1.0", "1", "-0.1", "\"0.9\"", "1e5", "1e-400", "0.9.1", "[]"] {
         let output = applied(&place, &line.replace("\"SCORE\"", bad));
         let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
         assert_eq!(status(&output), 2, "{bad}: {said}");
@@ -76,4 +76,98 @@ fn every_json_has_the_score_of_the_document_beside_the_basis_points() {
 fn loop_of(place: &Place) -> String {
     let of = |record: &Value| record["loop_id"].as_str().map(String::from);
     place.records().iter().find_map(of).expect("a run")
+}
+
+/// Basis points of 1 are the same number, and refused as it is.
+#[test]
+fn basis_points_of_one_are_refused_by_name_and_nothing_is_written() {
+    let place = Place::with_log();
+    let mut lines = setting("acme", "talk");
+    lines.push(turn("acme", "talk", 1, chat("It is sunny.")));
+    accepted(&place, &lines);
+    let before = place.records().len();
+    let name = "interrupt_subject_relation_confidence";
+    let line =
+        interrupted().replace(&format!("\"{name}\":\"SCORE\""), &format!("\"{name}_bp\":10000"));
+    let output = applied(&place, &line);
+    let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    assert_ne!(status(&output), 0, "{said}");
+    assert!(said.contains(name) && said.contains("up to 1, which is none"), "{said}");
+    assert_eq!(place.records().len(), before);
+}
+
+/// Every `_bp` in a value has the fraction beside it; says how many there are.
+fn told_beside(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(told_beside).sum(),
+        Value::Object(fields) => {
+            let points = fields.iter().filter_map(|(name, points)| {
+                let score = name.strip_suffix("_bp")?;
+                let expected = points.as_f64().map(|points| points / 10_000.0);
+                assert_eq!(fields[score].as_f64(), expected, "{name} in {fields:?}");
+                Some(1)
+            });
+            points.sum::<usize>() + fields.values().map(told_beside).sum::<usize>()
+        }
+        _ => 0,
+    }
+}
+
+/// Threads, in every JSON that tells a confidence of theirs.
+#[test]
+fn threads_have_the_fraction_of_the_document_beside_the_basis_points() {
+    let place = Place::with_log();
+    let mut lines = setting("acme", "talk");
+    lines.push(turn("acme", "talk", 1, chat("It is sunny.")));
+    accepted(&place, &lines);
+    let output = applied(&place, &interrupted().replace("\"SCORE\"", "0.92"));
+    assert_eq!(status(&output), 0, "{}", text(&output.stdout));
+    let json_lines = |words: &[&str]| {
+        let output = place.holdpoint(words);
+        let of = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+        text(&output.stdout).lines().map(of).collect::<Vec<_>>()
+    };
+    let records = json_lines(&["log", "show", "--json"]);
+    assert_eq!(records.iter().map(told_beside).sum::<usize>(), 14);
+    let file = place.directory.path().join("exported");
+    let to = file.to_str().unwrap();
+    let exported = place.holdpoint(&["export", "--format", "jsonl", "--output", to]);
+    assert_eq!(status(&exported), 0, "{}", text(&exported.stderr));
+    let exported = std::fs::read_to_string(&file).unwrap();
+    let exported = exported.lines().map(|line| told_beside(&serde_json::from_str(line).unwrap()));
+    assert_eq!(exported.sum::<usize>(), 14);
+    for words in [
+        &["thread", "show", "talk", "--json"][..],
+        &["thread", "rows", "talk", "--json"],
+        &["thread", "list", "--json"],
+        &["replay", "--json"],
+    ] {
+        told_beside(&json(&place.holdpoint(words)));
+    }
+}
+
+/// The doors that take a confidence name it as the document does; no other door takes one.
+#[test]
+fn the_schema_of_apply_names_the_fractions() {
+    let schemas = json(&Place::new().holdpoint(&["apply", "--schema"]));
+    for part in ["input", "record"] {
+        let schema = &schemas[part]["$defs"];
+        for (body, names) in [
+            ("TurnRequest", &["interrupt_subject_relation_confidence"][..]),
+            ("Interruption", &["phrase_confidence"]),
+            ("GateConfidences", &["vad", "speech_likeness", "echo_safe", "phrase", "nearfield"]),
+            ("ConfidenceBundle", &["lexical", "vad", "speech_likeness", "echo_safe", "combined"]),
+            ("InterruptCandidate", &["confidence"]),
+            ("IntentHypothesis", &["confidence", "subject_relation_confidence"]),
+        ] {
+            for name in names {
+                let of = &schema[body]["properties"][name];
+                assert_eq!(of["minimum"], json!(0), "{name}");
+                // A record of before may have 1.
+                let most = if part == "input" { "exclusiveMaximum" } else { "maximum" };
+                assert_eq!(of[most], json!(1), "{part} {name}");
+            }
+        }
+    }
+    assert_eq!(schemas["input"]["$defs"]["BasisPoints"]["maximum"], 9_999);
 }

@@ -281,6 +281,39 @@ fn a_decision_that_is_held_beyond_its_time_is_still_pending_and_overdue() {
     assert_eq!(contents(&place.log), before);
 }
 
+/// Where nobody waits, whoever writes next records the warning, once, and every view has it.
+#[test]
+fn the_next_writer_records_once_that_most_of_the_time_of_a_decision_is_over() {
+    let place = in_memory();
+    let id = ask(&place, 1, json!({ "timeout_ms": 1, "on_timeout": "hold" }));
+    assert_eq!(records(&place, "decision_point.warned").len(), 0);
+    ask(&place, 2, json!({}));
+    ask(&place, 3, json!({}));
+    let warned = records(&place, "decision_point.warned");
+    assert_eq!(warned.len(), 1, "{warned:#?}");
+    let shown = json(&decision(&place, &["show", &id]));
+    let warning = &shown["warning"];
+    assert_eq!(warning["sequence"], warned[0]["sequence"], "{shown:#}");
+    assert_eq!(warning["due_at"], shown["warning_at"]);
+    let waited = json(&wait(&place, &[&id, "--timeout", "0s"]));
+    assert_eq!(waited["decision"]["warning"], *warning, "{waited:#}");
+    let other = json(&decision(&place, &["show", &id_of(2)]));
+    assert_eq!((&other["warning"], &other["warning_at"]), (&Value::Null, &Value::Null));
+    place.verified();
+}
+
+/// Who waits is warned, once.
+#[test]
+fn a_wait_warns_once_when_most_of_the_time_is_over() {
+    let place = in_memory();
+    let id = ask(&place, 1, json!({ "timeout_ms": 4_000 }));
+    let output = wait(&place, &[&id]);
+    assert_eq!(told(&output).0, 12);
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("WARNING: 80 % of the time are over").count(), 1, "{said}");
+    assert!(said.contains("then nothing is decided"), "{said}");
+}
+
 /// Bug 30: a command that reads wrote, and failed where that was not allowed.
 #[test]
 fn bug_30_whoever_may_not_write_waits_all_the_same() {

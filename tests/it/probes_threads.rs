@@ -205,7 +205,7 @@ fn words_that_wait_for_permission_are_given_up_by_name_when_other_words_need_it(
 }
 
 #[test]
-fn what_a_thread_waits_for_ends_with_its_session_or_thread_by_an_event_and_no_row() {
+fn what_a_thread_waits_for_ends_with_its_session_or_thread_by_a_row() {
     let session = |status: &str| {
         line(
             "register_session",
@@ -215,17 +215,27 @@ fn what_a_thread_waits_for_ends_with_its_session_or_thread_by_an_event_and_no_ro
     };
     let thread = json!({ "tenant_id": TENANT, "correlation_id": "talk" });
     for (end, words) in
-        [(session("CLOSED"), "MEMORY_PERMISSION"), (line("close", thread), "thread ended")]
+        [(session("CLOSED"), "X_SESSION_CLOSED"), (line("close", thread), "X_THREAD_CLOSED")]
     {
         let place = Place::new();
         accepted(&place, &[setting(TENANT, "talk"), vec![session("ACTIVE")]].concat());
         let mut asked = turn(TENANT, "talk", 1, sensitive(chat("A secret.")));
         asked["submit"]["session_id"] = "s-1".into();
         accepted(&place, &[asked, end]);
-        assert_eq!(rows(&place, "talk", TENANT).len(), 1);
+        let rows = rows(&place, "talk", TENANT);
+        assert_eq!((rows.len(), &rows[1]["reason_code"]), (2, &words.into()), "{rows:#?}");
+        let ended = &rows[1]["ended"];
+        assert_eq!(ended["pending_state"], "MEMORY_PERMISSION");
+        assert_eq!(
+            (&ended["interrupt_resume_policy"], &rows[1]["user_id"]),
+            (&"DISCARD".into(), &"ada".into())
+        );
         let story = place.holdpoint(&["thread", "story", "talk"]);
         let story = String::from_utf8(story.stdout).unwrap();
-        assert!(story.lines().rev().take(4).any(|line| line.contains(words)), "{story}");
+        assert!(
+            story.lines().rev().take(6).any(|line| line.contains("MEMORY_PERMISSION")),
+            "{story}"
+        );
         assert_eq!(shown(&place, "talk")["pending_state"], "NONE");
     }
 }

@@ -204,7 +204,7 @@ fn behind(statements: &[envelope::Encoded]) -> Place {
 
 #[test]
 fn a_program_older_than_the_numbers_reads_and_does_not_write() {
-    let place = behind(&[stated(7, Actor::System)]);
+    let place = behind(&[stated(8, Actor::System)]);
     let before = kinds(&place);
     let input = r#"{"submit": {"command": "log.record_fingerprint"}}"#;
     fs::write(place.directory.path().join("commands"), input).unwrap();
@@ -222,7 +222,7 @@ fn a_program_older_than_the_numbers_reads_and_does_not_write() {
     let report = place.verified();
     let (state, reason) = meaning(&report);
     assert_eq!(state, "not checked");
-    assert!(reason.contains("not checked under rules 7: a newer holdpoint has them"), "{reason}");
+    assert!(reason.contains("not checked under rules 8: a newer holdpoint has them"), "{reason}");
     for words in [
         &["replay"][..],
         &["log", "show"],
@@ -242,8 +242,8 @@ fn a_program_older_than_the_numbers_reads_and_does_not_write() {
 /// What the state is by rules that are not here is not known: a state that is shown says so.
 #[test]
 fn a_replayed_state_says_which_events_could_not_be_judged() {
-    let place = behind(&[stated(7, Actor::System)]);
-    let due = "not checked under rules 7: a newer holdpoint has them";
+    let place = behind(&[stated(8, Actor::System)]);
+    let due = "not checked under rules 8: a newer holdpoint has them";
     let output = place.holdpoint(&["replay"]);
     let said = text(&output.stderr);
     assert_eq!(status(&output), 0, "{said}");

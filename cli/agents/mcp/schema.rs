@@ -72,6 +72,10 @@ pub(super) fn decision() -> Value {
             "guidance_given": text_or_null,
             "next_id": text_or_null,
             "expires_at": text_or_null,
+            "warning": {
+                "type": ["object", "null"],
+                "description": "80 % of the time to answer are over: since when, and the record."
+            },
             "version": { "type": "integer" },
         },
     })

@@ -182,6 +182,9 @@ struct Ended {
     /// same.
     #[serde(skip_serializing_if = "Option::is_none")]
     passed_to_turn: Option<u64>,
+    /// The request that the thread waits for no more; NONE where that was a return check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending_state: Option<PendingState>,
 }
 
 /// What was refused, and why.
@@ -326,6 +329,7 @@ impl<'a> Row<'a> {
                     interrupt_resume_policy: row.interrupt_resume_policy,
                     issue_fingerprint: row.issue_fingerprint.map(|issue| issue.to_string()),
                     passed_to_turn: row.passed_to_turn,
+                    pending_state: row.pending_state,
                 },
             },
             standing: None,

@@ -309,14 +309,15 @@ fn plan_ended(body: &PlanEnded) -> (String, Vec<String>) {
     (head, details.chain(passes).collect())
 }
 
-/// What was asked in a session that was closed is asked no more.
+/// What was asked in a session or a thread that was closed is asked no more.
 fn disarmed(body: &PendingDisarmed) -> (String, Vec<String>) {
     let pending = (body.pending_state != PendingState::None).then_some(body.pending_state);
     let check = body.return_check.map(|turn| format!("return check on the words of turn {turn}"));
     let details = pending.map(gives_up).into_iter();
     let details = details.chain(check.map(|check| detail("gives up", check)));
-    let head = format!("{}, session {}", body.reason_code, visible(&body.session_id));
-    (head, details.collect())
+    let ends_thread = body.reason_code == ReasonCode::ThreadClosed;
+    let session = (!ends_thread).then(|| format!(", session {}", visible(&body.session_id)));
+    (format!("{}{}", body.reason_code, session.unwrap_or_default()), details.collect())
 }
 
 fn because(reason: ReasonCode, policy: ResumePolicy) -> String {

@@ -46,6 +46,9 @@ fn ended(event: &Event) -> Option<String> {
         Event::DecisionPoint(DecisionPointEvent::DecisionPointReminded(body)) => {
             format!("reminded by {}", name(&body.by))
         }
+        Event::DecisionPoint(DecisionPointEvent::DecisionPointWarned(body)) => {
+            format!("warning at 80 %, due {}", body.due_at)
+        }
         Event::DecisionPoint(DecisionPointEvent::DecisionPointEscalated(body)) => escalated(body),
         Event::DecisionPoint(DecisionPointEvent::ApprovalConsumed(body)) => consumed(body),
         Event::DecisionPoint(DecisionPointEvent::ApprovalLapsed(body)) => {
@@ -184,7 +187,7 @@ mod tests {
     use holdpoint_domain::core::time::Timestamp;
     use holdpoint_domain::decision_point::{
         ActionBinding, ApprovalLapsed, ApprovalPolicy, DecisionOption, DecisionPointAborted,
-        DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded,
+        DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded, DecisionPointWarned,
         LateResponseRecorded, OnTimeout, Proposal, Terms, Urgency, VoteCast,
     };
 
@@ -361,6 +364,9 @@ mod tests {
         assert_line(other, "superseded by DP-2, human alice");
         let reminded = DecisionPointReminded { decision_id: id(), by: alice() };
         assert_line(reminded, "reminded by human alice");
+        let due_at = Timestamp::default();
+        let warned = DecisionPointWarned { decision_id: id(), due_at, steady: None };
+        assert_line(warned, &format!("warning at 80 %, due {EPOCH}"));
         let (to, reason) = ("boss".into(), None);
         let told = DecisionPointEscalated { decision_id: id(), by: alice(), to, reason };
         assert_line(told, "escalated to boss by human alice");

@@ -2,9 +2,9 @@
 
 use holdpoint_domain::Event;
 use holdpoint_domain::interruption_thread::{
-    BufferExpired, InterruptionThreadEvent, PendingDisarmed, PlanDrafted, PlanEnded, Remainder,
-    RemainderDisplaced, RemaindersDiscarded, ReturnCheckExpired, RowCommitted, RowRefused,
-    RowsRead, TurnCommitted, TurnTaken,
+    BufferExpired, InterruptionThreadEvent, PendingDisarmed, PlanDrafted, PlanEnded, ReasonCode,
+    Remainder, RemainderDisplaced, RemaindersDiscarded, ReturnCheckExpired, RowCommitted,
+    RowRefused, RowsRead, TurnCommitted, TurnTaken,
 };
 use holdpoint_domain::registration::{
     CapabilityChanged, DeviceRegistered, LeaseRegistered, RegistrationEvent, SessionRegistered,
@@ -172,10 +172,12 @@ fn remainder_displaced(body: &RemainderDisplaced) -> String {
 fn pending_disarmed(body: &PendingDisarmed) -> String {
     let thread = named(&body.tenant_id, &body.correlation_id);
     let check = body.return_check.map(|turn| format!(", and the return check on turn {turn}"));
+    let ends_thread = body.reason_code == ReasonCode::ThreadClosed;
+    let session = (!ends_thread).then(|| format!(" with session {}", shown(&body.session_id)));
     format!(
-        "thread {thread}: {} with session {}; it waits no more for {}{}",
+        "thread {thread}: {}{}; it waits no more for {}{}",
         body.reason_code,
-        shown(&body.session_id),
+        session.unwrap_or_default(),
         body.pending_state,
         check.unwrap_or_default()
     )

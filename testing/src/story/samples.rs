@@ -107,6 +107,8 @@ pub fn samples() -> Vec<Envelope> {
     samples.extend(plans::plan_ends().into_iter().enumerate().map(|(i, e)| enveloped(i, e)));
     samples.push(enveloped(1, questions::output_shown()));
     samples.extend([instructed(), decision_points::accepted()].map(|event| enveloped(7, event)));
+    samples.extend(decision_points::warnings().map(|event| enveloped(7, event)));
+    samples.push(enveloped(7, threads::closed_over_a_request()));
     samples
 }
 

@@ -48,7 +48,7 @@ pub fn drawn_request(random: &mut Gen, moment: Moment<'_>) -> TurnRequest {
     let may_relate = is_barge_in || !state.resume_buffers.is_empty();
     if may_relate && !one_in(random, 5) || one_in(random, 50) {
         request.interrupt_subject_relation = Some(any(random, SubjectRelation::ALL));
-        let confidence = any(random, &[0, 6_999, 7_000, 9_500, 10_000]);
+        let confidence = any(random, &[0, 6_999, 7_000, 9_500, 9_999]);
         request.interrupt_subject_relation_confidence_bp = Some(points(confidence));
     }
     request

@@ -9,7 +9,7 @@ use holdpoint_domain::interruption_thread::{
 
 /// What three engines say of a request about which they are sure, once the user has ended.
 pub fn heard(request: &TurnRequest) -> Heard {
-    let confidence_bp = BasisPoints::MAX;
+    let confidence_bp = BasisPoints::new(9_999).unwrap();
     let candidate = request.interruption.as_ref().map(|of| InterruptCandidate {
         phrase_id: of.phrase_id,
         t_event: of.t_event,

@@ -54,7 +54,7 @@ const INPUTS: [&str; 13] = [
 
 /// What is said of the relation: nothing, what is sure, and what is not.
 const RELATIONS: [&str; 6] =
-    ["none", "SAME-0.70", "SWITCH-0.70", "UNCERTAIN-1.00", "SAME-0.69", "SWITCH-0.69"];
+    ["none", "SAME-0.70", "SWITCH-0.70", "UNCERTAIN-0.99", "SAME-0.69", "SWITCH-0.69"];
 
 pub(super) fn vectors() -> String {
     let mut book = Book::new();
@@ -137,7 +137,7 @@ fn define_requests(book: &mut Book) {
     part("no", json!({ "confirm_answer": "No" }));
     part("sensitive", json!({ "sensitive_memory_present": true }));
     part("other-subject", json!({ "subject_ref": "dinner" }));
-    for (name, confidence) in [("0.69", 6_999), ("0.70", 7_000), ("1.00", 10_000)] {
+    for (name, confidence) in [("0.69", 6_999), ("0.70", 7_000), ("0.99", 9_900)] {
         for relation in ["SAME", "SWITCH", "UNCERTAIN"] {
             let name = format!("{relation}-{name}");
             let relation = json!({ "interrupt_subject_relation": relation,

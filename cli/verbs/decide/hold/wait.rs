@@ -177,7 +177,7 @@ impl Waiting<'_> {
     fn warn_once(&mut self, world: &World) {
         let Some(left) = self.time_left(world).filter(|left| !left.is_zero()) else { return };
         if self.time_to_warning(world) == Some(Duration::ZERO) {
-            complain(&warning_line(&self.id, left));
+            complain(&warning_line(&self.id, left, "ABORT"));
             self.warned_of = Some(self.id.clone());
         }
     }

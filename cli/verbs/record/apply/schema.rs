@@ -63,8 +63,22 @@ fn schemas() -> Schemas {
             required.retain(|name| name != "hold");
         }
     }
+    input.as_object_mut().into_iter().flat_map(|of| of.values_mut()).for_each(below_one);
     let output = || SchemaSettings::draft2020_12().for_serialize();
     Schemas { input, output: of::<OutputLine>(output()), record: of::<Envelope>(output()) }
+}
+
+/// Lets no fraction of a line be 1, as records of before may have it.
+fn below_one(schema: &mut Value) {
+    if let Value::Array(items) = schema {
+        items.iter_mut().for_each(below_one);
+    }
+    let Some(keywords) = schema.as_object_mut() else { return };
+    let is_fraction = keywords.get("type").is_some_and(|of| of.to_string().contains("number"));
+    if is_fraction && keywords.remove("maximum").is_some() {
+        keywords.insert("exclusiveMaximum".to_string(), 1.into());
+    }
+    keywords.values_mut().for_each(below_one);
 }
 
 fn of<T: JsonSchema>(settings: SchemaSettings) -> Schema {

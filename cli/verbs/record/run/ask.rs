@@ -286,7 +286,7 @@ impl Prompter for Person<'_> {
 
     fn warned(&mut self, question: &Question) {
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-        self.say(&warning_line(question.request_id(), time_left(question, now)));
+        self.say(&warning_line(question.request_id(), time_left(question, now), "ABORT"));
         self.prompt(question);
     }
 

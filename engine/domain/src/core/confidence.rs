@@ -1,9 +1,14 @@
 //! How sure something is, and how far it may be trusted, without floating point.
 
 use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
+use core::marker::PhantomData;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::{MapAccessDeserializer, StrDeserializer, U16Deserializer};
+use serde::de::{DeserializeSeed, Error as _, IntoDeserializer as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, forward_to_deserialize_any};
 use thiserror::Error;
 
 /// Confidence in basis points: 0 to 9 999, so always below 1. Only a human may be certain
@@ -78,11 +83,23 @@ impl fmt::Display for Confidence {
     }
 }
 
-/// A confidence from 0 to 1, both inclusive, in steps of 0.0001: 0 to 10 000 basis points.
+/// A confidence in steps of 0.0001: 0 to 9 999 basis points, and 10 000 in records of before rules
+/// number 7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "u16", into = "u16")]
-pub struct BasisPoints(#[cfg_attr(feature = "schema", schemars(range(max = 10_000)))] u16);
+pub struct BasisPoints(u16);
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for BasisPoints {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        alloc::borrow::Cow::Borrowed("BasisPoints")
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let most = if generator.contract().is_deserialize() { 9_999 } else { Self::MAX.0 };
+        schemars::json_schema!({ "type": "integer", "minimum": 0, "maximum": most })
+    }
+}
 
 /// Confidence in a relation is sufficient from 0.70 on, 0.70 included.
 pub const RELATION_THRESHOLD: BasisPoints = BasisPoints(7_000);
@@ -169,6 +186,202 @@ impl fmt::Display for BasisPoints {
         write!(f, "{}.{:04}", self.0 / Self::MAX.0, self.0 % Self::MAX.0)
     }
 }
+
+// The readable form of bodies with confidences: beside the basis points that are kept stands the
+// fraction, under the document's name. Either is read; both only where they say the same.
+
+/// A body with confidences.
+pub(crate) trait Scored: Sized {
+    /// The document's names, each with that of the field.
+    const NAMES: &'static [(&'static str, &'static str)];
+
+    /// Reads it by the names of its fields alone.
+    fn plain<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error>;
+}
+
+/// Reads a body by the names of its fields and of the document.
+pub(crate) struct Named<T>(pub(crate) PhantomData<T>);
+
+impl<'de, T: Scored> Visitor<'de> for Named<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        let renamed = Renamed { map, names: T::NAMES, read: Vec::new(), next: None };
+        T::plain(MapAccessDeserializer::new(renamed))
+    }
+}
+
+/// A map in which the document's names stand for those of the fields.
+struct Renamed<A> {
+    map: A,
+    names: &'static [(&'static str, &'static str)],
+    read: Vec<(&'static str, Option<BasisPoints>)>,
+    next: Option<Option<BasisPoints>>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Renamed<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        while let Some(key) = self.map.next_key::<String>()? {
+            let names = self.names.iter().find(|(score, field)| key == *score || key == *field);
+            let Some((score, field)) = names else {
+                return seed.deserialize(StrDeserializer::new(&key)).map(Some);
+            };
+            let value = if key == *score {
+                self.map.next_value::<Option<Score>>()?.map(|Score(points)| points)
+            } else {
+                self.map.next_value()?
+            };
+            match self.read.iter().find(|(before, _)| before == field) {
+                Some((_, before)) if *before == value => {}
+                Some(_) => {
+                    let differs = format_args!("`{score}` and `{field}` are not the same");
+                    return Err(A::Error::custom(differs));
+                }
+                None => {
+                    self.read.push((field, value));
+                    self.next = Some(value);
+                    return seed.deserialize(StrDeserializer::new(field)).map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        match self.next.take() {
+            Some(points) => seed.deserialize(Points(points, PhantomData)),
+            None => self.map.next_value_seed(seed),
+        }
+    }
+}
+
+/// Basis points that were read already.
+struct Points<E>(Option<BasisPoints>, PhantomData<E>);
+
+impl<E: serde::de::Error> Points<E> {
+    fn number(points: BasisPoints) -> U16Deserializer<E> {
+        points.get().into_deserializer()
+    }
+}
+
+impl<'de, E: serde::de::Error> Deserializer<'de> for Points<E> {
+    type Error = E;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+        match self.0 {
+            Some(points) => Self::number(points).deserialize_any(visitor),
+            None => visitor.visit_unit(),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+        match self.0 {
+            Some(points) => visitor.visit_some(Self::number(points)),
+            None => visitor.visit_none(),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+/// A confidence as the document has it: a fraction from 0 up to 1, which is none.
+struct Score(BasisPoints);
+
+impl<'de> Deserialize<'de> for Score {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        BasisPoints::from_score(f64::deserialize(deserializer)?).map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// A confidence of PH1.X, or one that is not always there.
+pub(crate) trait HasScore {
+    /// The fraction.
+    fn score(&self) -> Option<f64>;
+}
+
+impl HasScore for BasisPoints {
+    fn score(&self) -> Option<f64> {
+        Some(f64::from(self.get()) / f64::from(Self::MAX.get()))
+    }
+}
+
+impl HasScore for Option<BasisPoints> {
+    fn score(&self) -> Option<f64> {
+        self.as_ref().and_then(HasScore::score)
+    }
+}
+
+/// Bodies with confidences: a field that is one stands with the document's name for it.
+macro_rules! scored_bodies {
+    ($($(#[$doc:meta])* $Body:ident {
+        $($(#[$field_doc:meta])* $field:ident $(($score:literal))?: $Type:ty,)+
+    })+) => {
+        $(
+            crate::core::recorded_of! {
+                $(#[$doc])*
+                #[serde(remote = "Self", deny_unknown_fields)]
+                #[cfg_attr(
+                    feature = "schema",
+                    schemars(transform = crate::core::schema::name_scores)
+                )]
+                $Body { $($(#[$field_doc])* $field: $Type,)+ }
+            }
+
+            impl crate::core::confidence::Scored for $Body {
+                const NAMES: &'static [(&'static str, &'static str)] =
+                    &[$($(($score, stringify!($field)),)?)+];
+
+                fn plain<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                    $Body::deserialize(from)
+                }
+            }
+
+            impl<'de> serde::Deserialize<'de> for $Body {
+                fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                    if !from.is_human_readable() {
+                        return $Body::deserialize(from);
+                    }
+                    let named = crate::core::confidence::Named(core::marker::PhantomData::<Self>);
+                    from.deserialize_struct(stringify!($Body), &[], named)
+                }
+            }
+
+            impl serde::Serialize for $Body {
+                fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                    use serde::ser::SerializeStruct as _;
+                    let is_read = to.is_human_readable();
+                    let scores = <Self as crate::core::confidence::Scored>::NAMES;
+                    let more = if is_read { scores.len() } else { 0 };
+                    let count = [$(stringify!($field)),+].len().saturating_add(more);
+                    let Self { $($field),+ } = self;
+                    let mut out = to.serialize_struct(stringify!($Body), count)?;
+                    $(
+                        out.serialize_field(stringify!($field), $field)?;
+                        $(if is_read {
+                            let score = crate::core::confidence::HasScore::score($field);
+                            out.serialize_field($score, &score)?;
+                        })?
+                    )+
+                    out.end()
+                }
+            }
+        )+
+    };
+}
+
+pub(crate) use scored_bodies;
 
 #[cfg(feature = "arbitrary")]
 impl<'a> arbitrary::Arbitrary<'a> for BasisPoints {

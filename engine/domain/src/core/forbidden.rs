@@ -199,11 +199,27 @@ pub struct Rules {
     pub names_ends: bool,
     /// Whether what Phase-21 escalates is asked of a person.
     pub opens_escalations: bool,
+    /// Tells whether there are the words that came with number 7: warnings of decision points, and
+    /// what a thread waited for when it was closed. Where there are not, no record that says one is
+    /// checked.
+    pub has_seventh_words: bool,
+    /// Tells whether every confidence is below 1.
+    pub is_below_one: bool,
+    /// Tells whether what a thread waits for ends with it by an event.
+    pub names_waits: bool,
 }
 
 impl Rules {
     /// Those that every new event is made by.
     pub const NEWEST: &'static Self = &Self {
+        number: 7,
+        has_seventh_words: true,
+        is_below_one: true,
+        names_waits: true,
+        ..*Self::SIXTH
+    };
+
+    const SIXTH: &'static Self = &Self {
         number: 6,
         has_sixth_words: true,
         plans_own_words: true,
@@ -241,12 +257,16 @@ impl Rules {
         drops_defaults: false,
         names_ends: false,
         opens_escalations: false,
+        has_seventh_words: false,
+        is_below_one: false,
+        names_waits: false,
     };
 
     /// Those of a number; `None`: this program does not have them.
     #[must_use]
     pub fn numbered(number: u32) -> Option<&'static Self> {
-        let all = [Self::NEWEST, Self::FIFTH, Self::FOURTH, Self::THIRD, Self::SECOND, Self::FIRST];
+        let [second, third, fourth] = [Self::SECOND, Self::THIRD, Self::FOURTH];
+        let all = [Self::FIRST, second, third, fourth, Self::FIFTH, Self::SIXTH, Self::NEWEST];
         all.into_iter().find(|rules| rules.number == number)
     }
 }

@@ -78,6 +78,55 @@ impl<T: JsonSchema, const MAX: usize> JsonSchema for List<T, MAX> {
     }
 }
 
+/// Names the document's fraction beside the basis points of each confidence: a body that is read
+/// has at least one of the two.
+pub(crate) fn name_scores(schema: &mut Schema) {
+    let properties = schema.get("properties").and_then(|found| found.as_object());
+    let names = properties.into_iter().flat_map(|found| found.keys());
+    let names: Vec<String> =
+        names.filter_map(|name| name.strip_suffix("_bp")).map(String::from).collect();
+    for score in names {
+        let points = alloc::format!("{score}_bp");
+        let path = alloc::format!("/properties/{points}/anyOf");
+        let is_optional = schema.pointer(&path).is_some();
+        let description = alloc::format!("The same as a fraction: {points} / 10000.");
+        add_score(schema, &score, &description, !is_optional);
+        if unrequired(schema, &points) {
+            let either = json_schema!({
+                "anyOf": [{ "required": [points] }, { "required": [score] }],
+            });
+            let none = || Vec::<Schema>::new().into();
+            let all = schema.ensure_object().entry("allOf").or_insert_with(none);
+            all.as_array_mut().into_iter().for_each(|all| all.push(either.clone().to_value()));
+        }
+    }
+}
+
+/// Names the fraction of the one confidence that a body has.
+pub(crate) fn name_score(schema: &mut Schema) {
+    add_score(schema, "confidence_score", "The confidence as a fraction.", true);
+}
+
+fn add_score(schema: &mut Schema, name: &str, description: &str, is_there: bool) {
+    let types: &[&str] = if is_there { &["number"] } else { &["number", "null"] };
+    let fraction = json_schema!({
+        "type": types, "minimum": 0, "maximum": 1, "description": description,
+    });
+    let properties = schema.get_mut("properties").and_then(|found| found.as_object_mut());
+    if let Some(properties) = properties {
+        properties.insert(String::from(name), fraction.to_value());
+    }
+}
+
+/// Takes a name from those that are required; says whether it was there.
+fn unrequired(schema: &mut Schema, name: &str) -> bool {
+    let required = schema.get_mut("required").and_then(|found| found.as_array_mut());
+    let Some(required) = required else { return false };
+    let before = required.len();
+    required.retain(|found| found != name);
+    required.len() < before
+}
+
 /// What any one of these unions describes.
 pub(crate) fn one_of(description: &str, unions: &[Schema]) -> Schema {
     let ways = unions.iter().filter_map(|union| union.get("oneOf")?.as_array());

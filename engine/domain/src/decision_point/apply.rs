@@ -17,9 +17,9 @@ use crate::decision_point::check::{check_claim, check_response_form, check_terms
 use crate::decision_point::event::DecisionPointEvent as Event;
 use crate::decision_point::event::{
     ApprovalConsumed, ApprovalLapsed, ApprovalRevoked, DecisionPointAborted, DecisionPointCreated,
-    DecisionPointRefined, DecisionPointResolved, DecisionPointSuperseded, DefaultTaken,
-    DependentsReleased, GuidanceGiven, LateResponseRecorded, OutcomeReported, RoundOpened,
-    VoteCast,
+    DecisionPointRefined, DecisionPointResolved, DecisionPointSuperseded, DecisionPointWarned,
+    DefaultTaken, DependentsReleased, GuidanceGiven, LateResponseRecorded, OutcomeReported,
+    RoundOpened, VoteCast,
 };
 use crate::decision_point::refusal::DecisionPointRefusal as No;
 use crate::decision_point::rules::PointsView;
@@ -190,9 +190,10 @@ const fn rule_of(event: &Event) -> Rule {
         Event::DecisionPointRefined(_) | Event::GuidanceGiven(_) | Event::RoundOpened(_) => {
             Rule::DecisionPointRound
         }
-        Event::DefaultTaken(_) | Event::DecisionPointAborted(_) | Event::ApprovalLapsed(_) => {
-            Rule::DecisionPointExpiry
-        }
+        Event::DefaultTaken(_)
+        | Event::DecisionPointAborted(_)
+        | Event::ApprovalLapsed(_)
+        | Event::DecisionPointWarned(_) => Rule::DecisionPointExpiry,
         Event::ApprovalConsumed(_)
         | Event::ApprovalRevoked(_)
         | Event::DependentsReleased(_)
@@ -230,6 +231,7 @@ fn check(
         Event::LateResponseRecorded(body) => check_late(point, record, body),
         Event::ApprovalConsumed(body) => check_consumed(view, point, record, body),
         Event::ApprovalLapsed(body) => check_lapsed(point, record, body),
+        Event::DecisionPointWarned(body) => check_warned(point, record, body),
         Event::ApprovalRevoked(body) if event.is_end_by_system() => {
             check_ended_by_system(point.is_revocable(), point, record, &body.by)
         }
@@ -255,6 +257,7 @@ fn apply(point: &mut DecisionPoint, record: Record<'_>, event: &Event) {
         Event::DecisionPointEscalated(body) => point.escalate(body, at),
         Event::LateResponseRecorded(body) => point.keep_late(body, at, sequence),
         Event::ApprovalConsumed(body) => point.consume(&body.by, at, sequence),
+        Event::DecisionPointWarned(body) => point.warn(body.due_at, at, sequence),
         Event::ApprovalLapsed(body) => point.lapsed_at = Some(body.valid_until.min(at)),
         Event::ApprovalRevoked(body) => point.revoke(body, at, sequence),
         Event::DependentsReleased(_) => point.released_at = Some(at),
@@ -467,6 +470,29 @@ fn check_lapsed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalLapsed
     match until.and_then(|until| record.times.over(until)) {
         Some(ended_by) => check_clock(ended_by, body.ended_by, body.steady),
         None => Err(fault("an approval whose time is over", Found::Time(body.valid_until))),
+    }
+}
+
+/// The warning that 80 % of the time to answer are over, where it is due and nothing has ended the
+/// round.
+pub(crate) fn warning(view: PointsView<'_>, point: &DecisionPoint, now: Moment) -> Option<Event> {
+    let times = view.times(point, now);
+    let due_at = point.warning_due().filter(|due_at| times.over(*due_at).is_some())?;
+    let (decision_id, steady) = (point.decision_id.clone(), times.stated_steady(due_at));
+    Some(DecisionPointWarned { decision_id, due_at, steady }.into())
+}
+
+/// The one warning, when it is due and before the time ends the round.
+fn check_warned(point: &DecisionPoint, record: Record<'_>, body: &DecisionPointWarned) -> Checked {
+    let due_at = point.warning_due().filter(|due_at| *due_at == body.due_at);
+    let is_due = due_at.is_some_and(|due_at| record.times.over(due_at).is_some());
+    let ends = point.deadline().is_some_and(|end| record.times.over(end).is_some());
+    if !is_due || ends {
+        return Err(fault("one warning, when it is due", Found::Time(body.due_at)));
+    }
+    match record.times.stated_steady(body.due_at) == body.steady {
+        true => Ok(()),
+        false => Err(fault("the monotonic clock's reading", Found::Words("another one"))),
     }
 }
 

@@ -51,6 +51,8 @@ events! {
         208 v 1 "decision_point.outcome_reported" => OutcomeReported;
         /// An approval was revoked before it was spent.
         209 v 1 "decision_point.approval_revoked" => ApprovalRevoked;
+        /// 80 % of the time to answer were over.
+        210 v 1 "decision_point.warned" => DecisionPointWarned;
     }
     /// The decision point that the event is about.
     pub fn decision_id(body) -> &str { &body.decision_id }
@@ -83,6 +85,15 @@ impl DecisionPointEvent {
         }
         let Self::DecisionPointResolved(body) = self else { return None };
         Some(&body.response)
+    }
+
+    /// The reading of the monotonic clock that the event states.
+    pub(crate) const fn steady(&self) -> Option<Timestamp> {
+        if let Self::DecisionPointWarned(body) = self {
+            return body.steady;
+        }
+        let Some((_, steady)) = self.clocks() else { return None };
+        steady
     }
 
     /// The clock that ended a limit, and what the monotonic one gave; `None`: no limit ended.
@@ -234,6 +245,16 @@ recorded! {
         /// The clock that ended it. `None` in records that were made before clocks were told apart.
         ended_by: Option<EndedBy>,
         /// The own clock as the monotonic one continued it, where that ended it.
+        steady: Option<Timestamp>,
+    }
+
+    /// 80 % of the time to answer were over, and nobody had answered.
+    DecisionPointWarned {
+        /// The round.
+        decision_id: Text,
+        /// When the warning was due; the record's own time is when somebody looked.
+        due_at: Timestamp,
+        /// The own clock as the monotonic one continued it, where that alone said so.
         steady: Option<Timestamp>,
     }
 

@@ -23,6 +23,7 @@ use crate::decision_point::types::{
     ActionBinding, ApprovalPolicy, DecisionPointState, MAX_VOTES, OnTimeout, OutcomeClaim,
     Proposal, ResolutionKind, Response,
 };
+use crate::human_decision::terms::Warning;
 use crate::log::policy::{GatePolicy, Loosened};
 
 impl DecisionPoint {
@@ -326,6 +327,11 @@ fn action(binding: &ActionBinding) -> String {
 }
 
 impl DecisionPoint {
+    /// Notes that whoever is asked was warned.
+    pub(crate) fn warn(&mut self, due_at: Timestamp, recorded_at: Timestamp, sequence: u64) {
+        self.warning = Some(Warning { due_at, recorded_at, sequence });
+    }
+
     /// The first round of a question.
     pub(crate) fn created(
         body: &DecisionPointCreated,
@@ -352,6 +358,7 @@ impl DecisionPoint {
             consumed: None,
             outcome: None,
             revoked: None,
+            warning: None,
             lapsed_at: None,
             released_at: None,
             created_at: at,

@@ -14,6 +14,7 @@ use crate::core::people::People;
 use crate::core::refusal::{CommonRefusal, person_needed};
 use crate::core::text::{check_identifier, readable, shown, visible};
 use crate::core::time::Timestamp;
+use crate::decision_point::apply::warning;
 use crate::decision_point::check::{
     check_asks, check_binding, check_chosen_names, check_claim, check_length, check_number,
     check_own_name, check_plain_name, check_response_form, check_terms, options, refined_default,
@@ -143,12 +144,12 @@ pub(crate) fn on_decision_point(
         Command::ReportOutcome(c) => report(view, c),
         Command::ExpireDecisionPoint(c) => {
             let point = find(view, &c.decision_id)?;
-            match due_events(view, point, now) {
-                events if events.is_empty() => {
-                    Err(No::NothingDue { decision_id: c.decision_id.clone() })
-                }
-                events => Ok(events),
+            let mut events = due_events(view, point, now);
+            if events.is_empty() {
+                let none = No::NothingDue { decision_id: c.decision_id.clone() };
+                events.push(warning(view, point, now).ok_or(none)?);
             }
+            Ok(events)
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::decision_point::types::{
     ActionBinding, ClaimedStatus, DecisionPointState, MAX_CLOSED_DECISION_POINTS, OnTimeout,
     ResolutionKind, Response, Terms,
 };
+use crate::human_decision::terms::{Warning, warning_time};
 
 /// An outcome of a round that nobody answered in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +85,10 @@ pub struct DecisionPoint {
     /// Who revoked the approval before it was spent.
     #[serde(default, deserialize_with = "added")]
     pub revoked: Option<Revocation>,
+    /// The warning that 80 % of the time to answer are over, once given and while it is live. A
+    /// room of its own carries it.
+    #[serde(skip)]
+    pub warning: Option<Warning>,
 }
 
 /// What is said of an action that was approved and done. The beginning and the end of what the tool
@@ -334,10 +339,23 @@ impl DecisionPoint {
         self.is_open() || self.spendable_until().is_some()
     }
 
+    /// Returns when a warning is due, after 80 % of the time to answer; `None`: none is.
+    #[must_use]
+    pub fn warning_at(&self) -> Option<Timestamp> {
+        let end = self.terms.expires_at.filter(|_| self.is_open());
+        end.map(|end| warning_time(self.created_at, end))
+    }
+
+    /// The warning that is still to be given.
+    #[must_use]
+    pub fn warning_due(&self) -> Option<Timestamp> {
+        self.warning_at().filter(|_| self.warning.is_none())
+    }
+
     /// What happens to it by itself, and when.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
-        self.deadline().or_else(|| self.spendable_until())
+        self.warning_due().or_else(|| self.deadline()).or_else(|| self.spendable_until())
     }
 
     /// How many votes there are for an answer.
@@ -426,7 +444,9 @@ impl DecisionPoints {
             if point.is_live() {
                 return Vec::new();
             }
-            return self.live.remove(&key).map(|point| self.close(point)).unwrap_or_default();
+            let ended =
+                self.live.remove(&key).map(|point| DecisionPoint { warning: None, ..point });
+            return ended.map(|point| self.close(point)).unwrap_or_default();
         }
         let ended = self.index.ended.get(&key).and_then(|at| self.closed.get_mut(at));
         if let Some(point) = ended.and_then(|(_, point)| point.get_mut()) {
@@ -466,6 +486,17 @@ impl DecisionPoints {
     /// What is carried: the live ones, and those that ended with the record that ended them.
     pub(crate) fn carried(&self) -> (Vec<&DecisionPoint>, &Closed) {
         (self.live.values().collect(), &self.closed)
+    }
+
+    /// The warnings that were given, by decision.
+    pub(crate) fn warnings(&self) -> Vec<(&Text, &Warning)> {
+        self.live.iter().filter_map(|(id, point)| Some((id, point.warning.as_ref()?))).collect()
+    }
+
+    pub(crate) fn have_warnings(&mut self, warnings: Vec<(Text, Warning)>) {
+        for (id, warning) in warnings {
+            self.change(&id, |point| point.warning = Some(warning));
+        }
     }
 
     /// Those that were carried; the index follows from them.

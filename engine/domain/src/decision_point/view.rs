@@ -12,6 +12,7 @@ use crate::decision_point::types::{
     ActionBinding, DecisionOption, DecisionPointState, EvidenceAttachment, OnTimeout,
     ResolutionKind, Response, Urgency,
 };
+use crate::human_decision::terms::Warning;
 
 /// The version of this form.
 const SCHEMA: &str = "decision/1";
@@ -75,6 +76,9 @@ pub struct DecisionPointView<'a> {
     pub on_timeout: OnTimeout,
     /// Whether it is open although its time is over.
     pub overdue: bool,
+    /// The warning before the end.
+    #[serde(flatten)]
+    pub warning: WarningView<'a>,
     /// How it ended; null while it is open, and where guidance led to another round.
     pub resolution_kind: Option<ResolutionKind>,
     /// Who ended it.
@@ -140,6 +144,21 @@ pub struct DecisionPointView<'a> {
     pub version: u64,
     /// That record.
     pub head: HeadView<'a>,
+}
+
+/// A warning that 80 % of the time to answer are over.
+#[derive(Debug, Serialize)]
+pub struct WarningView<'a> {
+    /// The time of the warning; null where none is due.
+    pub warning_at: Option<Timestamp>,
+    /// The warning, once it is on record; null before.
+    pub warning: Option<&'a Warning>,
+}
+
+impl<'a> WarningView<'a> {
+    fn of(point: &'a DecisionPoint) -> Self {
+        Self { warning_at: point.warning_at(), warning: point.warning.as_ref() }
+    }
 }
 
 /// Who revoked an approval before it was spent; null where nobody did.
@@ -248,11 +267,9 @@ impl DecisionPoint {
             expires_at: terms.expires_at,
             on_timeout: terms.on_timeout,
             overdue: self.is_overdue(now),
+            warning: WarningView::of(self),
             resolution_kind: ending.and_then(|ending| ending.kind),
-            responded_by: match by {
-                Some(by) => Some(&by.id),
-                None => is_timeout.then_some("system:timeout"),
-            },
+            responded_by: by.map(|by| by.id.as_str()).or(is_timeout.then_some("system:timeout")),
             responded_kind: by.map(|by| by.kind_name()).or(is_timeout.then_some("system")),
             authenticated_by: by.map(|by| proof(by.authenticated_by)),
             responded_means: by.map(|by| by.means.as_str()),

@@ -198,6 +198,7 @@ recorded! {
 recorded_of! {
     /// AWAITING_RESPONSE became EVALUATED: the response was normalized (Phase-30) and evaluated
     /// (Phase-29). Its raw output is evidence captured before.
+    #[cfg_attr(feature = "schema", schemars(transform = crate::core::schema::name_score))]
     ResponseEvaluated {
         /// The loop.
         loop_id: Text,

@@ -25,7 +25,8 @@ use crate::human_decision::event::{
     LateAnswerRecorded, OutputShown, RequestWithdrawn, VisibilityOverridden,
 };
 use crate::human_decision::rules::{accept_decision_in_time, create_timeout_decision};
-use crate::human_decision::state::{Decided, HeldRequest, Override, RequestOutcome, Warning};
+use crate::human_decision::state::{Decided, HeldRequest, Override, RequestOutcome};
+use crate::human_decision::terms::Warning;
 use crate::human_decision::types::{
     AuditEntry, HumanDecision, HumanDecisionOutcome, HumanDecisionRecord,
 };

@@ -15,10 +15,9 @@ use crate::evidence_capture::types::{ObservationContext, StopCondition};
 use crate::execution_loop::types::{ExecutionLoopState, HaltReason, HandshakeDecision};
 use crate::governed::aggregate::{Attempt, ExecutionLoop};
 use crate::human_decision::rules::present_evidence;
-use crate::human_decision::state::{
-    Decided, Disclosed, HeldRequest, Override, RequestOutcome, Warning,
-};
+use crate::human_decision::state::{Decided, Disclosed, HeldRequest, Override, RequestOutcome};
 use crate::human_decision::terms::HoldTerms;
+use crate::human_decision::terms::Warning;
 use crate::human_decision::types::{
     AnswerMeans, EvidenceSummary, HumanDecision, HumanDecisionOutcome, HumanDecisionRecord,
     OverrideField, claimed,

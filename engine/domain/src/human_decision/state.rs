@@ -11,6 +11,7 @@ use crate::core::time::Timestamp;
 use crate::evidence_capture::types::{OutputExtent, ResourceUsage};
 use crate::execution_loop::types::Exit;
 use crate::human_decision::audit::{AuditHead, shown_hash};
+use crate::human_decision::terms::Warning;
 use crate::human_decision::types::{
     AnswerMeans, HumanDecisionOutcome, HumanDecisionRecord, HumanDecisionRequest, OverrideField,
     RequestContext,
@@ -44,17 +45,6 @@ pub struct HeldRequest {
     pub outcome: Option<RequestOutcome>,
     /// Answers that came too late.
     pub late_answers: u64,
-}
-
-/// A warning that was given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Warning {
-    /// When it was due.
-    pub due_at: Timestamp,
-    /// When somebody looked.
-    pub recorded_at: Timestamp,
-    /// The sequence of the record.
-    pub sequence: u64,
 }
 
 /// A field that was allowed to be shown.

@@ -76,6 +76,17 @@ impl From<HumanDecisionTimeout> for u64 {
     }
 }
 
+/// A warning that was given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// When it was due.
+    pub due_at: Timestamp,
+    /// When somebody looked.
+    pub recorded_at: Timestamp,
+    /// The sequence of the record.
+    pub sequence: u64,
+}
+
 /// When the person is warned: after exactly 80 % of the time between the two, rounded down to the
 /// nanosecond.
 #[must_use]

@@ -303,6 +303,7 @@ recorded! {
 
 recorded_of! {
     /// What a person is shown of the evidence. There is no field for raw data.
+    #[cfg_attr(feature = "schema", schemars(transform = crate::core::schema::name_score))]
     EvidenceSummary {
         /// The observation point of the newest record. A member of the closed set, so that no text
         /// of an executor can stand here.

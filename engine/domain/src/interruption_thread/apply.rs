@@ -25,7 +25,8 @@ use crate::interruption_thread::speculation::{
 };
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::turn::{Turn, decide_turn_by};
-use crate::interruption_thread::types::{DecidedBy, Directive, ReasonCode};
+use crate::interruption_thread::types::{DecidedBy, Directive, ReasonCode, ResumePolicy};
+use crate::interruption_thread::validate::is_below_one;
 use crate::registration::state::{Registered, Registry};
 use crate::registration::types::{Capability, SessionStatus};
 
@@ -153,6 +154,11 @@ fn judge_turn(context: Context<'_>, record: Record<'_>, body: &TurnTaken, checks
     let live = context.threads.live(&body.tenant_id, &body.correlation_id);
     let thread = live.map_or_else(|| Cow::Owned(begun(record, body)), Cow::Borrowed);
     check_turn(&thread, body, &turn, checks);
+    let committed = thread.plan.as_ref().and_then(|(_, committed)| committed.as_deref());
+    let heard = committed.map(|(heard, _)| heard);
+    let is_sure = is_below_one(checks.rules, &body.request, heard);
+    let (expected, found) = ("confidences from 0 up to 1, which is none", "a confidence of 1");
+    checks.demand(is_sure, Rule::ThreadTurn, expected, found);
     let unsaid = captured(&thread.state, &turn);
     check_planned(&thread, Some(body.turn_id), unsaid.as_ref(), checks);
     let after = thread.state.after_turn(&turn, &body.decision);
@@ -403,6 +409,10 @@ fn judge_closed(context: Context<'_>, body: &ThreadClosed, checks: &mut RuleChec
     }
     if let Some(thread) = thread {
         check_planned(thread, None, None, checks);
+        let is_told = !checks.rules.names_waits || !thread.state.is_armed();
+        let expected = "an event for what the thread waits for";
+        let found = "a thread closed over a request";
+        checks.demand(is_told, Rule::ThreadRow, expected, found);
     }
 }
 
@@ -519,15 +529,18 @@ pub(crate) fn status(
 }
 
 fn judge_disarmed(context: Context<'_>, body: &PendingDisarmed, checks: &mut RuleChecks) {
-    let is_closed =
-        status(context, &body.tenant_id, &body.session_id) == Some(SessionStatus::Closed);
     let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
     let Some(thread) = thread else { return };
-    let return_check = thread.state.marks.return_check.map(|check| check.captured_turn);
+    let (marks, session) = (&thread.state.marks, &body.session_id);
+    let return_check = marks.return_check.map(|check| check.captured_turn);
     let waits = (thread.state.pending_state(), return_check);
-    let is_so = is_closed
+    let own = thread.own_session().cloned().unwrap_or_default();
+    let is_closed = || status(context, &body.tenant_id, session) == Some(SessionStatus::Closed);
+    let is_so = own == *session
+        && (body.ends_thread() || is_closed())
         && waits == (body.pending_state, body.return_check)
-        && thread.is_in(&body.session_id);
+        && (!checks.rules.names_waits || body.user_id == marks.active_speaker_user_id);
+    checks.expect(Rule::ThreadSession, ResumePolicy::Discard, body.interrupt_resume_policy);
     let expected = "what the thread waits for, and its own session closed";
     checks.demand(is_so, Rule::ThreadSession, expected, body.pending_state);
 }

@@ -331,6 +331,11 @@ impl ThreadState {
         self.marks.pending.as_ref().map_or(PendingState::None, Pending::state)
     }
 
+    /// Tells whether the thread waits for something, be it the answer whether to go back.
+    pub(crate) const fn is_armed(&self) -> bool {
+        self.marks.pending.is_some() || self.marks.return_check.is_some()
+    }
+
     /// Who was told this very text last.
     pub(crate) fn listener_of(&self, text: &str) -> Option<&Text> {
         let digest = sha256(text.as_bytes());

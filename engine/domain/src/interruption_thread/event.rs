@@ -42,8 +42,9 @@ events! {
         173 v 1 "interruption_thread.rows_read" => RowsRead;
         /// A thread ended.
         174 v 1 "interruption_thread.thread_closed" => ThreadClosed;
-        /// What a thread waited for ended with the session in which it was asked.
-        175 v 1 "interruption_thread.pending_disarmed" => PendingDisarmed;
+        /// What a thread waited for ended with the session in which it was asked, or with it.
+        175 v 2 "interruption_thread.pending_disarmed"
+            => PendingDisarmed, before 1 => PendingDisarmedV1;
         /// A thread goes on in another session.
         176 v 1 "interruption_thread.thread_moved" => ThreadMoved;
         /// Words that were left unsaid gave way to one interruption too many.
@@ -222,21 +223,25 @@ recorded! {
         issue_fingerprint: Option<Text>,
     }
 
-    /// The session was closed in which a thread waited for something: it waits for that no more,
-    /// and no answer that is still to come lets anything be said or done.
+    /// The session was closed in which a thread waited for something, or the thread itself: it
+    /// waits for that no more, and no answer that is still to come lets anything be said or done.
     PendingDisarmed {
         /// The tenant.
         tenant_id: Text,
         /// The thread.
         correlation_id: Text,
-        /// The session that was closed.
+        /// The session that was closed; where the thread was, its own, and empty where it had none.
         session_id: Text,
         /// What the thread waited for; NONE where only a return check was open.
         pending_state: PendingState,
         /// The turn whose words the open return check was about, where there was one.
         return_check: Option<u64>,
-        /// Always `X_SESSION_CLOSED`.
+        /// `X_SESSION_CLOSED` or `X_THREAD_CLOSED`.
         reason_code: ReasonCode,
+        /// Who was asked; `None` in records that were made before it was recorded.
+        user_id: Option<Text>,
+        /// What becomes of the request: always DISCARD.
+        interrupt_resume_policy: ResumePolicy,
     }
 
     /// A caller's row speaks to the thread's user in another session than before: that is the
@@ -386,11 +391,14 @@ pub struct OutcomeRow {
     /// The turn under which the words go on, where a plan's words passed to another plan or turn
     /// that interrupts the same.
     pub passed_to_turn: Option<u64>,
+    /// The request that the thread waits for no more: NONE where that was a return check alone;
+    /// `None` of words.
+    pub pending_state: Option<PendingState>,
 }
 
 impl InterruptionThreadEvent {
-    /// The rows that the event is, of words that no turn and no caller decided on. None of other
-    /// events.
+    /// The rows that the event is, of words and requests that no turn and no caller decided on.
+    /// None of other events.
     #[must_use]
     pub fn outcome_rows(&self) -> Vec<OutcomeRow> {
         let (tenant_id, correlation_id) = self.thread();
@@ -405,6 +413,7 @@ impl InterruptionThreadEvent {
             interrupt_resume_policy,
             issue_fingerprint: issue.clone(),
             passed_to_turn: None,
+            pending_state: None,
         };
         match self {
             Self::BufferExpired(of) => Vec::from([OutcomeRow {
@@ -431,16 +440,29 @@ impl InterruptionThreadEvent {
                 let row = OutcomeRow { passed_to_turn: of.passed_to_turn, ..row };
                 Vec::from([row.about(&of.remainder)])
             }
+            Self::PendingDisarmed(of) => Vec::from([OutcomeRow {
+                turn_id: of.return_check,
+                session_id: Some(of.session_id.clone()).filter(|_| !of.ends_thread()),
+                user_id: of.user_id.clone(),
+                pending_state: Some(of.pending_state),
+                ..row(of.reason_code, of.interrupt_resume_policy, &None)
+            }]),
             Self::TurnTaken(_)
             | Self::RowCommitted(_)
             | Self::RowRefused(_)
             | Self::RowsRead(_)
             | Self::ThreadClosed(_)
-            | Self::PendingDisarmed(_)
             | Self::ThreadMoved(_)
             | Self::PlanDrafted(_)
             | Self::TurnCommitted(_) => Vec::new(),
         }
+    }
+}
+
+impl PendingDisarmed {
+    /// Tells whether the thread was closed, and no session.
+    pub(crate) const fn ends_thread(&self) -> bool {
+        matches!(self.reason_code, ReasonCode::ThreadClosed)
     }
 }
 
@@ -519,6 +541,19 @@ before! {
     } with {
         captured_turn: None,
         issue_fingerprint: None,
+    }
+
+    /// [`PendingDisarmed`] as it was recorded where a session alone could be closed.
+    PendingDisarmedV1 => PendingDisarmed {
+        tenant_id: Text,
+        correlation_id: Text,
+        session_id: Text,
+        pending_state: PendingState,
+        return_check: Option<u64>,
+        reason_code: ReasonCode,
+    } with {
+        user_id: None,
+        interrupt_resume_policy: ResumePolicy::Discard,
     }
 
     /// [`PlanDrafted`] as it was recorded at first.

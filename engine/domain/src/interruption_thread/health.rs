@@ -87,7 +87,10 @@ impl HealthReport {
             }
         } else {
             // Words that passed on to the next plan or turn came to nothing yet.
-            let rows = event.outcome_rows().into_iter().filter(|row| row.passed_to_turn.is_none());
+            // A request that ended is no outcome of an interruption; its words have rows.
+            let is_outcome =
+                |row: &OutcomeRow| row.passed_to_turn.is_none() && row.pending_state.is_none();
+            let rows = event.outcome_rows().into_iter().filter(is_outcome);
             rows.for_each(|row| self.count(sequence, at, &Outcome::unasked(&row)));
         }
     }

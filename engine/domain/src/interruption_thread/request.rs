@@ -6,14 +6,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::core::bodies;
-use crate::core::confidence::BasisPoints;
+use crate::core::confidence::{BasisPoints, scored_bodies};
 use crate::core::payload::{List, Text};
 use crate::interruption_thread::types::{
     ConfidenceBand, ConfirmAnswer, IntentClass, RiskContextClass, SubjectRelation, ToolStatus,
 };
 
-bodies! {
+scored_bodies! {
     /// One turn's input.
+    #[cfg_attr(feature = "schema", schemars(rename = "TurnRequest"))]
     TurnRequest {
         /// What the turn is about, 1 to 256 bytes.
         subject_ref: Text,
@@ -33,7 +34,8 @@ bodies! {
         interrupt_subject_relation: Option<SubjectRelation>,
         /// How sure that is: given exactly where the relation is.
         #[serde(default)]
-        interrupt_subject_relation_confidence_bp: Option<BasisPoints>,
+        interrupt_subject_relation_confidence_bp("interrupt_subject_relation_confidence"):
+            Option<BasisPoints>,
         /// What was being said when it was interrupted. Only with an interruption.
         #[serde(default)]
         tts_resume_snapshot: Option<TtsResumeSnapshot>,
@@ -91,8 +93,9 @@ pub enum TurnInput {
     },
 }
 
-bodies! {
+scored_bodies! {
     /// Somebody began to speak: the seed's `interruption` payload.
+    #[cfg_attr(feature = "schema", schemars(rename = "Interruption"))]
     Interruption {
         /// The phrase that was heard, above 0.
         phrase_id: u64,
@@ -105,7 +108,7 @@ bodies! {
         /// The version of the set of phrases, above 0.
         phrase_set_version: u64,
         /// How sure the phrase is.
-        phrase_confidence_bp: BasisPoints,
+        phrase_confidence_bp("phrase_confidence"): BasisPoints,
         /// The candidate's band.
         candidate_confidence_band: ConfidenceBand,
         /// The risk that the capture carries.
@@ -167,39 +170,43 @@ bodies! {
         /// Milliseconds of voice, 1 to 10 000; not less than the window is long.
         voiced_window_ms: u32,
     }
+}
 
+scored_bodies! {
     /// `gate_confidences`.
     #[derive(Copy)]
+    #[cfg_attr(feature = "schema", schemars(rename = "GateConfidences"))]
     GateConfidences {
         /// Voice activity.
-        vad_bp: BasisPoints,
+        vad_bp("vad"): BasisPoints,
         /// How much it is like speech.
-        speech_likeness_bp: BasisPoints,
+        speech_likeness_bp("speech_likeness"): BasisPoints,
         /// How surely it is no echo.
-        echo_safe_bp: BasisPoints,
+        echo_safe_bp("echo_safe"): BasisPoints,
         /// The phrase.
-        phrase_bp: BasisPoints,
+        phrase_bp("phrase"): BasisPoints,
         /// How near the speaker is, where that is known.
         #[serde(default)]
-        nearfield_bp: Option<BasisPoints>,
+        nearfield_bp("nearfield"): Option<BasisPoints>,
     }
 
     /// `subject_relation_confidence_bundle`: each but `combined` equals its gate's confidence.
     #[derive(Copy)]
+    #[cfg_attr(feature = "schema", schemars(rename = "ConfidenceBundle"))]
     ConfidenceBundle {
         /// Equals the phrase gate's, and the phrase confidence.
-        lexical_bp: BasisPoints,
+        lexical_bp("lexical"): BasisPoints,
         /// Equals the gate's.
-        vad_bp: BasisPoints,
+        vad_bp("vad"): BasisPoints,
         /// Equals the gate's.
-        speech_likeness_bp: BasisPoints,
+        speech_likeness_bp("speech_likeness"): BasisPoints,
         /// Equals the gate's.
-        echo_safe_bp: BasisPoints,
+        echo_safe_bp("echo_safe"): BasisPoints,
         /// Equals the gate's: both given or both not.
         #[serde(default)]
-        nearfield_bp: Option<BasisPoints>,
+        nearfield_bp("nearfield"): Option<BasisPoints>,
         /// Free. It decides nothing.
-        combined_bp: BasisPoints,
+        combined_bp("combined"): BasisPoints,
     }
 }
 

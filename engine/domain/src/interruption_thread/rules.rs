@@ -27,7 +27,7 @@ use crate::interruption_thread::remainders;
 use crate::interruption_thread::remainders::{Standing, gives_way, is_same, touched};
 use crate::interruption_thread::request::TurnRequest;
 use crate::interruption_thread::session::{
-    check_answer, check_words, in_own_session, moved, session_of, speaks_in,
+    check_answer, check_words, disarmed, in_own_session, moved, session_of, speaks_in,
 };
 use crate::interruption_thread::speculation::{
     Passed, check_active, check_heard, check_unplanned, drafted,
@@ -38,7 +38,7 @@ use crate::interruption_thread::types::{
     DecidedBy, Directive, Fate, FateReason, PendingState, ReasonCode, ResumePolicy, RowEventType,
     Severity,
 };
-use crate::interruption_thread::validate::{check_fit, check_form};
+use crate::interruption_thread::validate::{check_below_one, check_fit, check_form};
 use crate::registration::state::Registered;
 use crate::registration::types::SessionStatus;
 
@@ -59,6 +59,7 @@ pub(crate) fn check_command(command: &Command) -> Result<(), Malformed> {
     if let Some((scope, request, heard)) = command.turn() {
         check_fields(&scope)?;
         check_form(request)?;
+        check_below_one(request, heard)?;
         if let Command::CommitTurn(c) = command {
             let expected = "1 to 128 bytes, visible, without control characters";
             check_name("plan_key", &c.plan_key, 128, expected)?;
@@ -276,6 +277,7 @@ fn close_thread(
     let left = now.state.resume_buffers.iter().chain(now.planned());
     let left: Vec<_> = left.map(|buffer| given_up(thread, buffer, None)).collect();
     let mut events = core::mem::take(&mut now.events);
+    events.extend(disarmed(thread, &now.state, None));
     events.extend(left);
     let (tenant_id, correlation_id) = (thread.tenant_id.clone(), thread.correlation_id.clone());
     events.push(ThreadClosed { tenant_id, correlation_id }.into());

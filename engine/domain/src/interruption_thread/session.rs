@@ -17,7 +17,7 @@ use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::request::{TurnInput, TurnRequest};
 use crate::interruption_thread::rules::{ThreadView, given_up};
 use crate::interruption_thread::state::Thread;
-use crate::interruption_thread::types::{Directive, Fate, ReasonCode};
+use crate::interruption_thread::types::{Directive, Fate, ReasonCode, ResumePolicy};
 use crate::registration::state::{LEASE_ANEW, Mismatch, REGISTERED_ANEW, Registered, pair};
 use crate::registration::types::{LeaseStatus, SessionStatus};
 
@@ -133,18 +133,27 @@ pub(crate) fn moved(state: &ThreadState, row: &CallerRow<'_>) -> Option<Event> {
     })
 }
 
-/// What a thread waits for ends with its own session; `None` where it waits for nothing.
-pub(crate) fn disarmed(thread: &Thread, state: &ThreadState, session_id: &str) -> Option<Event> {
+/// What a thread waits for ends with its own session, or else with it; `None` where it waits for
+/// nothing.
+pub(crate) fn disarmed(
+    thread: &Thread,
+    state: &ThreadState,
+    session_id: Option<&str>,
+) -> Option<Event> {
     let return_check = state.marks.return_check.map(|check| check.captured_turn);
-    let is_armed = state.marks.pending.is_some() || return_check.is_some();
-    (is_armed && thread.is_in(session_id)).then(|| {
+    let is_its = session_id.is_none_or(|session| thread.is_in(session));
+    (state.is_armed() && is_its).then(|| {
+        let closed = session_id.map(|_| ReasonCode::SessionClosed);
+        let own = thread.own_session().cloned().unwrap_or_default();
         PendingDisarmed {
             tenant_id: thread.tenant_id.clone(),
             correlation_id: thread.correlation_id.clone(),
-            session_id: session_id.into(),
+            session_id: session_id.map_or_else(|| own.clone(), Text::from),
             pending_state: state.pending_state(),
             return_check,
-            reason_code: ReasonCode::SessionClosed,
+            reason_code: closed.unwrap_or(ReasonCode::ThreadClosed),
+            user_id: state.marks.active_speaker_user_id.clone(),
+            interrupt_resume_policy: ResumePolicy::Discard,
         }
         .into()
     })
@@ -251,7 +260,7 @@ impl Registered<'_> {
 /// up.
 pub(crate) fn ended_with_session(thread: &Thread, session_id: &str, at: Timestamp) -> Vec<Event> {
     let now = thread.standing(at);
-    let mut left = Vec::from_iter(disarmed(thread, &now.state, session_id));
+    let mut left = Vec::from_iter(disarmed(thread, &now.state, Some(session_id)));
     let words = now.state.resume_buffers.iter().chain(now.planned());
     let words = words.filter(|buffer| buffer.is_of_session(session_id));
     left.extend(words.map(|buffer| given_up(thread, buffer, Some(session_id))));

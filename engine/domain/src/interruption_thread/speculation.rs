@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 
-use crate::core::confidence::{BasisPoints, RELATION_THRESHOLD};
+use crate::core::confidence::{BasisPoints, RELATION_THRESHOLD, scored_bodies};
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::core::refusal::{Malformed, check_name, malformed, require};
@@ -36,6 +36,7 @@ use crate::interruption_thread::turn::{Turn, decide_turn_by};
 use crate::interruption_thread::types::{
     ContinuityOutcome, Directive, Fate, FateReason, ReasonCode, SubjectRelation,
 };
+use crate::interruption_thread::validate::is_below_one;
 use crate::registration::types::SessionStatus;
 
 /// From when on a candidate and a hypothesis are sure enough to commit a turn: 0.70, inclusive.
@@ -62,17 +63,6 @@ bodies! {
         hypothesis: IntentHypothesis,
     }
 
-    /// PH1.K: somebody may have begun to speak.
-    #[derive(Copy)]
-    InterruptCandidate {
-        /// The phrase: the interruption's own.
-        phrase_id: u64,
-        /// When it happened, in nanoseconds since 1970: the interruption's own.
-        t_event: u64,
-        /// How sure it is: the interruption's own `phrase_confidence_bp`.
-        confidence_bp: BasisPoints,
-    }
-
     /// PH1.C: what was heard so far.
     PartialTranscript {
         /// The words, on one line, 1 to 32 768 bytes.
@@ -80,8 +70,23 @@ bodies! {
         /// Whether the user has ended.
         is_final: bool,
     }
+}
+
+scored_bodies! {
+    /// PH1.K: somebody may have begun to speak.
+    #[derive(Copy)]
+    #[cfg_attr(feature = "schema", schemars(rename = "InterruptCandidate"))]
+    InterruptCandidate {
+        /// The phrase: the interruption's own.
+        phrase_id: u64,
+        /// When it happened, in nanoseconds since 1970: the interruption's own.
+        t_event: u64,
+        /// How sure it is: the interruption's own `phrase_confidence_bp`.
+        confidence_bp("confidence"): BasisPoints,
+    }
 
     /// PH1.NLP: what may be meant.
+    #[cfg_attr(feature = "schema", schemars(rename = "IntentHypothesis"))]
     IntentHypothesis {
         /// What it is about: the request's own.
         subject_ref: Text,
@@ -89,13 +94,13 @@ bodies! {
         #[serde(default)]
         intent_type: Option<Text>,
         /// How sure that is.
-        confidence_bp: BasisPoints,
+        confidence_bp("confidence"): BasisPoints,
         /// How it relates to what was interrupted: the request's own.
         #[serde(default)]
         subject_relation: Option<SubjectRelation>,
         /// How sure the relation is: the request's own.
         #[serde(default)]
-        subject_relation_confidence_bp: Option<BasisPoints>,
+        subject_relation_confidence_bp("subject_relation_confidence"): Option<BasisPoints>,
     }
 }
 
@@ -488,6 +493,7 @@ pub(crate) fn judge_plan(
     let owns = !checks.rules.plans_own_words || unsaid.as_ref().map(owned) == body.unsaid;
     let is_so = owns
         && known.is_none_or(|known| known == Some(SessionStatus::Active))
+        && is_below_one(checks.rules, &body.request, Some(&body.heard))
         && check_heard(&body.heard, &body.request).is_ok()
         && planned.is_ok_and(|planned| planned == body.plan);
     let expected = "what the branch table would say, in a session that is ACTIVE";

@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
 }
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 22] = [
+const ROOMS: [Room; 23] = [
     Room {
         name: "execution_loop",
         version: 3,
@@ -351,6 +351,13 @@ const ROOMS: [Room; 22] = [
             hot.threads.have_due_remainders(due);
             Ok(())
         },
+        older: &[],
+    },
+    Room {
+        name: "decision_point_warnings",
+        version: 1,
+        write: |hot, to| to.add(&hot.decision_points.warnings()),
+        read: |room, hot| room.decoded().map(|given| hot.decision_points.have_warnings(given)),
         older: &[],
     },
 ];

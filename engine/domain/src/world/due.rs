@@ -82,7 +82,8 @@ impl World {
         let requests = requests.filter_map(|(due_at, id)| self.request_due(*due_at, id, now));
         let threads = self.hot.threads.expired(now.at);
         let threads = threads.map(thread_due);
-        let points = self.hot.decision_points.due(now.at).map(point_due);
+        let points = self.hot.decision_points.due(now.at);
+        let points = points.map(|(due_at, point)| self.point_due(due_at, point, now));
         // What only the own clock says is over.
         let others = self.hot.clocks.ids().filter_map(|id| self.due_of(id, now));
         let others = others.filter(|due| due.due_at > now.at);
@@ -97,7 +98,8 @@ impl World {
         let now = now.into();
         let is_over = |end: &Timestamp| self.times_of(id, now).over(*end).is_some();
         if let Some(point) = self.hot.decision_points.live.get(id) {
-            return point.next_due().filter(is_over).map(|due_at| point_due((due_at, point)));
+            let due_at = point.next_due().filter(is_over)?;
+            return Some(self.point_due(due_at, point, now));
         }
         if let Some((tenant_id, correlation_id)) = thread_of_limit(id) {
             let thread = self.hot.threads.live(tenant_id, correlation_id)?;
@@ -144,6 +146,21 @@ impl World {
         let of_requests = self.hot.requests.due.first().map(|(due_at, _)| *due_at);
         let of_points = self.hot.decision_points.next_due();
         of_requests.into_iter().chain(self.hot.threads.next_due()).chain(of_points).min()
+    }
+
+    fn point_due(&self, due_at: Timestamp, point: &DecisionPoint, now: Moment) -> Due {
+        let times = self.times_of(&point.decision_id, now);
+        let end = point.deadline().or_else(|| point.spendable_until());
+        let decision_id = String::from(point.decision_id.as_str());
+        Due {
+            command: Command::DecisionPoint(DecisionPointCommand::ExpireDecisionPoint(
+                ExpireDecisionPoint { decision_id },
+            )),
+            due_at,
+            timed_out: end.is_some_and(|end| times.over(end).is_some()),
+            correlation: point.correlation.clone(),
+            caused_by: point.version,
+        }
     }
 
     fn request_due(&self, due_at: Timestamp, request_id: &str, now: Moment) -> Option<Due> {
@@ -216,25 +233,12 @@ fn thread_due((due_at, thread): (Timestamp, &Thread)) -> Due {
     }
 }
 
-fn point_due((due_at, point): (Timestamp, &DecisionPoint)) -> Due {
-    let decision_id = String::from(point.decision_id.as_str());
-    Due {
-        command: Command::DecisionPoint(DecisionPointCommand::ExpireDecisionPoint(
-            ExpireDecisionPoint { decision_id },
-        )),
-        due_at,
-        timed_out: true,
-        correlation: point.correlation.clone(),
-        caused_by: point.version,
-    }
-}
-
 impl World {
     /// The record, with its moment on the scale of the times of the limit that it is about, and
     /// the newest record before it that says that the clock was set back.
     pub(super) fn on_its_scale<'a>(&self, record: Record<'a>, event: &Event) -> Record<'a> {
         let steady = if let Event::DecisionPoint(event) = event {
-            event.clocks().and_then(|(_, steady)| steady)
+            event.steady()
         } else if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionWarned(body)) = event {
             body.steady
         } else if let Event::HumanDecision(HumanDecisionEvent::HumanDecisionTimedOut(body)) = event

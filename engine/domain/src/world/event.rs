@@ -239,6 +239,14 @@ impl Event {
         matches!(self, Self::InterruptionThread(InterruptionThreadEvent::PlanEnded(_)))
     }
 
+    /// Tells whether the event says what the rules before number 7 had no words for.
+    pub(crate) const fn has_seventh_words(&self) -> bool {
+        if let Self::InterruptionThread(InterruptionThreadEvent::PendingDisarmed(body)) = self {
+            return body.ends_thread();
+        }
+        matches!(self, Self::DecisionPoint(DecisionPointEvent::DecisionPointWarned(_)))
+    }
+
     /// Tenant and correlation of the interruption thread that the event is about; `None` for events
     /// of other systems, and for registrations, which are about a tenant.
     #[must_use]
@@ -275,6 +283,7 @@ impl World {
                 && (rules.has_fourth_words || !event.has_fourth_words())
                 && (rules.has_fifth_words || !event.has_fifth_words())
                 && (rules.has_sixth_words || !event.has_sixth_words())
+                && (rules.has_seventh_words || !event.has_seventh_words())
         };
         let is_checked =
             kind.kind == RULES_ADOPTED || Rules::numbered(number).is_some_and(has_words);

@@ -25,7 +25,10 @@ use quickcheck::{Arbitrary as _, Gen};
 use crate::sources;
 
 /// One line for every sample: kind, version, payload in hex.
-pub(crate) const GOLDEN: &str = include_str!("../golden/events_v9.txt");
+pub(crate) const GOLDEN: &str = include_str!("../golden/events_v10.txt");
+
+/// The same from before a thread's end said what it waited for.
+pub(crate) const GOLDEN_V9: &str = include_str!("../golden/events_v9.txt");
 
 /// The same from before a loop could be given another instruction.
 pub(crate) const GOLDEN_V8: &str = include_str!("../golden/events_v8.txt");
@@ -61,7 +64,7 @@ fn golden_bytes_of_every_kind_are_pinned() {
         assert_eq!(found, pinned);
     }
     if std::env::var_os("HOLDPOINT_WRITE_GOLDEN").is_some() && found.len() > pinned.len() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/events_v9.txt");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/events_v10.txt");
         std::fs::write(file, found.join("\n") + "\n").unwrap();
     }
     assert_eq!(found.len(), pinned.len());
@@ -70,8 +73,10 @@ fn golden_bytes_of_every_kind_are_pinned() {
 #[test]
 fn golden_payloads_decode_for_ever() {
     let of = |golden: &'static str| golden.lines().zip(samples());
-    let before =
-        [GOLDEN_V8, GOLDEN_V7, GOLDEN_V6, GOLDEN_V5, GOLDEN_V4, GOLDEN_V3, GOLDEN_V2, GOLDEN_V1];
+    let before = [
+        GOLDEN_V9, GOLDEN_V8, GOLDEN_V7, GOLDEN_V6, GOLDEN_V5, GOLDEN_V4, GOLDEN_V3, GOLDEN_V2,
+        GOLDEN_V1,
+    ];
     for (line, sample) in [GOLDEN].into_iter().chain(before).flat_map(of) {
         let Encoded { kind, version, payload } = parsed(line);
         assert_eq!(decode(kind, version, &payload), Ok(sample), "{line}");
@@ -165,6 +170,7 @@ const PINNED: &[(u16, &str)] = &[
     (207, "decision_point.released"),
     (208, "decision_point.outcome_reported"),
     (209, "decision_point.approval_revoked"),
+    (210, "decision_point.warned"),
     (224, "application.recorded"),
     (225, "application.reducer_fingerprint_recorded"),
 ];
@@ -488,7 +494,7 @@ fn reread(event: &Event, rest: &[u8]) -> Event {
             DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
             DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated
             LateResponseRecorded ApprovalConsumed ApprovalLapsed DependentsReleased
-            OutcomeReported ApprovalRevoked
+            OutcomeReported ApprovalRevoked DecisionPointWarned
         }
         Application ApplicationEvent { ApplicationRecorded ReducerFingerprintRecorded }
     }

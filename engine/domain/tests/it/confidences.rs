@@ -1,8 +1,16 @@
 //! How sure something is has bounds and one form.
 
+use holdpoint_domain::Command;
 use holdpoint_domain::core::confidence::{
     BasisPoints, BasisPointsOutOfRange, Confidence, ConfidenceOutOfRange, RELATION_THRESHOLD,
 };
+use holdpoint_domain::interruption_thread::{
+    InterruptionThreadCommand, SubjectRelation, TakeTurn, TurnInput,
+};
+use holdpoint_testing::threads::planned::{committed, drafted, heard, plan_key};
+use holdpoint_testing::threads::requests::{interrupting, relating, request};
+use holdpoint_testing::threads::{Outcome, Stage, turn};
+use serde_json::{Value, json};
 
 #[test]
 fn confidence_stays_below_one() {
@@ -57,4 +65,104 @@ fn a_fraction_below_one_is_taken_as_basis_points_and_nothing_else_is() {
         assert!(BasisPoints::from_score(score).is_err(), "{score}");
     }
     assert!((Confidence::from_basis_points(8_500).unwrap().score() - 0.85).abs() < f64::EPSILON);
+}
+
+const AT: u64 = 1_000_000_000_000;
+
+/// Ann interrupts what she is being told.
+fn interrupted() -> (Stage, TakeTurn) {
+    let mut stage = Stage::with_tenant("acme");
+    stage.user("acme", "ann", "phone");
+    stage.work_order("acme", "t");
+    let asked = interrupting(request("ann", "weather", TurnInput::None), AT, "Said. Unsaid.", 5);
+    let asked = relating(asked, SubjectRelation::Same, 9_500);
+    let turn = turn(&stage, ["acme", "t", "ann", "phone"], 1, asked);
+    (stage, turn)
+}
+
+/// Every confidence in a value, by the path of its basis points.
+fn confidences(value: &Value, path: &str, found: &mut Vec<String>) {
+    let Some(fields) = value.as_object() else { return };
+    for (name, within) in fields {
+        let path = format!("{path}/{name}");
+        if name.ends_with("_bp") && within.is_number() {
+            found.push(path.clone());
+        }
+        confidences(within, &path, found);
+    }
+}
+
+fn commands(of: &TakeTurn) -> [Command; 3] {
+    let said = heard(&of.request);
+    let taken = Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(of.clone()));
+    [taken, drafted(of, said.clone()), committed(of, &plan_key(of), said)]
+}
+
+#[test]
+fn a_readable_confidence_is_a_fraction_beside_its_basis_points_and_either_is_read() {
+    let (_, of) = interrupted();
+    for command in commands(&of) {
+        let whole = serde_json::to_value(&command).unwrap();
+        let mut paths = Vec::new();
+        confidences(&whole, "", &mut paths);
+        assert!(paths.len() >= 11, "{paths:?}");
+        let read = |value: Value| serde_json::from_value::<Command>(value);
+        assert_eq!(read(whole.clone()).unwrap(), command, "both");
+        for path in &paths {
+            let (body, points) = path.rsplit_once('/').unwrap();
+            let score = points.strip_suffix("_bp").unwrap();
+            let kept = whole.pointer(path).unwrap().as_f64().unwrap();
+            assert_eq!(whole.pointer(body).unwrap()[score], json!(kept / 10_000.0), "{path}");
+            let with = |change: &dyn Fn(&mut serde_json::Map<String, Value>)| {
+                let mut value = whole.clone();
+                change(value.pointer_mut(body).unwrap().as_object_mut().unwrap());
+                read(value)
+            };
+            let alone = [points, score].map(|name| with(&|body| drop(body.remove(name))).unwrap());
+            assert_eq!(alone, [command.clone(), command.clone()], "{path}");
+            let differs = with(&|body| body[score] = 0.123.into()).unwrap_err().to_string();
+            assert!(differs.contains(score) && differs.contains("not the same"), "{differs}");
+            for bad in [json!(1.0), json!(1), json!("0.9"), json!(-0.1), json!([])] {
+                assert!(with(&|body| body[score] = bad.clone()).is_err(), "{path}: {bad}");
+            }
+            let is_needed = with(&|body| {
+                body.remove(points);
+                body.remove(score);
+            });
+            let may_be_absent = ["subject_relation_confidence_bp", "nearfield_bp"];
+            let is_optional = may_be_absent.iter().any(|name| points.ends_with(name));
+            assert_eq!(is_needed.is_ok(), is_optional, "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_confidence_of_one_is_refused_by_name_at_every_command_and_nothing_is_written() {
+    let (stage, of) = interrupted();
+    for command in commands(&of) {
+        let whole = serde_json::to_value(&command).unwrap();
+        let mut paths = Vec::new();
+        confidences(&whole, "", &mut paths);
+        for path in &paths {
+            let mut value = whole.clone();
+            let (body, name) = path.rsplit_once('/').unwrap();
+            let fields = value.pointer_mut(body).unwrap().as_object_mut().unwrap();
+            fields.remove(name.strip_suffix("_bp").unwrap());
+            fields[name] = 10_000.into();
+            let sure: Command = serde_json::from_value(value).unwrap();
+            let mut stage = stage.clone();
+            let before = stage.sequence;
+            let Outcome::Refused(refusal) = stage.give(&sure, AT) else {
+                panic!("{path} is taken")
+            };
+            assert_eq!(stage.sequence, before, "{path}: {refusal}");
+        }
+    }
+    let mut sure = of.clone();
+    sure.request.interrupt_subject_relation_confidence_bp = Some(BasisPoints::MAX);
+    let [taken, ..] = commands(&sure);
+    let Outcome::Refused(refusal) = stage.clone().give(&taken, AT) else { panic!() };
+    let said = refusal.to_string();
+    let field = "request.interrupt_subject_relation_confidence";
+    assert!(said.contains(field) && said.contains("up to 1, which is none"), "{said}");
 }

@@ -258,7 +258,7 @@ fn bug_23_there_is_one_deadline_and_it_is_on_the_record() {
     };
     assert_eq!(created.terms.expires_at, Some(deadline));
     assert_eq!(view(&stage, &id)["expires_at"], deadline.to_string());
-    assert_eq!(stage.world.next_due(), Some(deadline));
+    assert_eq!(stage.point(&id).deadline(), Some(deadline));
     stage.pass_ms(HOUR_MS - 1);
     let in_time = stage.respond(&id, &person(APPROVER), choice("yes"));
     assert_eq!(told(&in_time), Ok(vec!["resolved", "released"]));

@@ -227,7 +227,7 @@ impl Play {
         let order = kept.closed_decision_points().map(|point| point.decision_id.to_string());
         let order: Vec<String> = order.collect();
         assert!(order == self.accountant.over, "those that ended are in the order of their ending");
-        let expected: BTreeSet<u16> = (192..=207).chain([209]).collect();
+        let expected: BTreeSet<u16> = (192..=207).chain([209, 210]).collect();
         assert_eq!(self.accountant.kinds, expected, "every kind of event came about");
         for rule in RULES {
             assert!(

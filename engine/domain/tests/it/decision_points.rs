@@ -465,6 +465,7 @@ fn a_deadline_takes_the_default_only_where_its_creator_asked_for_that() {
         let mut stage = Stage::new();
         let id = stage.ask(timed(on_timeout));
         stage.pass_ms(HOUR_MS - 1);
+        assert_eq!(told(&stage.expire(&id)), Ok(vec!["warned"]));
         assert_eq!(stage.expire_due(), []);
         assert_eq!(told(&stage.expire(&id)), Err("NOTHING_DUE"));
         stage.pass_ms(1);

@@ -226,7 +226,7 @@ fn closed_gate(
 
 #[test]
 fn table_a_turn_is_committed_only_behind_every_gate() {
-    let levels = [0, 6_999, 7_000, 7_001, 10_000];
+    let levels = [0, 6_999, 7_000, 7_001, 9_999];
     let candidates = levels.map(Some).into_iter().chain([None]);
     for (candidate, session) in
         candidates.flat_map(|of| SessionStatus::ALL.iter().map(move |session| (of, *session)))
@@ -549,14 +549,14 @@ fn what_was_heard_is_about_this_very_request() {
     let surer = |said: &mut Heard| said.candidate.as_mut().unwrap().confidence_bp = points(9_999);
     assert_eq!(change(&barge_in, surer), "heard.candidate.confidence_bp");
     let invented = |said: &mut Heard| {
-        let confidence_bp = BasisPoints::MAX;
+        let confidence_bp = BasisPoints::new(9_999).unwrap();
         said.candidate = Some(InterruptCandidate { phrase_id: 9, t_event: NOW, confidence_bp });
     };
     assert_eq!(change(&plain, invented), "heard.candidate");
     let other = |said: &mut Heard| said.hypothesis.subject_ref = "holiday".into();
     assert_eq!(change(&plain, other), "heard.hypothesis.subject_ref");
     let surer = |said: &mut Heard| {
-        said.hypothesis.subject_relation_confidence_bp = Some(BasisPoints::MAX);
+        said.hypothesis.subject_relation_confidence_bp = BasisPoints::new(9_999).ok();
     };
     let field = "heard.hypothesis.subject_relation_confidence_bp";
     assert_eq!(change(&plain, surer), field);

@@ -331,6 +331,8 @@ fn disarming_what_is_not_pending_and_moving_to_where_nobody_speaks_is_found() {
         pending_state: PendingState::Confirm,
         return_check: None,
         reason_code: ReasonCode::SessionClosed,
+        user_id: Some("alice".into()),
+        interrupt_resume_policy: ResumePolicy::Discard,
     };
     assert_found(&forged(&mut stage, disarmed), Rule::ThreadSession);
     let (tenant_id, correlation_id) = (taken.tenant_id, taken.correlation_id);

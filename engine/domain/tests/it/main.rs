@@ -24,6 +24,7 @@ mod decision_point_defaults;
 mod decision_point_outcomes;
 mod decision_point_product;
 mod decision_point_random;
+mod decision_point_warnings;
 mod decision_points;
 mod doubted_registrations;
 mod duplex;

@@ -142,7 +142,7 @@ impl Books {
     }
 
     fn ended(&mut self, row: &OutcomeRow) {
-        if row.reason_code == ReasonCode::ReturnCheckExpired {
+        if row.reason_code == ReasonCode::ReturnCheckExpired || row.pending_state.is_some() {
             return;
         }
         let turn = row.turn_id.expect("a row of today names the turn");

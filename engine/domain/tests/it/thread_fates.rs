@@ -58,7 +58,8 @@ impl Sessions {
                 // What was asked in no session ends with the one in which somebody waits.
                 let asked_in = self.spoken_in.get(body.correlation_id.as_str());
                 assert!(asked_in.is_none_or(|asked_in| *asked_in == *body.session_id), "{body:?}");
-                assert!(!self.active.contains(body.session_id.as_str()));
+                let is_closed = !self.active.contains(body.session_id.as_str());
+                assert!(is_closed || body.reason_code == ReasonCode::ThreadClosed);
                 self.waits.entry(body.correlation_id.to_string()).and_modify(|it| it.1 = false);
                 self.disarmed += 1;
             }

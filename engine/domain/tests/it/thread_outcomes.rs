@@ -1,13 +1,18 @@
 //! What becomes of words that were left unsaid is a row, also where no turn and no caller decides
 //! it; and HEALTH says what happened last.
 
+use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::interruption_thread::{
-    ConfirmAnswer, FateReason, HealthReport, InterruptionThreadCommand, InterruptionThreadEvent,
-    OutcomeRow, ReasonCode, ResumePolicy, SubjectRelation, TakeTurn, TtsControl, TurnInput,
+    ConfirmAnswer, FateReason, HealthReport, IntentClass, InterruptionThreadCommand,
+    InterruptionThreadEvent, OutcomeRow, PendingState, ReasonCode, ResumePolicy, SubjectRelation,
+    TakeTurn, ThreadClosed, TtsControl, TurnInput,
 };
 use holdpoint_domain::registration::SessionStatus;
 use holdpoint_domain::{Command, Event, Time};
-use holdpoint_testing::threads::requests::{answering, chat, interrupting, relating, request};
+use holdpoint_testing::story::envelope;
+use holdpoint_testing::threads::requests::{
+    answering, chat, intent, interrupting, relating, request,
+};
 use holdpoint_testing::threads::{Outcome, Stage, thread_command, turn};
 
 const AT: u64 = 1_000_000_000_000;
@@ -186,4 +191,44 @@ fn a_yes_after_somebody_else_spoke_is_refused_by_a_row_and_the_words_stay() {
     assert_eq!(stage.state("tenant_a", "thread-1"), before);
     assert_eq!(before.resume_buffers.len(), 1);
     stage.assert_rebuilt();
+}
+
+/// What a thread waits for ends with it, and with its session, by a row.
+#[test]
+fn a_request_that_ends_with_its_thread_or_session_is_a_row_with_a_resume_policy() {
+    let lights = intent(IntentClass::Impactful);
+    let asking = request("ann", "lights", lights);
+    let mut stage = stage();
+    let ask = TakeTurn { session_id: Some("s-1".into()), ..turn(&stage, WHO, 1, asking) };
+    take(&mut stage, ask, AT).events();
+    assert_eq!(stage.pending("tenant_a", "thread-1"), PendingState::Confirm);
+    let scope = ["tenant_a", "s-1", "ann", "phone"];
+    for (session, reason_code) in
+        [(None, ReasonCode::ThreadClosed), (Some("s-1"), ReasonCode::SessionClosed)]
+    {
+        let mut stage = stage.clone();
+        let events = match session {
+            None => close(&mut stage, AT + 1),
+            Some(_) => stage.session(scope, SessionStatus::Closed, AT + 1).events(),
+        };
+        let [row] = &outcomes(&events)[..] else { panic!("{events:?}") };
+        let found = (row.pending_state, row.reason_code, row.interrupt_resume_policy);
+        assert_eq!(found, (Some(PendingState::Confirm), reason_code, ResumePolicy::Discard));
+        assert_eq!(row.session_id.as_deref(), session);
+        assert_eq!((row.user_id.as_deref(), row.answer_id), (Some("ann"), None));
+        assert_eq!(health(&events).rows().len(), 0, "no interruption came to an end");
+        stage.assert_rebuilt();
+    }
+}
+
+/// The golden log of rules 6 has a thread that was closed so, and no rule of its time was broken.
+#[test]
+fn a_thread_that_is_closed_over_a_request_without_its_row_is_found() {
+    let asking = request("ann", "lights", intent(IntentClass::Impactful));
+    let mut stage = stage();
+    let ask = turn(&stage, WHO, 1, asking);
+    take(&mut stage, ask, AT).events();
+    let closed = ThreadClosed { tenant_id: "tenant_a".into(), correlation_id: "thread-1".into() };
+    let found = stage.record_by_hand(&envelope(closed.into()), Time::from_nanoseconds(AT + 1));
+    assert_eq!(found.iter().map(|found| found.rule).collect::<Vec<_>>(), [Rule::ThreadRow]);
 }

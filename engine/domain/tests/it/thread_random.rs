@@ -342,7 +342,7 @@ impl Play {
         }
         let mut said = said;
         said.transcript.is_final = !self.one_in(10);
-        said.hypothesis.confidence_bp = points(self.any(&[6_999, 7_000, 9_000, 10_000]));
+        said.hypothesis.confidence_bp = points(self.any(&[6_999, 7_000, 9_000, 9_999]));
         Some(match self.below(20) {
             0 => Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(turn.clone())),
             1 => committed(turn, "another plan", said),
@@ -401,7 +401,7 @@ impl Play {
         let of_rows = &self.books.ends;
         assert_eq!(of_rows.len(), 14, "a fate was not reached: {of_rows:?}");
         let of_requests = &self.requests.ends;
-        assert_eq!(of_requests.len(), 5, "an end of a request was not reached: {of_requests:?}");
+        assert_eq!(of_requests.len(), 6, "an end of a request was not reached: {of_requests:?}");
         assert!(self.accountant.sessions.disarmed >= 10, "{}", self.accountant.sessions.disarmed);
         assert!(self.outcomes["done"] > TURNS / 2, "{:?}", self.outcomes);
         // Reading rows is no part of a conversation, and that a closed thread cannot be closed is

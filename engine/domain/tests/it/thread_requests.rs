@@ -1,11 +1,12 @@
 //! Knows what became of everything that threads waited for, and of the words that waited for
-//! permission, from audit rows and the ends of sessions and threads. The words that were offered,
-//! and what was heard, it is told by whoever talks.
+//! permission, from audit rows alone. The words that were offered, and what was heard, it is told
+//! by whoever talks.
 
 use std::collections::BTreeMap;
 
 use holdpoint_domain::interruption_thread::{
-    DecidedBy, Directive, InterruptionThreadEvent, PendingState, ReasonCode, RowCommitted,
+    DecidedBy, Directive, InterruptionThreadEvent, OutcomeRow, PendingState, ReasonCode,
+    ResumePolicy, RowCommitted,
 };
 use holdpoint_domain::{Command, Event};
 
@@ -43,16 +44,25 @@ impl Requests {
                 self.heard = turn.decision.response_text.as_deref().unwrap_or_default().into();
             }
             InterruptionThreadEvent::RowCommitted(row) => self.committed(row, offered),
-            InterruptionThreadEvent::PendingDisarmed(ended) => {
-                let asked = self.threads.remove(ended.correlation_id.as_str());
-                assert!(asked.is_none_or(|it| it.kind == ended.pending_state), "{ended:?}");
-                self.count("ended with the session");
-            }
             InterruptionThreadEvent::ThreadClosed(ended) => {
-                self.threads.remove(ended.correlation_id.as_str());
+                let asked = self.threads.remove(ended.correlation_id.as_str());
+                let is_open = asked.is_some_and(|it| it.kind != PendingState::Clarify);
+                assert!(!is_open, "closed over a request that no row ended: {ended:?}");
             }
-            _ => {}
+            other => other.outcome_rows().iter().for_each(|row| self.ended(row)),
         }
+    }
+
+    /// Reads the row of a request that ended by no turn.
+    fn ended(&mut self, row: &OutcomeRow) {
+        let Some(ended) = row.pending_state else { return };
+        assert_eq!(row.interrupt_resume_policy, ResumePolicy::Discard, "{row:?}");
+        let asked = self.threads.remove(row.correlation_id.as_str());
+        assert!(asked.is_none_or(|it| it.kind == ended), "{row:?}");
+        self.count(match row.session_id {
+            Some(_) => "ended with the session",
+            None => "ended with the thread",
+        });
     }
 
     fn count(&mut self, how: &'static str) {

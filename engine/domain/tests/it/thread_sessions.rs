@@ -4,7 +4,8 @@
 use holdpoint_domain::interruption_thread::{
     ClarifyCommitRow, ConfirmAnswer, ConfirmCommitRow, Directive, DispatchCommitRow, IntentClass,
     InterruptionThreadCommand, InterruptionThreadEvent, PendingDisarmed, PendingState, ReasonCode,
-    RespondCommitRow, SubjectRelation, TakeTurn, ToolStatus, TurnInput, TurnRequest, WaitCommitRow,
+    RespondCommitRow, ResumePolicy, SubjectRelation, TakeTurn, ToolStatus, TurnInput, TurnRequest,
+    WaitCommitRow,
 };
 use holdpoint_domain::registration::{RegistrationEvent, SessionStatus};
 use holdpoint_domain::{Command, Event};
@@ -418,6 +419,8 @@ fn closing_a_session_disarms_what_was_pending_in_it_by_an_event() {
                 pending_state: before.pending_state(),
                 return_check: before.marks.return_check.map(|check| check.captured_turn),
                 reason_code: ReasonCode::SessionClosed,
+                user_id: before.marks.active_speaker_user_id.clone(),
+                interrupt_resume_policy: ResumePolicy::Discard,
             };
             assert_eq!(*body, expected);
             assert_eq!(events.len(), 2 + usize::from(waits == Waits::ReturnCheck), "{events:?}");

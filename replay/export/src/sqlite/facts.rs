@@ -178,5 +178,6 @@ fn ended(record: &Record, body: &OutcomeRow) -> Row {
         ("interrupt_resume_policy", cell(&body.interrupt_resume_policy)),
         ("answer_id", body.answer_id.map_or(Value::Null, integer)),
         ("passed_to_turn", body.passed_to_turn.map_or(Value::Null, integer)),
+        ("pending_state", cell(&body.pending_state)),
     ]
 }

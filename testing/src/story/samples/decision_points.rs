@@ -8,9 +8,9 @@ use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalConsumed, ApprovalLapsed, ApprovalPolicy, ApprovalRevoked,
     ClaimedStatus, DecisionOption, DecisionPointAborted, DecisionPointCancelled,
     DecisionPointCreated, DecisionPointEscalated, DecisionPointRefined, DecisionPointReminded,
-    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, DependentsReleased,
-    EvidenceAttachment, GuidanceGiven, LateResponseRecorded, OnTimeout, OutcomeClaim,
-    OutcomeReported, Proposal, Response, RoundOpened, Terms, Urgency, VoteCast,
+    DecisionPointResolved, DecisionPointSuperseded, DecisionPointWarned, DefaultTaken,
+    DependentsReleased, EvidenceAttachment, GuidanceGiven, LateResponseRecorded, OnTimeout,
+    OutcomeClaim, OutcomeReported, Proposal, Response, RoundOpened, Terms, Urgency, VoteCast,
 };
 
 use super::{at, digest, nth, steady};
@@ -149,6 +149,13 @@ pub(super) fn outcomes() -> impl Iterator<Item = Event> {
 fn aborted(end: u64, ended_by: Option<EndedBy>) -> DecisionPointAborted {
     let (decision_id, expires_at) = (ROUND.into(), at(end));
     DecisionPointAborted { decision_id, expires_at, ended_by, steady: steady(ended_by) }
+}
+
+/// Warnings that 80 % of the time are over.
+pub(super) fn warnings() -> impl Iterator<Item = Event> {
+    [None, Some(at(48))].into_iter().map(|steady| {
+        DecisionPointWarned { decision_id: ROUND.into(), due_at: at(48), steady }.into()
+    })
 }
 
 fn lapsed(ended_by: Option<EndedBy>) -> ApprovalLapsed {

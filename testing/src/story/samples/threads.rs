@@ -408,6 +408,8 @@ pub(super) fn session_events() -> Vec<Event> {
             pending_state,
             return_check,
             reason_code: ReasonCode::SessionClosed,
+            user_id: None,
+            interrupt_resume_policy: ResumePolicy::Discard,
         }
         .into()
     };
@@ -417,6 +419,21 @@ pub(super) fn session_events() -> Vec<Event> {
     let (tenant_id, correlation_id) = (tenant_id(), correlation_id());
     events.push(ThreadMoved { tenant_id, correlation_id, session_id: "session".into() }.into());
     events
+}
+
+/// A thread was closed while it waited for a yes or no.
+pub(super) fn closed_over_a_request() -> Event {
+    PendingDisarmed {
+        tenant_id: TENANT.into(),
+        correlation_id: THREAD.into(),
+        session_id: "session".into(),
+        pending_state: PendingState::Confirm,
+        return_check: None,
+        reason_code: ReasonCode::ThreadClosed,
+        user_id: Some("alice".into()),
+        interrupt_resume_policy: ResumePolicy::Discard,
+    }
+    .into()
 }
 
 /// What became of words that no turn and no caller decided on, as it is said since every outcome is

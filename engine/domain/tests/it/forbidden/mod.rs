@@ -8,9 +8,9 @@ use holdpoint_domain::decision_point::{
     ActionBinding, ApprovalConsumed, ApprovalLapsed, ApprovalRevoked, DecisionPoint,
     DecisionPointAborted, DecisionPointCancelled, DecisionPointCommand, DecisionPointCreated,
     DecisionPointEscalated, DecisionPointEvent, DecisionPointRefined, DecisionPointReminded,
-    DecisionPointResolved, DecisionPointSuperseded, DefaultTaken, DependentsReleased,
-    GuidanceGiven, LateResponseRecorded, OnTimeout, OutcomeReported, Response, RoundOpened,
-    VoteCast,
+    DecisionPointResolved, DecisionPointSuperseded, DecisionPointWarned, DefaultTaken,
+    DependentsReleased, GuidanceGiven, LateResponseRecorded, OnTimeout, OutcomeReported, Response,
+    RoundOpened, VoteCast,
 };
 use holdpoint_domain::world::Due;
 use holdpoint_domain::{Command, Envelope, Event, ForbiddenEvent, Time, World};
@@ -208,7 +208,7 @@ pub(crate) fn beginnings() -> Vec<(Story, Event, Rule)> {
         iteration: 2,
         expires_at: guided.world.live_decision_points().next().and_then(|p| p.terms.expires_at),
     };
-    let opened = RoundOpened { expires_at: asked.world.next_due().or(opened.expires_at), ..opened };
+    let opened = RoundOpened { expires_at: end_of(&asked).or(opened.expires_at), ..opened };
     let (refining, second) = refining();
     let refined = would!(refining, refining.refines(&second) => DecisionPointRefined);
     vec![
@@ -217,6 +217,10 @@ pub(crate) fn beginnings() -> Vec<(Story, Event, Rule)> {
         (guided, opened.into(), Rule::DecisionPointRound),
         (refining, refined.into(), Rule::DecisionPointRound),
     ]
+}
+
+fn end_of(story: &Story) -> Option<Time> {
+    story.world.live_decision_points().find_map(|point| point.terms.expires_at)
 }
 
 pub(crate) fn by_time_and_after() -> Vec<(Story, Event, Rule)> {
@@ -238,7 +242,13 @@ pub(crate) fn by_time_and_after() -> Vec<(Story, Event, Rule)> {
     let mut unspent = spendable.clone();
     unspent.wait(1_000);
     let lapsed = would!(unspent, unspent.lets_expire(&id) => ApprovalLapsed);
+    let mut warned = Story::new();
+    let id = warned.asks_with(|c| c.on_timeout = Some(OnTimeout::Abort));
+    let due_at = warned.world.next_due().unwrap();
+    warned.wait(due_at.nanoseconds_since(warned.now) / 1_000_000);
+    let warning = would!(warned, warned.lets_expire(&id) => DecisionPointWarned);
     vec![
+        (warned, warning.into(), Rule::DecisionPointExpiry),
         (taken, default, Rule::DecisionPointExpiry),
         (ended, abort, Rule::DecisionPointExpiry),
         (unspent, lapsed.into(), Rule::DecisionPointExpiry),
@@ -272,6 +282,7 @@ pub(crate) fn about(event: &Event, decision_id: &str) -> Event {
         DecisionPointResolved DefaultTaken DecisionPointAborted DecisionPointCancelled
         DecisionPointSuperseded DecisionPointReminded DecisionPointEscalated LateResponseRecorded
         ApprovalConsumed ApprovalLapsed DependentsReleased OutcomeReported ApprovalRevoked
+        DecisionPointWarned
     }
 }
 
