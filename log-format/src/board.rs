@@ -29,7 +29,7 @@ pub const TICKET_WORD_AT: usize = 24;
 /// Tickets that there is room for.
 pub const TICKETS_MAX: usize = (LOCK_FILE_LENGTH - TICKETS_AT) / TICKET_LENGTH;
 
-/// What the last turn left appended: a sync that begins now covers it.
+/// Records that the last turn left appended: a sync that begins now covers it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     /// Newest sequence.
@@ -38,7 +38,7 @@ pub struct Appended {
     pub segment: u64,
 }
 
-/// What whoever holds SYNC does, or did when it died.
+/// State of the holder of SYNC, or its state when it died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncState {
     /// The last sync returned success.
@@ -49,10 +49,10 @@ pub enum SyncState {
     Failed,
 }
 
-/// How far shared syncs came.
+/// Extent of shared syncs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Synced {
-    /// What the holder of SYNC does.
+    /// State of the holder of SYNC.
     pub state: SyncState,
     /// Number of syncs that were begun.
     pub count: u64,
@@ -76,7 +76,7 @@ pub struct Ticket {
     pub number: u64,
     /// Process that waits.
     pub pid: u32,
-    /// When that process began, as the system counts it: a number of a process is used again.
+    /// Start of that process, as the system counts it: a number of a process is used again.
     pub start: u64,
 }
 
@@ -94,7 +94,7 @@ impl Appended {
         })
     }
 
-    /// What the whole file says; `None` where that is nothing.
+    /// Returns what the whole file says; `None` where that is nothing.
     #[must_use]
     pub fn find(file: &[u8]) -> Option<Self> {
         let mut fields = checked(b"APPENDED", block::<APPENDED_LENGTH>(file, APPENDED_AT)?)?;
@@ -116,7 +116,7 @@ impl SyncState {
 }
 
 impl Synced {
-    /// Where no shared sync was made in this boot.
+    /// Returns the value where no shared sync was made in this boot.
     #[must_use]
     pub fn none(boot: BootId) -> Self {
         let state = SyncState::Settled;
@@ -140,7 +140,7 @@ impl Synced {
         })
     }
 
-    /// What the whole file says; `None` where that is nothing.
+    /// Returns what the whole file says; `None` where that is nothing.
     #[must_use]
     pub fn find(file: &[u8]) -> Option<Self> {
         let mut fields = checked(b"HOLDSYNC", block::<SYNCED_LENGTH>(file, SYNCED_AT)?)?;
@@ -201,7 +201,7 @@ impl Ticket {
     }
 }
 
-/// What is written under LOCK, in one piece.
+/// Returns what is written under LOCK, in one piece.
 #[must_use]
 pub fn under_lock(owner: &Lock, appended: Appended) -> [u8; UNDER_LOCK_LENGTH] {
     FieldsMut::new().put(&owner.encode()).put(&appended.encode()).finish()

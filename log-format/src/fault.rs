@@ -1,4 +1,4 @@
-//! What can be wrong with bytes: one closed list, each entry with what was expected and found.
+//! Faults of bytes: one closed list, each entry with what was expected and found.
 
 use crate::link::Link;
 use alloc::format;
@@ -111,11 +111,11 @@ pub enum Fault {
     /// A number outside its bounds or at odds with another one.
     #[error("its {field} is {found}, and {expected} was due")]
     Field {
-        /// Which field.
+        /// The field.
         field: &'static str,
-        /// What was due.
+        /// Value that was due.
         expected: u64,
-        /// What is there.
+        /// Value that is there.
         found: u64,
     },
     /// A batch that stops before its last record.
@@ -160,7 +160,7 @@ impl Fault {
         }
     }
 
-    /// What was due, as text.
+    /// Returns what was due, as text.
     #[must_use]
     pub fn expected(&self) -> String {
         match self {
@@ -184,7 +184,7 @@ impl Fault {
         }
     }
 
-    /// What is there, as text.
+    /// Returns what is there, as text.
     #[must_use]
     pub fn found(&self) -> String {
         match self {

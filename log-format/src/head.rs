@@ -12,7 +12,7 @@ use crate::segment::{check_length, check_preamble, checksum_of};
 /// First eight bytes of HEAD.
 pub const HEAD_MAGIC: [u8; 8] = *b"HOLDHEAD";
 
-/// What HEAD says. Everything it names was durable before it was written.
+/// Content of HEAD. Everything it names was durable before it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The log that it belongs to.
@@ -53,14 +53,14 @@ impl Head {
         }
     }
 
-    /// Whether no record is witnessed yet.
+    /// Returns whether no record is witnessed yet.
     #[must_use]
     pub fn is_at_anchor(&self) -> bool {
         self.newest_sequence == self.anchor_sequence
     }
 
-    /// Whether no record is witnessed here or in an archive: nothing was ever recorded, as far as
-    /// HEAD knows.
+    /// Returns whether no record is witnessed here or in an archive: nothing was ever recorded, as
+    /// far as HEAD knows.
     #[must_use]
     pub fn is_of_an_empty_log(&self) -> bool {
         self.newest_sequence == 0

@@ -1,4 +1,4 @@
-//! Who a log is and which boot of a machine wrote it.
+//! Identity of a log, and of the boot of a machine that wrote it.
 
 use core::fmt;
 
@@ -7,8 +7,8 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogId(pub [u8; 16]);
 
-/// Which boot of the machine: on Linux the kernel's random boot id. Nothing written in one boot can
-/// be a torn page of another.
+/// Boot of the machine: on Linux the kernel's random boot id. Nothing written in one boot can be a
+/// torn page of another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BootId(pub [u8; 16]);
 

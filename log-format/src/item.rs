@@ -1,4 +1,4 @@
-//! What may stand at an offset of a segment: nothing yet, a record, or the seal.
+//! Items at an offset of a segment: nothing yet, a record, or the seal.
 
 use crate::checksum::ChecksumSeed;
 use crate::fault::Fault;
@@ -6,7 +6,7 @@ use crate::limits::{SEAL_LENGTH, padded};
 use crate::record::{Record, is_legal_size};
 use crate::seal::{SEAL_TAG, Seal};
 
-/// What the first four bytes of an item announce: how many bytes a reader needs to check it.
+/// Announcement of the first four bytes of an item: how many bytes a reader needs to check it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemLength {
     /// Zero: nothing here yet.

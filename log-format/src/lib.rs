@@ -1,4 +1,4 @@
-//! What the bytes of a Holdpoint log mean: records, links, segment headers and seals, HEAD, LOCK,
+//! Meaning of the bytes of a Holdpoint log: records, links, segment headers and seals, HEAD, LOCK,
 //! file names, and the recovery table, all as pure functions over byte slices.
 //!
 //! This crate opens no file, reads no clock and holds no unsafe code; given only bytes it can

@@ -67,7 +67,7 @@ pub const SEGMENT_CAPACITY_LEAST: u64 = 2 * PAGE;
 /// Kinds from here on are the log's user's own; those below are events.
 pub const OPAQUE_KIND_MIN: u16 = 32_768;
 
-/// How many segment lengths of candidate bytes a search behind damage may hash.
+/// Number of segment lengths of candidate bytes that a search behind damage may hash.
 pub const RESYNC_BUDGET_SEGMENTS: u64 = 4;
 
 const _: () = assert!(RECORD_HEADER_LENGTH.is_multiple_of(ALIGNMENT));

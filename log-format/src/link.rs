@@ -100,8 +100,8 @@ impl fmt::Debug for LinkPrefix {
 /// Bytes that a link is the hash of: the block known before, the link before, and the place.
 pub const PREIMAGE_LENGTH: usize = 64 + 32 + 4 + 8 + 8;
 
-/// What the link of the record with this header is the SHA-256 of, after `previous`, given its
-/// payload's `digest`: for whoever hashes many at once.
+/// Returns the bytes that the link of the record with this header is the SHA-256 of, after
+/// `previous`, given its payload's `digest`: for whoever hashes many at once.
 #[must_use]
 pub fn preimage(
     log: LogId,

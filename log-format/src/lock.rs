@@ -11,7 +11,7 @@ use crate::segment::{check_length, check_preamble, check_reserved, checksum_of};
 /// First eight bytes of LOCK.
 pub const LOCK_MAGIC: [u8; 8] = *b"HOLDLOCK";
 
-/// What the owner of the lock is doing, or was doing when it died.
+/// State of the lock's owner, also when it died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OwnerState {
     /// Left cleanly: everything it wrote at a durable level is durable.
@@ -51,7 +51,7 @@ impl OwnerState {
 pub struct Lock {
     /// Process id of the owner.
     pub pid: u32,
-    /// What the owner does.
+    /// State of the owner.
     pub state: OwnerState,
     /// The state of the owner before: while `state` is [`OwnerState::Recovering`] the verdict on
     /// the tail depends on this one, so that a second crash changes no verdict. The recovering

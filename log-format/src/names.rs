@@ -13,7 +13,8 @@ pub const HEAD: &str = "HEAD";
 pub const HEAD_TEMPORARY: &str = "HEAD.tmp";
 /// The mark of an archive: nothing but a move of records to it writes to the log beside it.
 pub const ARCHIVE: &str = "ARCHIVE";
-/// What keeps the log out of a work tree of git around it: made with the log, and needed by nobody.
+/// File that keeps the log out of a work tree of git around it: made with the log, and needed by
+/// nobody.
 pub const GITIGNORE: &str = ".gitignore";
 /// The directory of segments.
 pub const SEGMENTS: &str = "segments";
@@ -180,7 +181,7 @@ fn is_digits(digits: &str) -> bool {
     digits.len() == LOOP_DIGITS && digits.bytes().all(is_digit)
 }
 
-/// Whether a name in the log's directory is one that a log may hold.
+/// Returns whether a name in the log's directory is one that a log may hold.
 #[must_use]
 pub fn is_own(name: &str) -> bool {
     let files = [LOCK, SYNC, HEAD, HEAD_TEMPORARY, ARCHIVE, GITIGNORE];

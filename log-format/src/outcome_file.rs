@@ -13,7 +13,7 @@ pub fn encode(payload: &[u8]) -> Vec<u8> {
     [digits(payload).as_slice(), b" ", payload, b"\n"].concat()
 }
 
-/// What the bytes of such a file are.
+/// Content of the bytes of such a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutcomeFile<'a> {
     /// The payload.

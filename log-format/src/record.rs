@@ -37,13 +37,13 @@ impl Flags {
         self.0
     }
 
-    /// Whether the batch goes on.
+    /// Returns whether the batch goes on.
     #[must_use]
     pub fn more_follows(self) -> bool {
         self.0 & Self::MORE_FOLLOWS.0 != 0
     }
 
-    /// Whether the payload is only a digest.
+    /// Returns whether the payload is only a digest.
     #[must_use]
     pub fn withheld(self) -> bool {
         self.0 & Self::WITHHELD.0 != 0
@@ -203,7 +203,8 @@ pub fn encode_into(out: &mut Vec<u8>, header: &RecordHeader, payload: &[u8], see
     encode_header(out.get_mut(start..).unwrap_or_default(), header, payload.len(), seed);
 }
 
-/// As [`encode_into`], with zeros where the header belongs, which [`encode_header`] gives later.
+/// Encodes like [`encode_into`], with zeros where the header belongs, which [`encode_header`] gives
+/// later.
 pub fn encode_without_header(out: &mut Vec<u8>, payload: &[u8]) {
     let end = out.len() + padded(u64::from(size_for(payload.len()))) as usize;
     out.extend_from_slice(&[0; RECORD_HEADER_LENGTH]);
@@ -261,7 +262,7 @@ pub fn size_for(length: usize) -> u32 {
     u32::try_from(RECORD_HEADER_LENGTH + length).unwrap_or(u32::MAX)
 }
 
-/// Whether `size` may stand in a record's size field.
+/// Returns whether `size` may stand in a record's size field.
 #[must_use]
 pub fn is_legal_size(size: u32) -> bool {
     (RECORD_HEADER_LENGTH..=RECORD_HEADER_LENGTH + PAYLOAD_LENGTH_MAX).contains(&(size as usize))

@@ -7,7 +7,7 @@
 use crate::tail::TailShape;
 use core::cmp::Ordering;
 
-/// What is known of HEAD.
+/// Knowledge of HEAD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadEvidence {
     /// No such file.
@@ -20,7 +20,7 @@ pub enum HeadEvidence {
     Witness,
 }
 
-/// What is known of the last segment's header.
+/// Knowledge of the last segment's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastHeader {
     /// It decodes and follows from what is before it.
@@ -32,7 +32,7 @@ pub enum LastHeader {
     Bad,
 }
 
-/// How the last owner of the lock left, and in which boot.
+/// Departure of the last owner of the lock, and its boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastOwner {
     /// LOCK is missing or unreadable.
@@ -53,9 +53,9 @@ pub enum LastOwner {
 pub struct Evidence {
     /// HEAD.
     pub head: HeadEvidence,
-    /// Whether there is any segment.
+    /// True if there is any segment.
     pub has_segments: bool,
-    /// Whether the directory holds names that no log has.
+    /// True if the directory holds names that no log has.
     pub has_foreign_names: bool,
     /// A non-regular file, a duplicate or gap in first sequences, log ids that differ, HEAD of
     /// another log, or a first segment that is not the one HEAD's anchor names.
@@ -123,7 +123,7 @@ pub enum Row {
     TornTail,
 }
 
-/// What opening for writing does.
+/// Effect of opening for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenAction {
     /// Create a log here.
@@ -144,7 +144,7 @@ pub enum OpenAction {
     CutTail,
 }
 
-/// What verifying says.
+/// Verdict of verifying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// There is no log.
@@ -154,14 +154,14 @@ pub enum Verdict {
     /// Nothing recorded is damaged; the newest records have no durable mark, or an interrupted
     /// write follows them.
     TailUnproven,
-    /// What is here is whole, and ends before the record that HEAD, or LOCK, names.
+    /// Whole, but ending before the record that HEAD, or LOCK, names.
     ShortOfHead,
     /// Something recorded is damaged or missing.
     Corrupt,
 }
 
 impl Verdict {
-    /// Whether something that was recorded is damaged or not there.
+    /// Returns whether something that was recorded is damaged or not there.
     #[must_use]
     pub const fn has_failed(self) -> bool {
         matches!(self, Self::ShortOfHead | Self::Corrupt)
@@ -263,7 +263,7 @@ impl Row {
         }
     }
 
-    /// What opening for writing does.
+    /// Returns what opening for writing does.
     #[must_use]
     pub fn action(self) -> OpenAction {
         match self {
@@ -287,7 +287,7 @@ impl Row {
         }
     }
 
-    /// What verifying says.
+    /// Returns what verifying says.
     #[must_use]
     pub fn verdict(self) -> Verdict {
         match self {

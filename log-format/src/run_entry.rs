@@ -115,10 +115,10 @@ impl EntryKind {
     }
 }
 
-/// What precedes the payload of an entry.
+/// Bytes that precede the payload of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryHeader {
-    /// What the payload is.
+    /// Kind of the payload.
     pub kind: EntryKind,
     /// Its place among the entries of the attempt, from 1.
     pub number: u64,
@@ -282,9 +282,9 @@ pub struct GuardFacts {
     pub wait_status: i32,
     /// Why the guard killed the command.
     pub killed_for: GuardKilledFor,
-    /// How long it ran, by the monotonic clock, in nanoseconds.
+    /// Time that it ran, by the monotonic clock, in nanoseconds.
     pub duration_ns: u64,
-    /// Whether it may have been over earlier: the guard was stopped for a part of that time.
+    /// True if it may have been over earlier: the guard was stopped for a part of that time.
     pub is_at_most: bool,
     /// Processor time in user mode of the command and what it waited for, in nanoseconds.
     pub user_ns: u64,

@@ -30,7 +30,7 @@ pub struct SegmentHeader {
     pub previous: ChainPosition,
     /// Length of the file in bytes, stated once and for ever.
     pub capacity: u64,
-    /// Where the previous segment's seal lies; 0 for the first segment of a log.
+    /// Place where the previous segment's seal lies; 0 for the first segment of a log.
     pub previous_seal_offset: u64,
 }
 

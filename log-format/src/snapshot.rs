@@ -14,8 +14,8 @@ pub const SNAPSHOT_MAGIC: [u8; 8] = *b"HOLDSNAP";
 /// Version of a snapshot's header. A snapshot of another one is ignored.
 pub const SNAPSHOT_VERSION: u32 = 1;
 
-/// Where a snapshot's state stands, and how it is encoded. Nothing in it is believed by itself:
-/// whoever goes on from here compares what follows with the chain, up to a record that is known.
+/// Position and encoding of a snapshot's state. Nothing in it is believed by itself: whoever goes
+/// on from here compares what follows with the chain, up to a record that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotHeader {
     /// The log that it belongs to.

@@ -1,5 +1,5 @@
-//! What lies behind the longest valid run of a segment: nothing, an interrupted write, or
-//! something that an interrupted write cannot have left.
+//! Bytes behind the longest valid run of a segment: nothing, an interrupted write, or something
+//! that an interrupted write cannot have left.
 
 use crate::chain::ChainPosition;
 use crate::checksum::ChecksumSeed;
@@ -8,10 +8,10 @@ use crate::item::{Item, ItemLength};
 use crate::limits::{ALIGNMENT, PAGE, RECORD_HEADER_LENGTH, SEAL_LENGTH};
 use alloc::borrow::Cow;
 
-/// Where a record's header has its sequence, in bytes from the record's begin.
+/// Place where a record's header has its sequence, in bytes from the record's begin.
 const RECORD_SEQUENCE_OFFSET: usize = 16;
 
-/// Where a seal has the sequence of the last record, in bytes from the seal's begin.
+/// Place where a seal has the sequence of the last record, in bytes from the seal's begin.
 const SEAL_SEQUENCE_OFFSET: usize = 8;
 
 /// The bytes behind the longest valid run that ends a batch, up to the last one that is not zero.
@@ -43,7 +43,7 @@ pub enum TailShape {
     Other,
 }
 
-/// What a search behind the run found.
+/// Result of a search behind the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resync {
     /// The highest sequence that something found there proves durable, and where it was found.
@@ -112,8 +112,9 @@ impl Tail<'_> {
         Some(Cow::Owned(whole))
     }
 
-    /// Whether a write that stopped at a multiple of 4 096 explains what begins at `position`: one
-    /// item of a legal size that such a multiple cuts, or none at all when `position` is one.
+    /// Returns whether a write that stopped at a multiple of 4 096 explains what begins at
+    /// `position`: one item of a legal size that such a multiple cuts, or none at all when
+    /// `position` is one.
     fn is_torn_at(&self, position: usize) -> bool {
         let offset = self.offset_of(position);
         let Some(rest) = self.bytes.get(position..).filter(|rest| !rest.is_empty()) else {

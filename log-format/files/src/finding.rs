@@ -4,7 +4,7 @@ use holdpoint_log_format::{Fault, Head, Link, LogId, RecordHeader};
 use std::fmt;
 use thiserror::Error;
 
-/// Where in a log's directory.
+/// Place in a log's directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// File name relative to the log's directory.
@@ -16,8 +16,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// What places are ordered by (`FORMAT.md`, section 32): files outside `segments/` before those
-    /// inside, then offset, then sequence.
+    /// Returns what places are ordered by (`FORMAT.md`, section 32): files outside `segments/`
+    /// before those inside, then offset, then sequence.
     #[must_use]
     pub fn in_order(&self) -> (bool, &Self) {
         (self.file.contains('/'), self)
@@ -49,8 +49,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong with the record of HEAD's newest sequence, if anything is: it is another one, or
-/// it ends no batch.
+/// Returns what is wrong with the record of HEAD's newest sequence, if anything is: it is another
+/// one, or it ends no batch.
 #[must_use]
 pub(crate) fn wrong_witnessed(head: &Head, header: &RecordHeader) -> Option<Problem> {
     let (expected, found) = (head.newest_link, header.link);
@@ -66,21 +66,21 @@ pub(crate) fn wrong_witnessed(head: &Head, header: &RecordHeader) -> Option<Prob
 #[error("{place}: {problem}")]
 #[non_exhaustive]
 pub struct Finding {
-    /// Where.
+    /// Place of the problem.
     pub place: Place,
-    /// What.
+    /// Problem that was found.
     pub problem: Problem,
 }
 
 impl Finding {
-    /// What is wrong there.
+    /// Makes a finding of what is wrong there.
     #[must_use]
     pub const fn new(place: Place, problem: Problem) -> Self {
         Self { place, problem }
     }
 }
 
-/// What is wrong: a closed list.
+/// Problem of a log: a closed list.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -202,7 +202,8 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Whether a file is not what its name says: other findings may be but the consequences.
+    /// Returns whether a file is not what its name says: other findings may be but the
+    /// consequences.
     #[must_use]
     pub const fn is_of_file(&self) -> bool {
         matches!(self, Self::NotRegular | Self::Renamed { .. } | Self::ForeignLog { .. })
@@ -233,7 +234,7 @@ impl Problem {
         }
     }
 
-    /// What was due, as text.
+    /// Returns what was due, as text.
     #[must_use]
     pub fn expected(&self) -> String {
         match self {
@@ -259,7 +260,7 @@ impl Problem {
         }
     }
 
-    /// What is there, as text.
+    /// Returns what is there, as text.
     #[must_use]
     pub fn found(&self) -> String {
         match self {

@@ -40,7 +40,7 @@ pub enum FollowError {
     Header {
         /// The segment.
         file: String,
-        /// What is wrong.
+        /// Fault of it.
         fault: Fault,
     },
 }
@@ -124,7 +124,7 @@ impl Follower {
         self.expect(newest)
     }
 
-    /// Whether the place is behind the record `newest`, which is known to be written.
+    /// Checks whether the place is behind the record `newest`, which is known to be written.
     ///
     /// # Errors
     /// [`FollowError::Damaged`]: what was read ends before.
@@ -155,7 +155,7 @@ impl Follower {
         self.expect_link(newest, (self.run.chain, self.run.record_offset))
     }
 
-    /// Whether the record at an offset, to which the records led, is the one that is known.
+    /// Checks whether the record at an offset, to which the records led, is the one that is known.
     fn expect_link(
         &self,
         newest: &ChainPosition,
@@ -316,7 +316,7 @@ fn follows(
 }
 
 impl<F: ReadFile> OpenSegment<F> {
-    /// What was opened under the name of the segment that begins at `first_sequence`.
+    /// Makes it of what was opened under the name of the segment that begins at `first_sequence`.
     ///
     /// # Errors
     /// It cannot be read, is not there, or its header does not hold.
@@ -344,7 +344,7 @@ fn window_of<F: ReadFile>(
     Ok(Window::new(opened).map_err(io_error(file))?)
 }
 
-/// What was opened behind a record. What is no regular file is damage of the log.
+/// Returns what was opened behind a record. What is no regular file is damage of the log.
 fn regular<F>(
     opened: io::Result<Option<F>>,
     file: &str,

@@ -11,7 +11,7 @@ use std::io;
 /// garbage.
 pub const WITNESS_LENGTH_MAX: u64 = 4_096;
 
-/// What HEAD says, or what is wrong with it.
+/// Reads what HEAD says, or what is wrong with it.
 ///
 /// # Errors
 /// It cannot be read, or is of a newer format version.
@@ -53,8 +53,8 @@ fn read_whole(file: &impl ReadFile) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is wrong with HEAD, or with all that it witnesses where there are no segments: as verifying
-/// the whole log finds it.
+/// Returns what is wrong with HEAD, or with all that it witnesses where there are no segments: as
+/// verifying the whole log finds it.
 #[must_use]
 pub fn wrong_witness(head: &Result<Head, Problem>, has_none: bool) -> Option<Finding> {
     let of_head = |problem: &Problem| {

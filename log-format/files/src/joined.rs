@@ -46,7 +46,7 @@ pub struct Archive<S> {
     pub storage: S,
     /// The directory's path, as it may be shown.
     pub path: Arc<str>,
-    /// What its HEAD says.
+    /// Content of its HEAD.
     pub head: Head,
 }
 
@@ -82,7 +82,7 @@ pub enum Unfit {
     Damaged {
         /// The file, relative to the archive's directory.
         file: String,
-        /// What is wrong with it.
+        /// Problem of it.
         problem: Problem,
     },
     /// It is of another log.
@@ -333,7 +333,7 @@ impl<S: ReadStorage> JoinedLog<S> {
         Ok(entries)
     }
 
-    /// Whether a segment of each archive is listed.
+    /// Returns whether a segment of each archive is listed.
     fn lists_each(&self, listed: &[Entry]) -> bool {
         let joined = self.joined.borrow();
         let firsts = firsts(listed);
@@ -460,8 +460,8 @@ impl<F: ReadFile> ReadFile for JoinedFile<F> {
     }
 }
 
-/// Where a path may lead that was recorded when records of the log in a directory were moved. It is
-/// absolute in records of today; a relative one was seen from where the move was asked for.
+/// Lists where a path may lead that was recorded when records of the log in a directory were moved.
+/// It is absolute in records of today; a relative one was seen from where the move was asked for.
 #[must_use]
 pub fn places_of(named: &str, log: &Path) -> Vec<PathBuf> {
     let named = Path::new(named);
@@ -471,7 +471,7 @@ pub fn places_of(named: &str, log: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// Whether a directory holds the records before the anchor of a log's HEAD: it is a finished
+/// Checks whether a directory holds the records before the anchor of a log's HEAD: it is a finished
 /// archive of the same log, and ends with the very record that the log goes on from. Gives the
 /// archive's HEAD.
 ///

@@ -43,8 +43,8 @@ pub fn later_than<S: ReadStorage>(
     Ok(later.filter(|later| later.sequence > newest).max_by_key(|later| later.sequence))
 }
 
-/// Whether HEAD, or LOCK in the boot of its owner, tells that this record is the newest one of the
-/// log, and no file tells of a later one.
+/// Returns whether HEAD, or LOCK in the boot of its owner, tells that this record is the newest one
+/// of the log, and no file tells of a later one.
 ///
 /// # Errors
 /// The directory cannot be read.

@@ -1,4 +1,4 @@
-//! Where the bytes of a Holdpoint log lie: finding, ordering, mapping and reading its segments.
+//! Places of the bytes of a Holdpoint log: finding, ordering, mapping and reading its segments.
 //!
 //! Read-only by construction: [`ReadStorage`] has no call that changes anything. Opening for
 //! writing and verifying share [`survey()`], which gathers everything that the recovery table of

@@ -65,7 +65,7 @@ pub fn guard() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the guard's handler is in force: somebody may have installed another one since.
+/// Returns whether the guard's handler is in force: somebody may have installed another one since.
 fn is_guarded() -> bool {
     change_action(None).is_ok_and(|now| now.sa_sigaction == handler_address())
 }
@@ -74,7 +74,7 @@ fn handler_address() -> usize {
     on_bus_error as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize
 }
 
-/// What handles SIGBUS, which is changed where that is asked for.
+/// Returns what handles SIGBUS, which is changed where that is asked for.
 fn change_action(new: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
     let mut old = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: the new action is null or a live value, the old one a live, writable one, and neither
@@ -235,13 +235,14 @@ impl Map {
         if self.is_broken() { Err(shorter()) } else { Ok(()) }
     }
 
-    /// Whether it is all of a file that has so many bytes now, and may be read.
+    /// Returns whether it is all of a file that has so many bytes now, and may be read.
     pub(crate) fn is_of(&self, length: u64) -> bool {
         let is_all = self.mapping.len() as u64 == length.min(SEGMENT_CAPACITY_MAX);
         is_all && !self.is_broken() && is_guarded()
     }
 
-    /// Whether the file was shorter than the mapping when it was read: nothing more is read of it.
+    /// Returns whether the file was shorter than the mapping when it was read: nothing more is read
+    /// of it.
     fn is_broken(&self) -> bool {
         self.slot.is_broken.load(Ordering::SeqCst)
     }
@@ -348,9 +349,9 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
     }
 }
 
-/// Whether the interrupted instruction is what cannot go on. It is not where somebody sent the
-/// signal, nor where the system only tells of broken memory (`BUS_MCEERR_AO`, 5): then no thread
-/// holds what lies at the address.
+/// Returns whether the interrupted instruction is what cannot go on. It is not where somebody sent
+/// the signal, nor where the system only tells of broken memory (`BUS_MCEERR_AO`, 5): then no
+/// thread holds what lies at the address.
 fn is_fault(code: c_int) -> bool {
     // BUS_ADRALN, BUS_ADRERR, BUS_OBJERR, Linux's BUS_MCEERR_AR, and SI_KERNEL.
     matches!(code, 1..=4 | 0x80)
@@ -387,7 +388,7 @@ fn hand_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void, is_fault: 
     }
 }
 
-/// Where this thread keeps the number of its last error.
+/// Returns where this thread keeps the number of its last error.
 ///
 /// # Safety
 /// The address is this thread's own and must not be handed to another.

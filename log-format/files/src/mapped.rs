@@ -16,7 +16,7 @@ const KEPT_MAX: usize = 32;
 pub enum Mapped<F> {
     /// Mapped, as long as the file was then.
     Map(Arc<Map>),
-    /// As it is.
+    /// The file as it is.
     File(F),
 }
 

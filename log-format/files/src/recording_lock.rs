@@ -34,7 +34,8 @@ pub fn hold_recording_lock(log: &DirectoryStorage, loop_id: &str) -> io::Result<
     Ok(directory)
 }
 
-/// Whether the recorder of a run lives, or its guard. `None`: this file system does not tell.
+/// Returns whether the recorder of a run lives, or its guard. `None`: this file system does not
+/// tell.
 ///
 /// # Errors
 /// What the disk says.

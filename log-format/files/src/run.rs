@@ -8,7 +8,7 @@ use holdpoint_log_format::{ChainPosition, Fault, Item, Record, RecordHeader, Sea
 use std::io;
 use std::ops::ControlFlow;
 
-/// Where a record lies.
+/// Place of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace {
     /// First sequence of its segment.
@@ -201,7 +201,8 @@ struct BatchEnds {
 }
 
 impl BatchEnds {
-    /// Whether a record of the run, or one before it, ends a batch; of those before it all do.
+    /// Returns whether a record of the run, or one before it, ends a batch; of those before it all
+    /// do.
     fn has(&self, sequence: u64) -> bool {
         let Some(at) = sequence.checked_sub(self.after.saturating_add(1)) else { return true };
         let word = usize::try_from(at / 64).ok().and_then(|word| self.bits.get(word));

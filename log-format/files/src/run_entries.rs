@@ -22,13 +22,13 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// How much of a file is looked through at once for the entry of a guard.
+/// Amount of a file that is looked through at once for the entry of a guard.
 const GUARD_LOOKED_FOR: usize = 64 * 1024;
 
 /// Length of the entry of a guard.
 const GUARD_ENTRY_LENGTH: usize = RUN_ENTRY_HEADER_LENGTH + GUARD_FACTS_LENGTH;
 
-/// How much of a tail is compared with zeros at once.
+/// Amount of a tail that is compared with zeros at once.
 const ZEROS_READ: usize = 64 * 1024;
 
 /// One entry that its recorder signed.
@@ -36,7 +36,7 @@ const ZEROS_READ: usize = 64 * 1024;
 pub struct RunEntry {
     /// Its place among the entries of the attempt, from 1.
     pub number: u64,
-    /// What the payload is.
+    /// Kind of the payload.
     pub kind: EntryKind,
     /// The payload.
     pub payload: Vec<u8>,
@@ -52,7 +52,7 @@ pub enum RunFileFault {
     /// It has other names, or none.
     #[error("it has {found} names where a recorder's has one")]
     Names {
-        /// How many.
+        /// Number of them.
         found: u64,
     },
     /// It belongs to another user.
@@ -72,9 +72,9 @@ pub enum RunFileFault {
     /// A part of it is no entry of the recorder's.
     #[error("{source} (behind {before} entries, at byte {offset})")]
     Entry {
-        /// How many entries precede it.
+        /// Number of entries that precede it.
         before: u64,
-        /// Where it lies.
+        /// Place where it lies.
         offset: u64,
         /// Why.
         source: EntryFault,
@@ -82,7 +82,7 @@ pub enum RunFileFault {
 }
 
 impl RunFileFault {
-    /// Whether the file is another one than its recorder made, as far as that can be told.
+    /// Returns whether the file is another one than its recorder made, as far as that can be told.
     #[must_use]
     pub const fn is_another_file(&self) -> bool {
         matches!(self, Self::Io(_) | Self::Names { .. } | Self::Owner { .. })
@@ -104,14 +104,14 @@ pub struct RunEntries<F = File> {
     file: F,
     owner: u32,
     length: u64,
-    /// Where the next entry begins.
+    /// Place where the next entry begins.
     at: u64,
     /// How many were read.
     before: u64,
     /// The number of the next one: any, where none was read. Those before were taken up, and taken
     /// away by their recorder.
     expected: Option<u64>,
-    /// Whether it begins with the line of its recorder. Otherwise no entry follows.
+    /// True if it begins with the line of its recorder. Otherwise no entry follows.
     has_line: bool,
 }
 
@@ -209,7 +209,7 @@ impl RunEntries {
     }
 }
 
-/// Where the next bytes of a file lie that are in no hole; `None`: none do.
+/// Returns where the next bytes of a file lie that are in no hole; `None`: none do.
 #[cfg(target_os = "linux")]
 fn next_data(file: &File, from: u64) -> io::Result<Option<u64>> {
     // Nobody reads or writes by the place that this moves: entries are appended.
@@ -241,7 +241,7 @@ impl<F: ReadFile> RunEntries<F> {
         Ok(Self { file, owner, length, at, before: 0, expected: None, has_line })
     }
 
-    /// Whether it begins as its recorder made it.
+    /// Returns whether it begins as its recorder made it.
     #[must_use]
     pub const fn has_line(&self) -> bool {
         self.has_line
@@ -253,13 +253,13 @@ impl<F: ReadFile> RunEntries<F> {
         self.owner
     }
 
-    /// Where the next entry begins: behind the last one that was read.
+    /// Returns where the next entry begins: behind the last one that was read.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.at
     }
 
-    /// Whether anything follows what was read.
+    /// Returns whether anything follows what was read.
     #[must_use]
     pub const fn is_at_end(&self) -> bool {
         self.at >= self.length
@@ -362,7 +362,7 @@ impl<F: ReadFile> RunEntries<F> {
     }
 }
 
-/// As [`outcome_of`], of the file at a path.
+/// Reads like [`outcome_of`], of the file at a path.
 ///
 /// # Errors
 /// As [`outcome_of`].

@@ -32,7 +32,7 @@ pub enum SnapshotsFault {
     /// nothing is read, written or removed there.
     #[error("{} is no directory", names::SNAPSHOTS)]
     NoDirectory {
-        /// What lies there.
+        /// Kind of what lies there.
         found: EntryKind,
     },
 }
@@ -61,7 +61,7 @@ pub enum SnapshotFault {
     Shorter {
         /// Its length before.
         expected: usize,
-        /// What was read.
+        /// Number of bytes that were read.
         found: usize,
     },
     /// It does not decode.
@@ -97,7 +97,7 @@ pub enum SnapshotFault {
 /// itself.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// What it says of itself.
+    /// Statement of it about itself.
     pub header: SnapshotHeader,
     file: Arc<SnapshotFile>,
 }
@@ -165,10 +165,10 @@ pub type Begin<'b, T> =
 pub type TakeIn<'t, T> =
     dyn FnMut(&mut T, &SegmentHeader, &RecordPlace, &Record<'_>) -> ControlFlow<()> + 't;
 
-/// What is made of the newest snapshot that is believed and of the records behind it, up to the
-/// newest one; and that one's place. A snapshot is believed where a record up to `witnessed` states
-/// it, right behind its place, and where every link from there leads to the newest record (property
-/// E9). One that cannot be read is none.
+/// Returns what is made of the newest snapshot that is believed and of the records behind it, up to
+/// the newest one; and that one's place. A snapshot is believed where a record up to `witnessed`
+/// states it, right behind its place, and where every link from there leads to the newest record
+/// (property E9). One that cannot be read is none.
 ///
 /// # Errors
 /// A segment cannot be read.
@@ -207,7 +207,7 @@ pub fn snapshot_path(sequence: u64) -> String {
     format!("{}/{}", names::SNAPSHOTS, names::snapshot(sequence))
 }
 
-/// Whether there is a directory of snapshots.
+/// Returns whether there is a directory of snapshots.
 ///
 /// # Errors
 /// See [`SnapshotsFault`].

@@ -34,7 +34,7 @@ pub trait ReadStorage {
     /// [`io::ErrorKind::InvalidInput`], links are not followed.
     fn open(&self, path: &str) -> io::Result<Option<Self::File>>;
 
-    /// Where the segments lie that are not in the log's own directory.
+    /// Returns where the segments lie that are not in the log's own directory.
     fn archives(&self) -> ArchivePlaces {
         ArchivePlaces::default()
     }
@@ -88,8 +88,9 @@ pub trait ReadFile: Sync {
         Ok(filled)
     }
 
-    /// What changes whenever somebody writes to the file or cuts it, as far as the system tells;
-    /// `None` where nobody else can. Of a real file: its length, and the time of its last change.
+    /// Returns what changes whenever somebody writes to the file or cuts it, as far as the system
+    /// tells; `None` where nobody else can. Of a real file: its length, and the time of its last
+    /// change.
     ///
     /// # Errors
     /// What the disk says.
@@ -112,11 +113,11 @@ pub struct Entry {
     /// The name; bytes that are not UTF-8 are shown as replacement characters, and such a name is
     /// never one of a log's.
     pub name: String,
-    /// What it is.
+    /// Kind of the entry.
     pub kind: EntryKind,
 }
 
-/// What a name stands for.
+/// Kind of what a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
     /// A regular file.
@@ -161,7 +162,7 @@ impl DirectoryStorage {
         *self.held.write().unwrap_or_else(PoisonError::into_inner) = opened;
     }
 
-    /// Whether the directory that is read is still the one at the root.
+    /// Returns whether the directory that is read is still the one at the root.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
         let Some(held) = self.held_directory() else { return true };
@@ -170,7 +171,7 @@ impl DirectoryStorage {
         fstat(&*held).map(id).is_ok_and(|held| named == Ok(held))
     }
 
-    /// Whether a name inside is there and stands for no directory. A link is not followed.
+    /// Returns whether a name inside is there and stands for no directory. A link is not followed.
     #[must_use]
     pub fn is_other_than_directory(&self, name: &str) -> bool {
         self.check_directory(name).is_err()
@@ -212,7 +213,7 @@ impl DirectoryStorage {
         &self.root
     }
 
-    /// How many bytes the disk still has for this user, where the directory is or would be made.
+    /// Counts the bytes the disk still has for this user, where the directory is or would be made.
     ///
     /// # Errors
     /// What the disk says.
@@ -230,12 +231,13 @@ impl DirectoryStorage {
         if relative.is_empty() { self.root.clone() } else { self.root.join(relative) }
     }
 
-    /// That a name lies in a directory.
+    /// Checks that a name lies in a directory.
     fn check_place(&self, path: &str) -> io::Result<()> {
         self.check_directory(path.rsplit_once('/').map_or("", |(directory, _)| directory))
     }
 
-    /// That a name inside is a directory, if it is there. The root is the caller's to choose.
+    /// Checks that a name inside is a directory, if it is there. The root is the caller's to
+    /// choose.
     fn check_directory(&self, name: &str) -> io::Result<()> {
         if name.is_empty() {
             return Ok(());
@@ -286,9 +288,9 @@ impl ReadStorage for DirectoryStorage {
     }
 }
 
-/// Whether another process holds LOCK for writing. Asks with a shared lock that is given back at
-/// once and waits for nothing. Where there is no LOCK, or something else than a file has its name,
-/// nobody writes.
+/// Returns whether another process holds LOCK for writing. Asks with a shared lock that is given
+/// back at once and waits for nothing. Where there is no LOCK, or something else than a file has
+/// its name, nobody writes.
 ///
 /// # Errors
 /// What the disk says: whether somebody writes is not known then.

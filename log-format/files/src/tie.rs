@@ -27,7 +27,7 @@ use holdpoint_log_format::{
 use std::io;
 use std::ops::ControlFlow;
 
-/// How much is read at once: little at first, as who wants the newest records needs, then more.
+/// Amount that is read at once: little at first, as who wants the newest records needs, then more.
 const CHUNK_MIN: u64 = 8 * 1_024;
 const CHUNK_MAX: u64 = 256 * 1_024;
 const HEADER: u64 = RECORD_HEADER_LENGTH as u64;
@@ -39,7 +39,7 @@ pub(crate) struct Mark {
     pub(crate) link: Link,
     /// Offset behind the record.
     pub(crate) end: u64,
-    /// Whether it is the last one of its segment.
+    /// True if it is the last one of its segment.
     pub(crate) ends_segment: bool,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn tied<F: ReadFile>(
 /// contents, but for the first one's: the link before it must prove that.
 pub(crate) struct TiedRecords {
     pub(crate) first: Linked,
-    /// Whether the first one's frame holds. Nothing before one that is not whole is proven by it.
+    /// True if the first one's frame holds. Nothing before one that is not whole is proven by it.
     pub(crate) is_whole: bool,
     log: LogId,
     /// What the link before the first one must give.

@@ -7,10 +7,10 @@ use holdpoint_log_format::zeros::last_nonzero;
 use holdpoint_log_format::{ChecksumSeed, Fault, Item, ItemLength, LogId, SegmentHeader};
 use std::io;
 
-/// How much is read at first, as a reader at the tail needs, in bytes.
+/// Amount that is read at first, as a reader at the tail needs, in bytes.
 const READ_AHEAD_MIN: u64 = 8 * 1_024;
 
-/// How much is read at once then, or one item where that is longer, in bytes.
+/// Number of bytes that are read at once then, or one item where that is longer.
 pub const READ_AHEAD_MAX: u64 = 256 * 1_024;
 
 /// A window over one file. It never holds more than the file's length, or one item, and never looks
@@ -47,7 +47,7 @@ impl<F: ReadFile> Window<F> {
         self.length
     }
 
-    /// How much of the file is looked at.
+    /// Returns how much of the file is looked at.
     pub(crate) fn readable(&self) -> u64 {
         self.readable
     }
@@ -169,8 +169,8 @@ impl<F: ReadFile> Window<F> {
     }
 }
 
-/// How many bytes the item at `offset` of a segment takes, 0 for nothing, as far as its first four
-/// bytes say: it ends before `readable`, and a record before the room for the seal.
+/// Counts the bytes the item at `offset` of a segment takes, 0 for nothing, as far as its first
+/// four bytes say: it ends before `readable`, and a record before the room for the seal.
 #[inline]
 pub(crate) fn announced(
     field: [u8; 4],

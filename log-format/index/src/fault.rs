@@ -1,4 +1,4 @@
-//! What can be wrong with the bytes of an index.
+//! Faults of the bytes of an index.
 
 use crate::layout::{INDEX_MAGIC, Section};
 use std::io;
@@ -11,7 +11,7 @@ pub enum IndexFault {
     /// The disk says no.
     #[error("it cannot be read: {kind}")]
     Unreadable {
-        /// What it says.
+        /// Kind of the answer.
         kind: io::ErrorKind,
         /// The system's number for it.
         code: Option<i32>,
@@ -27,7 +27,7 @@ pub enum IndexFault {
     /// More bytes than the sections need.
     #[error("the index ends at byte {expected} and the file has {found}")]
     Long {
-        /// Where the last section ends.
+        /// Place where the last section ends.
         expected: u64,
         /// Bytes there are.
         found: u64,
@@ -57,11 +57,11 @@ pub enum IndexFault {
     /// A number at odds with the others.
     #[error("its {field} is {found}, and {expected} was due")]
     Field {
-        /// Which field.
+        /// The field.
         field: &'static str,
-        /// What was due.
+        /// Value that was due.
         expected: u64,
-        /// What is there.
+        /// Value that is there.
         found: u64,
     },
     /// A byte of the header block that should be zero.
@@ -83,7 +83,7 @@ pub enum IndexFault {
     Malformed {
         /// The section.
         section: Section,
-        /// What is wrong with it.
+        /// Fault of it.
         what: &'static str,
     },
 }

@@ -48,9 +48,9 @@ pub enum Unusable {
         expected.first_sequence, expected.last.sequence, expected.last.link, expected.terms_version
     )]
     Stale {
-        /// What it should be an index of.
+        /// Scope that it should have.
         expected: Box<Scope>,
-        /// What it is an index of.
+        /// Scope that it has.
         found: Box<Scope>,
     },
     /// Its bytes do not hold.
@@ -74,7 +74,7 @@ impl From<IndexFault> for Unusable {
 }
 
 impl Unusable {
-    /// Whether an index is the one of this scope.
+    /// Checks whether an index is the one of this scope.
     ///
     /// # Errors
     /// [`Unusable::Foreign`], [`Unusable::Stale`].
@@ -112,7 +112,7 @@ pub enum BuildError {
     Io {
         /// The segment.
         file: String,
-        /// What the disk says.
+        /// Answer of the disk.
         source: io::Error,
     },
     /// The segment does not hold.
@@ -122,7 +122,7 @@ pub enum BuildError {
         file: String,
         /// Offset of what is damaged.
         offset: u64,
-        /// What is wrong.
+        /// Fault of it.
         fault: Fault,
     },
     /// The segment is still being written.
@@ -144,7 +144,7 @@ pub enum BuildError {
 /// An index as it was built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltIndex {
-    /// What it is an index of.
+    /// Scope of the index.
     pub scope: Scope,
     /// The file's bytes.
     pub bytes: Vec<u8>,

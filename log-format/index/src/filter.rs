@@ -37,7 +37,7 @@ pub(crate) fn write(hashes: &[TermHash], out: &mut Vec<u8>) {
     }
 }
 
-/// Whether the filter's hashes may include this one. `false` is certain. Reads one block.
+/// Returns whether the filter's hashes may include this one. `false` is certain. Reads one block.
 pub(crate) fn may_hold<F: ReadFile>(
     filter: &Part<'_, F>,
     hash: TermHash,

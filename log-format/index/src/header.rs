@@ -10,8 +10,8 @@ use crate::layout::{
 use holdpoint_log_format::{ChainPosition, Link, LogId, Seal, SegmentHeader};
 use std::fmt;
 
-/// What an index is an index of. Two builders with the same scope and the same rules for terms make
-/// the same bytes, for the last link stands for every record of the segment.
+/// Scope of an index: what it is an index of. Two builders with the same scope and the same rules
+/// for terms make the same bytes, for the last link stands for every record of the segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
     /// The log that the segment belongs to.
@@ -32,8 +32,8 @@ impl Scope {
         Self { log: header.log, first_sequence, last: seal.last, terms_version }
     }
 
-    /// What the index that these bytes begin says that it is an index of, and how many bytes it
-    /// says that it has. Its header block holds; nothing else was looked at.
+    /// Reads what the index that these bytes begin says that it is an index of, and how many bytes
+    /// it says that it has. Its header block holds; nothing else was looked at.
     ///
     /// # Errors
     /// The first fault of the header block.
@@ -41,7 +41,7 @@ impl Scope {
         IndexHeader::decode(bytes).map(|header| (header.scope, header.length()))
     }
 
-    /// How many records the segment has; 0 where the scope names no such segment.
+    /// Counts the records the segment has; 0 where the scope names no such segment.
     #[must_use]
     pub fn records(&self) -> u32 {
         let before = self.first_sequence.checked_sub(1);

@@ -81,18 +81,19 @@ impl<F: ReadFile> Index<F> {
         Ok(Self { file, stamp, header, digest, states: Default::default() })
     }
 
-    /// Whether the file is as it was when this was made: nobody has written to it since, or cut it.
+    /// Returns whether the file is as it was when this was made: nobody has written to it since, or
+    /// cut it.
     pub fn is_unchanged(&self) -> bool {
         self.file.stamp().is_ok_and(|now| now == self.stamp)
     }
 
-    /// What it says that it is an index of.
+    /// Returns what it says that it is an index of.
     #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.header.scope
     }
 
-    /// How many records have no term: what they hold cannot be looked up here.
+    /// Counts the records that have no term: what they hold cannot be looked up here.
     #[must_use]
     pub const fn without_terms(&self) -> u32 {
         self.header.without_terms
@@ -104,8 +105,8 @@ impl<F: ReadFile> Index<F> {
         self.digest
     }
 
-    /// Whether it is the index of the segment that begins with this record, with the digest that
-    /// somebody vouches for, by these rules: whoever knows that digest believes it.
+    /// Returns whether it is the index of the segment that begins with this record, with the digest
+    /// that somebody vouches for, by these rules: whoever knows that digest believes it.
     #[must_use]
     pub fn is_vouched(&self, first_sequence: u64, digest: &[u8; 32], terms_version: u32) -> bool {
         let Scope { first_sequence: first, terms_version: version, .. } = self.header.scope;
@@ -125,7 +126,8 @@ impl<F: ReadFile> Index<F> {
         Index::new(bytes)
     }
 
-    /// As [`Index::copied`], of some sections alone: another one is taken for one that is wrong.
+    /// Reads like [`Index::copied`], of some sections alone: another one is taken for one that is
+    /// wrong.
     ///
     /// # Errors
     /// As [`Index::new`].
@@ -158,8 +160,8 @@ impl<F: ReadFile> Index<F> {
         Section::ALL.into_iter().try_for_each(|section| self.check_section(section))
     }
 
-    /// Where the record with this sequence lies in the segment's file; `None` when it is not in
-    /// the segment.
+    /// Returns where the record with this sequence lies in the segment's file; `None` when it is
+    /// not in the segment.
     ///
     /// # Errors
     /// The section of offsets cannot be used.
@@ -213,7 +215,7 @@ impl<F: ReadFile> Index<F> {
         Ok(found)
     }
 
-    /// Whether some record may hold the term. `false` is certain, and costs one read.
+    /// Returns whether some record may hold the term. `false` is certain, and costs one read.
     ///
     /// # Errors
     /// The filter cannot be used.
@@ -221,7 +223,8 @@ impl<F: ReadFile> Index<F> {
         filter::may_hold(&self.section(Section::TermFilter)?, term)
     }
 
-    /// Whether some record may hold the idempotency key. `false` is certain, and costs one read.
+    /// Returns whether some record may hold the idempotency key. `false` is certain, and costs one
+    /// read.
     ///
     /// # Errors
     /// The filter cannot be used.
@@ -257,7 +260,8 @@ impl<F: ReadFile> Index<F> {
         Rows::read(bytes, first_sequence, self.header.scope.records())
     }
 
-    /// Whether all rows together are such bytes: whoever looks for a text need not look at each.
+    /// Returns whether all rows together are such bytes: whoever looks for a text need not look at
+    /// each.
     ///
     /// # Errors
     /// As [`Index::rows`].

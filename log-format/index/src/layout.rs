@@ -33,16 +33,16 @@ pub const FILTER_BLOCK_LENGTH: usize = 32;
 /// Bits of a filter for each hash in it: about 0.5 % of the hashes that are not in it seem to be.
 pub const FILTER_BITS_PER_HASH: usize = 12;
 
-/// Where the section table begins in the header block, in bytes.
+/// Place where the section table begins in the header block, in bytes.
 pub(crate) const SECTION_TABLE_AT: usize = 96;
 
 /// Bytes of one entry of the section table.
 pub(crate) const SECTION_ENTRY_LENGTH: usize = 56;
 
-/// How many sections there are.
+/// Number of sections there are.
 pub(crate) const SECTIONS: usize = Section::ALL.len();
 
-/// Where the number of records without a term lies in the header block, in bytes.
+/// Place where the number of records without a term lies in the header block, in bytes.
 pub(crate) const WITHOUT_TERMS_AT: usize = SECTION_TABLE_AT + SECTIONS * SECTION_ENTRY_LENGTH;
 
 /// Bytes of the header block that carry fields; the rest is zero.
@@ -61,15 +61,15 @@ pub enum Section {
     Times,
     /// Hashes of terms, and the records that hold each.
     Terms,
-    /// Which hashes are surely not in [`Section::Terms`].
+    /// Filter of hashes that are surely not in [`Section::Terms`].
     TermFilter,
     /// Hashes of idempotency keys, and the records that hold each.
     Keys,
-    /// Which hashes are surely not in [`Section::Keys`].
+    /// Filter of hashes that are surely not in [`Section::Keys`].
     KeyFilter,
     /// The link before every 64th record.
     Links,
-    /// What lists are made of: of some records, a row.
+    /// Rows that lists are made of: of some records, a row.
     Rows,
 }
 

@@ -68,7 +68,7 @@ impl Rows {
     }
 }
 
-/// Where the rows of a section lie. Nothing is reserved for a count that it claims.
+/// Returns where the rows of a section lie. Nothing is reserved for a count that it claims.
 fn places(
     bytes: &[u8],
     first_sequence: u64,

@@ -1,5 +1,5 @@
-//! Which way hashes so many messages: the ways are checked against `sha2` at the first use, and
-//! measured once the process has hashed so much that this is worth it.
+//! Choice of the way that hashes so many messages: the ways are checked against `sha2` at the first
+//! use, and measured once the process has hashed so much that this is worth it.
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{in_four_lanes, in_sixteen_lanes, in_sixteen_then_four};
@@ -27,7 +27,7 @@ const NEVER: usize = usize::MAX;
 /// that who hashes little does not pay for it.
 const MESSAGES_BEFORE_MEASURING: usize = 1_000;
 
-/// What was chosen, among what, and why.
+/// Choice of a way, among what, and why.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     candidates: Vec<Candidate>,
@@ -40,13 +40,13 @@ pub struct Choice {
 pub struct Candidate {
     /// The way.
     pub lanes: Lanes,
-    /// Whether it can be used.
+    /// Usability of the way.
     pub standing: Standing,
     /// Nanoseconds for each of many messages of 256 bytes, where they were measured.
     pub nanoseconds: Option<f64>,
 }
 
-/// Whether a way can be used.
+/// Usability of a way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// The processor lacks it, or the operating system does not save its registers.
@@ -70,8 +70,8 @@ pub enum Reason {
     Unknown(String),
 }
 
-/// What was chosen for this process. The first call checks and measures the ways, in about a tenth
-/// of a millisecond, unless [`crate::digest_each`] has done so before.
+/// Returns what was chosen for this process. The first call checks and measures the ways, in about
+/// a tenth of a millisecond, unless [`crate::digest_each`] has done so before.
 pub fn choice() -> &'static Choice {
     MEASURED.get_or_init(|| {
         let mut candidates = checked().candidates.clone();
@@ -83,7 +83,7 @@ pub fn choice() -> &'static Choice {
 
 static MEASURED: OnceLock<Choice> = OnceLock::new();
 
-/// How so many messages are hashed.
+/// Returns how so many messages are hashed.
 pub(crate) fn plan_for(count: usize) -> Plan {
     static HASHED: AtomicUsize = AtomicUsize::new(0);
     if count < SIXTEENS_MIN {
@@ -96,7 +96,7 @@ pub(crate) fn plan_for(count: usize) -> Plan {
     if before < MESSAGES_BEFORE_MEASURING { checked().plan } else { choice().plan }
 }
 
-/// What is chosen before anything was measured.
+/// Returns what is chosen before anything was measured.
 fn checked() -> &'static Choice {
     static CHECKED: OnceLock<Choice> = OnceLock::new();
     CHECKED.get_or_init(|| Choice::among(check(&digest_each_with), asked().as_deref()))
@@ -128,7 +128,7 @@ impl Choice {
         &self.reason
     }
 
-    /// How many messages at once a way is used from, if it is used: until a way of more lanes is.
+    /// Counts the messages at once a way is used from, if it is used: until a way of more lanes is.
     #[must_use]
     pub fn used_from(&self, lanes: Lanes) -> Option<usize> {
         let from = match lanes {
@@ -151,7 +151,7 @@ impl Reason {
     }
 }
 
-/// How many messages at once are hashed in which way. What a way is not full of goes to the next
+/// Number of messages at once are hashed in which way. What a way is not full of goes to the next
 /// one: from sixteen lanes to four, and from four to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plan {
@@ -184,7 +184,7 @@ impl Plan {
         Self { fours_from, sixteens_from }
     }
 
-    /// As [`crate::digest_each`].
+    /// Does the same as [`crate::digest_each`].
     pub(crate) fn digest_each(self, messages: &[&[u8]], digests: &mut [[u8; 32]]) {
         if !self.digest_in_lanes(messages, digests) {
             one_by_one(messages.iter().copied().zip(digests));
@@ -211,7 +211,7 @@ impl Plan {
     }
 }
 
-/// What is taken for a way's time until it is measured: as on Zen 4.
+/// Returns what is taken for a way's time until it is measured: as on Zen 4.
 fn usual_nanoseconds(lanes: Lanes) -> f64 {
     match lanes {
         Lanes::One => 190.0,

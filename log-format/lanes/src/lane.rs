@@ -28,7 +28,7 @@ impl<'m, 'd> Lane<'m, 'd> {
         self.digest = Some(digest);
     }
 
-    /// Whether a message is on its way here.
+    /// Returns whether a message is on its way here.
     #[inline(always)]
     pub(crate) fn is_busy(&self) -> bool {
         self.digest.is_some()
@@ -55,7 +55,7 @@ impl<'m, 'd> Lane<'m, 'd> {
     }
 }
 
-/// Where the last blocks end in their buffer, in blocks.
+/// Place where the last blocks end in their buffer, in blocks.
 const END: usize = 3;
 
 /// The one or two blocks in which a message ends: the last ones of a buffer of three. What lies

@@ -41,7 +41,7 @@ mod x86_64;
 pub use choice::{Candidate, Choice, Reason, Standing, VARIABLE, choice};
 use sha2::{Digest, Sha256};
 
-/// How messages are hashed.
+/// Way in which messages are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lanes {
     /// One after the other, by the crate `sha2`: any processor.
@@ -56,7 +56,7 @@ impl Lanes {
     /// Every way, whether or not this processor has it.
     pub const ALL: [Self; 3] = [Self::One, Self::ShaNiFour, Self::Avx512Sixteen];
 
-    /// What [`VARIABLE`] calls it.
+    /// Returns what [`VARIABLE`] calls it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -82,8 +82,8 @@ pub fn available() -> impl Iterator<Item = Lanes> {
     Lanes::ALL.into_iter().filter(|lanes| digest_each_with(*lanes, &[], &mut []))
 }
 
-/// As [`digest_each`], in one way alone, however few the messages; `false`, and nothing is written,
-/// where this processor lacks it. For tests and measurements.
+/// Hashes like [`digest_each`], in one way alone, however few the messages; `false`, and nothing is
+/// written, where this processor lacks it. For tests and measurements.
 #[must_use]
 pub fn digest_each_with(lanes: Lanes, messages: &[&[u8]], digests: &mut [[u8; 32]]) -> bool {
     let work = messages.iter().copied().zip(digests);

@@ -49,7 +49,7 @@ impl Block {
         self.bytes.get(cut.start..cut.start + cut.length).unwrap_or_default()
     }
 
-    /// Where a record lies in its segment.
+    /// Returns where a record lies in its segment.
     pub(super) fn place(&self, cut: &Cut) -> RecordPlace {
         let offset = self.start + cut.start as u64;
         RecordPlace { segment: self.header.first_sequence(), offset, length: cut.length as u64 }
@@ -92,12 +92,13 @@ impl<'f, F: ReadFile> Cutter<'f, F> {
         }
     }
 
-    /// Whether the run has no further block.
+    /// Returns whether the run has no further block.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Whether the run has got to its longest blocks, and its file to more than two of them.
+    /// Returns whether the run has got to its longest blocks, and its file to more than two of
+    /// them.
     pub(super) fn is_long(&self) -> bool {
         let left = self.readable.saturating_sub(self.offset);
         self.length.first >= self.length.most && left / 2 > self.length.most as u64
@@ -180,7 +181,7 @@ impl<'f, F: ReadFile> Cutter<'f, F> {
         }
     }
 
-    /// What stands where the run ends.
+    /// Returns what stands where the run ends.
     fn end_at(&self, rest: &[u8], offset: u64) -> End {
         if rest.len() < 4 {
             return End::Nothing;

@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 pub use workers::{Complete, Make, Workers};
 use workers::{Line, Room};
 
-/// How much is read and checked as one.
+/// Length of what is read and checked as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockLength {
     /// Bytes of a run's first block: a tail is often short. Each next one has twice as many.
@@ -41,7 +41,7 @@ impl Default for BlockLength {
 /// Called with each valid record, its place, and what a worker made of it, in order.
 pub type VisitMade<'a, T> = dyn FnMut(&RecordPlace, &Record<'_>, T) + 'a;
 
-/// As [`VisitMade`], until it has had enough.
+/// Visitor like [`VisitMade`], until it has had enough.
 pub type VisitMadeWhile<'a, T> = dyn FnMut(&RecordPlace, &Record<'_>, T) -> ControlFlow<()> + 'a;
 
 /// [`walk_blocks_while`], to the end.

@@ -36,8 +36,8 @@ impl<T> Default for Room<T> {
     }
 }
 
-/// How runs are checked: by how many threads, in blocks of which length, and what is made of each
-/// record.
+/// Way in which runs are checked: by how many threads, in blocks of which length, and what is made
+/// of each record.
 pub struct Workers<'m, T> {
     make: &'m Make<'m, T>,
     complete: Option<&'m Complete<'m, T>>,
@@ -79,8 +79,8 @@ impl<'m, T> Workers<'m, T> {
         self.length
     }
 
-    /// How many blocks are read before they are needed: alone, each is checked while it is in the
-    /// processor's cache.
+    /// Counts the blocks that are read before they are needed: alone, each is checked while it is
+    /// in the processor's cache.
     fn blocks_ahead(&self) -> usize {
         if self.threads == 1 { 1 } else { 2 * self.threads }
     }
@@ -174,7 +174,7 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
         })
     }
 
-    /// What the disk said behind the last block.
+    /// Returns what the disk said behind the last block.
     pub(super) fn failure(self) -> Option<io::Error> {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).failed
     }

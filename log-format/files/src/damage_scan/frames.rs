@@ -24,7 +24,7 @@ const HEADER: u64 = RECORD_HEADER_LENGTH as u64;
 /// A record whose frame holds: size, checksum, flags, padding. Its link is another matter.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Where it begins, in bytes.
+    /// Place where it begins, in bytes.
     pub offset: u64,
     /// Offset behind it.
     pub end: u64,
@@ -63,7 +63,7 @@ impl Frame {
         link_of(log, &self.header, &self.digest, previous)
     }
 
-    /// Whether its link was made from this one.
+    /// Returns whether its link was made from this one.
     #[must_use]
     pub fn follows(&self, log: LogId, previous: &Link) -> bool {
         self.link_behind(log, previous) == self.header.link
@@ -92,7 +92,7 @@ pub fn link_stored_at<F: ReadFile>(window: &mut Window<F>, at: u64) -> io::Resul
     Ok(bytes.get(32..).and_then(|link| link.first_chunk()).copied().map(Link))
 }
 
-/// What is found in a hole.
+/// Content of a hole.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The whole frames in it, in order.
@@ -115,20 +115,21 @@ pub(super) struct Hole<'m> {
     pub(super) before: u64,
     /// And no later than this.
     pub(super) time: u64,
-    /// Whether that record begins where the hole ends.
+    /// True if that record begins where the hole ends.
     pub(super) is_closed: bool,
     /// Records that are named from outside.
     pub(super) marks: &'m [Mark],
 }
 
 impl Hole<'_> {
-    /// Whether nothing behind it is named by anything: whatever an output holds may be there.
+    /// Returns whether nothing behind it is named by anything: whatever an output holds may be
+    /// there.
     fn is_open(&self) -> bool {
         self.before == u64::MAX && !self.is_closed
     }
 
-    /// Whether a record behind the damaged ones may be this one: in order, with room before it for
-    /// those, and with one of them behind it.
+    /// Returns whether a record behind the damaged ones may be this one: in order, with room before
+    /// it for those, and with one of them behind it.
     fn admits(&self, frame: &Frame) -> bool {
         let RecordHeader { sequence, time, .. } = frame.header;
         let between = sequence.saturating_sub(self.after.sequence).saturating_sub(1);
@@ -140,7 +141,8 @@ impl Hole<'_> {
         is_in_order && has_room && is_sound && self.has_room_behind(frame)
     }
 
-    /// Whether a mark names this record, which may have been moved here: nothing is tied then.
+    /// Returns whether a mark names this record, which may have been moved here: nothing is tied
+    /// then.
     fn names(&self, frame: &Frame) -> bool {
         let RecordHeader { sequence, link, time, .. } = frame.header;
         let is_it = |mark: &Mark| (mark.sequence, mark.link) == (sequence, link);
@@ -148,7 +150,7 @@ impl Hole<'_> {
         !self.is_closed && is_behind && frame.header.mark().is_ok() && self.marks.iter().any(is_it)
     }
 
-    /// Whether what is damaged between a record and the end has room there.
+    /// Returns whether what is damaged between a record and the end has room there.
     fn has_room_behind(&self, frame: &Frame) -> bool {
         let Some(room) = self.to.checked_sub(frame.end) else { return false };
         let behind = self.before.saturating_sub(frame.header.sequence).saturating_sub(1);
@@ -159,7 +161,7 @@ impl Hole<'_> {
         }
     }
 
-    /// Whether every frame stands behind room for the damaged records before it.
+    /// Returns whether every frame stands behind room for the damaged records before it.
     fn stand_in_order(&self, frames: &[Frame]) -> bool {
         let mut before = (self.after.sequence, self.from);
         frames.iter().all(|frame| {

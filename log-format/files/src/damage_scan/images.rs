@@ -1,5 +1,5 @@
-//! Where the header of a record may begin, anywhere in the segments: one pass over all bytes, so
-//! that records that are not in their place are looked up.
+//! Places where the header of a record may begin, anywhere in the segments: one pass over all
+//! bytes, so that records that are not in their place are looked up.
 
 use super::frames::size_at;
 use super::outcome::{Kept, Piece};
@@ -22,7 +22,7 @@ pub(super) struct Image {
     /// Index of its segment.
     pub(super) segment: usize,
     pub(super) offset: u64,
-    /// How many bytes it says it has.
+    /// Number of bytes it says it has.
     pub(super) length: u64,
     pub(super) link: Link,
 }
@@ -109,7 +109,7 @@ impl Images {
         }
     }
 
-    /// Whether every image of this sequence is here.
+    /// Returns whether every image of this sequence is here.
     pub(super) fn reach(&self, sequence: u64) -> bool {
         sequence > self.floor
     }
@@ -126,7 +126,7 @@ impl Images {
 struct Places {
     /// Where they begin and end, the last of them first.
     ranges: Vec<(u64, u64)>,
-    /// Where the next of them begins.
+    /// Place where the next of them begins.
     next: u64,
 }
 
@@ -144,8 +144,8 @@ impl Places {
         Self { ranges, next }
     }
 
-    /// Whether one of them begins at this offset, which is not before the one that was asked for
-    /// last.
+    /// Returns whether one of them begins at this offset, which is not before the one that was
+    /// asked for last.
     fn has(&mut self, offset: u64, length: u64) -> bool {
         if offset != self.next {
             return false;

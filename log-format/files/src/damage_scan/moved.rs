@@ -20,10 +20,10 @@ use holdpoint_log_format::{ChainPosition, Link, LogId, Record, SegmentHeader};
 use std::iter::{Peekable, once};
 use std::ops::ControlFlow;
 
-/// How often every byte of the segments is passed over.
+/// Number of times every byte of the segments is passed over.
 const PASSES_MAX: usize = 16;
 
-/// How many times the length of the segments may be hashed, to find out which images are whole.
+/// Number of times the length of the segments may be hashed, to find out which images are whole.
 const BUDGET_LENGTHS: u64 = 16;
 
 /// So many images that carry one link are looked at.
@@ -62,8 +62,8 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
         Self { storage, source, visit, images, passes_left, budget, opened: None }
     }
 
-    /// What HEAD ties in its place among the pieces, and where that lies which was not in its own.
-    /// `None`: all is where it belongs, as far as it is tied.
+    /// Returns what HEAD ties in its place among the pieces, and where that lies which was not in
+    /// its own. `None`: all is where it belongs, as far as it is tied.
     pub(super) fn in_order(mut self, pieces: &[Piece]) -> Result<Option<Recalled>, SurveyError> {
         let Some(head) = self.source.head else { return Ok(None) };
         let anchor = self.source.anchor().sequence;
@@ -342,7 +342,7 @@ fn put_before(
     }
 }
 
-/// What stands in the place of records that are tied.
+/// Returns what stands in the place of records that are tied.
 fn gives_way(segment: u64, from: u64, to: u64) -> Piece {
     let problem = "what is tied to a later record belongs here, and lies elsewhere";
     let loss = Loss::new(segment, from, to - from, problem.to_string());

@@ -1,4 +1,4 @@
-//! What a scan gives: what is kept and what is lost, in order, as a new log would hold it.
+//! Result of a scan: what is kept and what is lost, in order, as a new log would hold it.
 
 use super::frames::Found;
 use crate::finding::records_named;
@@ -33,14 +33,14 @@ pub struct Unproven {
 pub struct Kept {
     /// Number in the segment's file name.
     pub segment: u64,
-    /// What its header says, or must have said.
+    /// Content of its header, as it is or must have been.
     pub header: SegmentHeader,
     /// The place before the first of them.
     pub from: ChainPosition,
-    /// Whether the first of them follows from there. One that does not is alone, and the link of
+    /// True if the first of them follows from there. One that does not is alone, and the link of
     /// `from` means nothing.
     pub is_linked: bool,
-    /// Where the first of them begins, in bytes.
+    /// Place where the first of them begins, in bytes.
     pub offset: u64,
     /// The place behind the last of them: `last.sequence > from.sequence`.
     pub last: ChainPosition,
@@ -48,13 +48,13 @@ pub struct Kept {
     pub end: u64,
     /// Time of the first of them, nanoseconds.
     pub first_time: u64,
-    /// How many of them are withheld.
+    /// Number of them that are withheld.
     pub withheld: u64,
-    /// How many have a payload that cannot be read.
+    /// Number of have a payload that cannot be read.
     pub unreadable: u64,
     /// The first of them of which nobody here knows the kind or the version.
     pub unknown: Option<u64>,
-    /// Whether HEAD ties them: proven, unproven or unwitnessed.
+    /// Tie to HEAD: proven, unproven or unwitnessed.
     pub standing: Standing,
 }
 
@@ -66,13 +66,13 @@ pub struct Loss {
     /// The file, relative to the source's directory; of records that no file holds, the directory
     /// of the segments.
     pub file: String,
-    /// Where the bytes begin.
+    /// Place where the bytes begin.
     pub offset: u64,
-    /// How many there are, up to the last one that is not zero.
+    /// Number of bytes, up to the last one that is not zero.
     pub length: u64,
-    /// What is wrong.
+    /// Problem of it.
     pub problem: String,
-    /// Whether records of the source may have been here.
+    /// True if records of the source may have been here.
     pub may_hold_records: bool,
     /// The first record that is missing; 0 when none is known to be.
     pub first: u64,
@@ -85,13 +85,13 @@ pub struct Loss {
 }
 
 impl Kept {
-    /// How many they are.
+    /// Counts them.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.last.sequence - self.from.sequence
     }
 
-    /// Whether the last of them is this one.
+    /// Returns whether the last of them is this one.
     pub(super) fn ends_with(&self, (sequence, link): (u64, Link)) -> bool {
         (self.last.sequence, self.last.link) == (sequence, link)
     }
@@ -145,12 +145,13 @@ impl Loss {
         self.file == names::SEGMENTS
     }
 
-    /// Whether it is the place alone where two histories meet.
+    /// Returns whether it is the place alone where two histories meet.
     fn is_seam(&self) -> bool {
         self.length == 0 && self.first > 0 && self.last == 0
     }
 
-    /// Whether moved records are all that it is; those are in order, and apart from each other.
+    /// Returns whether moved records are all that it is; those are in order, and apart from each
+    /// other.
     fn is_within(&self, moved: &[Moved]) -> bool {
         let place = (self.segment, self.offset);
         let behind = moved.partition_point(|it| (it.segment, it.from) <= place);
@@ -159,7 +160,7 @@ impl Loss {
         here.is_some_and(|it| it.to >= self.offset.saturating_add(self.length))
     }
 
-    /// What was found, in words, with its place.
+    /// Describes what was found, in words, with its place.
     #[must_use]
     pub fn finding(&self) -> String {
         if self.is_of_no_file() && self.last == 0 {
@@ -171,7 +172,7 @@ impl Loss {
         format!("{}, byte {}: {}", self.file, self.offset, self.problem)
     }
 
-    /// How many records are known to be missing.
+    /// Counts the records that are known to be missing.
     fn known(&self) -> u64 {
         match (self.first, self.last) {
             (0, _) | (_, 0) => 0,
@@ -180,12 +181,12 @@ impl Loss {
     }
 }
 
-/// What survives of a log, and what does not.
+/// Parts of a log that survive, and parts that do not.
 #[derive(Debug, Default)]
 pub struct DamageScan {
     /// In the order of the new log.
     pub pieces: Vec<Piece>,
-    /// What is wrong and has no place among the pieces.
+    /// Findings that have no place among the pieces.
     pub findings: Vec<String>,
     /// The newest record of the source that is accounted for, kept or lost.
     pub reached: u64,
@@ -193,9 +194,9 @@ pub struct DamageScan {
     pub begins_behind: Option<ChainPosition>,
     /// The pieces without tied records that lie elsewhere, where there are any of those.
     in_place: Option<Vec<Piece>>,
-    /// How many pieces there were when the last records were kept.
+    /// Number of pieces there were when the last records were kept.
     settled: usize,
-    /// How many frames the losses name.
+    /// Number of frames the losses name.
     frames: usize,
 }
 
@@ -299,7 +300,7 @@ impl DamageScan {
         self.state_unproven();
     }
 
-    /// What is kept and lost where it lies: without tied records that were found elsewhere.
+    /// Returns what is kept and lost where it lies: without tied records that were found elsewhere.
     #[must_use]
     pub fn in_place(&self) -> &[Piece] {
         self.in_place.as_deref().unwrap_or(&self.pieces)
@@ -391,7 +392,7 @@ impl DamageScan {
         self.pieces = pieces;
     }
 
-    /// What is kept without proof.
+    /// Lists what is kept without proof.
     pub fn unproven(&self) -> impl Iterator<Item = &Unproven> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Unproven(unproven) => Some(unproven),
@@ -407,7 +408,7 @@ impl DamageScan {
         })
     }
 
-    /// What is kept.
+    /// Lists what is kept.
     pub fn kept(&self) -> impl Iterator<Item = &Kept> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Kept(kept) => Some(kept),
@@ -415,13 +416,13 @@ impl DamageScan {
         })
     }
 
-    /// How many records are kept as they are.
+    /// Counts the records that are kept as they are.
     #[must_use]
     pub fn records_kept(&self) -> u64 {
         self.kept().map(|kept| kept.count() - kept.left_out()).sum()
     }
 
-    /// How many records are known to be lost.
+    /// Counts the records that are known to be lost.
     #[must_use]
     pub fn records_lost(&self) -> u64 {
         let known = self.losses().filter(|loss| !loss.is_archived).map(Loss::known);
@@ -436,7 +437,7 @@ impl DamageScan {
         proven.filter_map(|kept| kept.unknown).min()
     }
 
-    /// How many records are withheld.
+    /// Counts the records that are withheld.
     #[must_use]
     pub fn withheld(&self) -> u64 {
         self.kept().map(|kept| kept.withheld).sum()

@@ -17,7 +17,7 @@ use holdpoint_log_format::{ChainPosition, Fault, Head, Item, Link, Record, Segme
 use std::io;
 use std::ops::ControlFlow;
 
-/// Where the first record of a segment begins.
+/// Place where the first record of a segment begins.
 pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
 
 /// How many searches of one segment are made for what its marks tie, and how many of its records
@@ -45,7 +45,7 @@ pub(super) struct SegmentSurvey<'a, F> {
     pub(super) scan: &'a mut DamageScan,
     /// Told of every record that verifies.
     pub(super) visit: &'a mut Visit<'a>,
-    /// How often is still searched, and how many records are kept that do not follow.
+    /// Number of times is still searched, and how many records are kept that do not follow.
     pub(super) searches_left: usize,
     pub(super) breaks_left: usize,
     /// For what lies in its holes.
@@ -59,7 +59,7 @@ struct Start {
     before: ChainPosition,
     offset: u64,
     is_linked: bool,
-    /// Whether a mark proves the link of the first record here.
+    /// True if a mark proves the link of the first record here.
     is_tied: bool,
 }
 
@@ -200,7 +200,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         Ok(stretch)
     }
 
-    /// What a mark ties that a stretch did not come to.
+    /// Returns what a mark ties that a stretch did not come to.
     fn find_tied(&mut self, stretch: &Stretch) -> io::Result<Option<TiedRecords>> {
         let from = if stretch.start.is_tied { stretch.front.end } else { stretch.start.offset };
         for mark in self.marks.clone() {
@@ -233,7 +233,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         }
     }
 
-    /// Where records are read on behind a stretch, and what lies before that.
+    /// Returns where records are read on behind a stretch, and what lies before that.
     fn start_behind(
         &mut self,
         stretch: &Stretch,
@@ -477,7 +477,7 @@ impl Stretch {
         if is_witnessed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// What is wrong behind its last record.
+    /// Returns what is wrong behind its last record.
     fn problem(&self) -> String {
         let problem: Problem = match &self.ended {
             Ended::Stopped(Stop::Fault(fault)) => fault.clone().into(),
@@ -513,7 +513,7 @@ fn hole<'m, F: ReadFile>(
     Ok(Hole { after, from, to, before, time, is_closed: false, marks })
 }
 
-/// Whether a record has the sequence and a time that may follow.
+/// Returns whether a record has the sequence and a time that may follow.
 fn is_due(record: &Record<'_>, before: &ChainPosition) -> bool {
     let header = &record.header;
     let is_next = before.sequence.checked_add(1) == Some(header.sequence);

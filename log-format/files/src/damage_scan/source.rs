@@ -21,7 +21,7 @@ pub struct Source {
     pub head: Option<Head>,
     /// Its segments by first sequence.
     pub segments: Vec<SourceSegment>,
-    /// What is wrong with its names and with HEAD.
+    /// Findings of its names and of HEAD.
     pub findings: Vec<String>,
 }
 
@@ -32,11 +32,11 @@ pub struct SourceSegment {
     pub name: u64,
     /// Its length in bytes.
     pub length: u64,
-    /// What can be made of it.
+    /// State of the segment.
     pub state: SegmentState,
 }
 
-/// What can be made of a segment.
+/// State of a segment: what can be made of it.
 #[derive(Clone, Debug)]
 pub enum SegmentState {
     /// Its header holds and is this log's.
@@ -120,13 +120,13 @@ impl Source {
         }
     }
 
-    /// Whether HEAD says that the records up to `place` are in an archive.
+    /// Returns whether HEAD says that the records up to `place` are in an archive.
     #[must_use]
     pub fn is_archived(&self, place: &ChainPosition) -> bool {
         self.head.is_some_and(|head| place.sequence <= head.anchor_sequence)
     }
 
-    /// How many records HEAD names; `None` without HEAD.
+    /// Returns how many records HEAD names; `None` without HEAD.
     #[must_use]
     pub fn records_named(&self) -> Option<u64> {
         self.head.map(|head| head.newest_sequence.saturating_sub(head.anchor_sequence))
@@ -164,7 +164,7 @@ pub(super) fn text(file: &str, offset: u64, sequence: u64, problem: Problem) -> 
     Finding { place, problem }.to_string()
 }
 
-/// What HEAD says; what is wrong with it is a finding.
+/// Returns what HEAD says; what is wrong with it is a finding.
 fn witness<S: ReadStorage>(
     storage: &S,
     findings: &mut Vec<String>,
@@ -211,8 +211,8 @@ fn read_headers<S: ReadStorage>(
     Ok(files)
 }
 
-/// Whether a name is one that a log may hold beside its segments: a file that is made ready for
-/// one, or an index, which is made anew from the records.
+/// Returns whether a name is one that a log may hold beside its segments: a file that is made ready
+/// for one, or an index, which is made anew from the records.
 fn is_no_evidence(name: &str) -> bool {
     let parsers = [names::parse_prepared, names::parse_index, names::parse_index_temporary];
     parsers.iter().any(|parse| parse(name).is_some())
@@ -310,7 +310,7 @@ impl Named {
     }
 }
 
-/// Whether the first record of a segment has a checksum that this header seeds.
+/// Returns whether the first record of a segment has a checksum that this header seeds.
 fn begins_with_record_of<S: ReadStorage>(
     storage: &S,
     name: u64,
@@ -323,8 +323,8 @@ fn begins_with_record_of<S: ReadStorage>(
     Ok(first.map_err(io_error(&file))?.is_some())
 }
 
-/// What the header of a segment must have said, but for the link and time before its first record,
-/// by its name and length.
+/// Infers what the header of a segment must have said, but for the link and time before its first
+/// record, by its name and length.
 #[must_use]
 pub fn inferred_header(log: LogId, first: u64, length: u64) -> SegmentHeader {
     let genesis = ChainPosition::genesis(log);

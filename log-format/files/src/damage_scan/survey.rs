@@ -19,7 +19,7 @@ use std::io;
 /// than once. Its place names the number in its file's name. Says what its payload is.
 pub type Visit<'a> = dyn FnMut(&RecordPlace, &Record<'_>) -> Payload + 'a;
 
-/// What the payload of a record is to who scans.
+/// Kind of a record's payload for who scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// It can be read, or is none that a reader would have to know.
@@ -31,7 +31,7 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// What it is by what decoding it came to.
+    /// Judges it by what decoding it came to.
     pub fn of<T, E>(
         decoded: &Result<T, E>,
         is_opaque: impl FnOnce(&E) -> bool,

@@ -23,19 +23,19 @@ pub(crate) fn steadily<T, E>(
     Err(of(io::Error::new(io::ErrorKind::Interrupted, moving)))
 }
 
-/// What there is of a log.
+/// Content of a log's directory.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// LOCK as it was before all else was read, where it holds.
     pub lock: Option<Lock>,
-    /// What HEAD says, or what is wrong with it.
+    /// Content of HEAD, or what is wrong with it.
     pub head: Result<Head, Problem>,
     /// The first sequence of each segment behind the anchor, in order. There are none where
     /// something else is in their directory's place.
     pub firsts: Vec<u64>,
     /// The first record that a blank segment behind them would have had.
     pub blank: Option<u64>,
-    /// What is wrong with the directory of segments.
+    /// Problem of the directory of segments.
     pub wrong_directory: Option<Finding>,
 }
 
@@ -95,8 +95,8 @@ pub fn firsts(listed: &[Entry]) -> Vec<u64> {
     firsts
 }
 
-/// What is in the directory of segments; the inner error is a finding: something else stands in its
-/// place.
+/// Lists what is in the directory of segments; the inner error is a finding: something else stands
+/// in its place.
 ///
 /// # Errors
 /// It cannot be read.

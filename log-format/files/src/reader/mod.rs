@@ -59,7 +59,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         Ok(Self { storage, listing: Listing::of(storage)? })
     }
 
-    /// Where the log lies.
+    /// Returns where the log lies.
     #[must_use]
     pub fn storage(&self) -> &'s S {
         self.storage
@@ -71,7 +71,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         &self.listing.firsts
     }
 
-    /// What HEAD says, or what is wrong with it.
+    /// Returns what HEAD says, or what is wrong with it.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -103,8 +103,8 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         self.firsts().get(at.saturating_add(1)).map_or(u64::MAX, |next| next.saturating_sub(1))
     }
 
-    /// What is wrong with HEAD, with the directory, or, where that is asked for, with the log's
-    /// beginning.
+    /// Returns what is wrong with HEAD, with the directory, or, where that is asked for, with the
+    /// log's beginning.
     #[must_use]
     pub fn witness(&self, with_beginning: bool) -> Option<Finding> {
         let Listing { head, firsts, wrong_directory, .. } = &self.listing;
@@ -119,8 +119,8 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         self.witnessed().max(durable_by(self.listing.lock.as_ref(), boot))
     }
 
-    /// What LOCK of this boot says was durable, and is not there: for whoever shows or searches the
-    /// newest records.
+    /// Checks that what LOCK of this boot says was durable is there: for whoever shows or searches
+    /// the newest records.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -171,7 +171,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         Ok(is_it.then(|| Run::from(chain, head.record_offset, head.end_offset)))
     }
 
-    /// As [`Self::at_head`]; else a run from the segment's beginning.
+    /// Reads like [`Self::at_head`]; else a run from the segment's beginning.
     ///
     /// # Errors
     /// The segment cannot be read.
@@ -268,8 +268,8 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         Ok(run)
     }
 
-    /// As [`Self::walk`], in lanes and threads, with what `make` makes of each record: for whoever
-    /// reads much.
+    /// Walks like [`Self::walk`], in lanes and threads, with what `make` makes of each record: for
+    /// whoever reads much.
     ///
     /// # Errors
     /// The segment cannot be read.
@@ -310,8 +310,8 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         })
     }
 
-    /// What is wrong about the end of a segment's records: all but the newest segment end with a
-    /// seal that the next one names, and what HEAD or a blank segment witnesses is there.
+    /// Returns what is wrong about the end of a segment's records: all but the newest segment end
+    /// with a seal that the next one names, and what HEAD or a blank segment witnesses is there.
     fn wrong_end(&self, first: u64, run: &Run) -> Result<Option<Finding>, SurveyError> {
         let Some(at) = self.holding(first) else { return Ok(None) };
         let is_last = at.saturating_add(1) >= self.firsts().len();

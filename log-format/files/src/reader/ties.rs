@@ -1,4 +1,4 @@
-//! Which records are tied to the newest witness (`FORMAT.md`, section 33).
+//! Ties of records to the newest witness (`FORMAT.md`, section 33).
 
 use super::{LogReader, OpenSegment, at_begin};
 use crate::blocks::{Make, VisitMade};
@@ -21,7 +21,7 @@ pub(crate) fn threads_to_check() -> usize {
     available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX))
 }
 
-/// What is proven of a record that is shown, or named and not to be shown.
+/// Proof of a record that is shown, or named and not to be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It is tied to the newest witness by links, without a break.
@@ -39,7 +39,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// What is proven of a record that is tied.
+    /// Returns what is proven of a record that is tied.
     #[must_use]
     pub fn of_tied(header: &RecordHeader) -> Self {
         if header.flags.withheld() { Self::Withheld } else { Self::Proven }
@@ -127,7 +127,7 @@ impl Ties {
         self.tied.last().is_none_or(|last| name < last.segment).then_some(name)
     }
 
-    /// Whether records from `first` on were tied, or as many as can be.
+    /// Returns whether records from `first` on were tied, or as many as can be.
     #[must_use]
     pub fn reach<S: ReadStorage>(&self, reader: &LogReader<'_, S>, first: u64) -> bool {
         self.due(reader).is_none_or(|due| reader.end_of(reader.holding(due).unwrap_or(0)) < first)
@@ -147,7 +147,8 @@ impl Ties {
         self.read_making(reader, found, &|_, _| (), &mut |place, record, ()| visit(place, record))
     }
 
-    /// As [`Self::read`], with what `make` makes of each record in the threads that check them.
+    /// Reads like [`Self::read`], with what `make` makes of each record in the threads that check
+    /// them.
     ///
     /// # Errors
     /// The segment cannot be read.
@@ -294,7 +295,7 @@ impl Ties {
         ranges
     }
 
-    /// How many segments were tied, whole or in part.
+    /// Counts the segments that were tied, whole or in part.
     #[must_use]
     pub fn segments(&self) -> u64 {
         self.tied.len() as u64
@@ -306,7 +307,7 @@ impl Ties {
         self.witnessed
     }
 
-    /// What is proven of a record.
+    /// Returns what is proven of a record.
     #[must_use]
     pub fn standing(&self, header: &RecordHeader) -> Standing {
         match self.standing_of(header.sequence) {
@@ -315,7 +316,8 @@ impl Ties {
         }
     }
 
-    /// What is proven of the record with a sequence, whether its payload is there or withheld.
+    /// Returns what is proven of the record with a sequence, whether its payload is there or
+    /// withheld.
     #[must_use]
     pub fn standing_of(&self, sequence: u64) -> Standing {
         match self.holding(sequence).is_some() {
@@ -327,15 +329,15 @@ impl Ties {
         }
     }
 
-    /// Whether a record that is read once more is the one that was tied, and so is every one before
-    /// it that was read with it. `None`: its link was not kept; one behind it was. What nothing
-    /// ties is what it is.
+    /// Returns whether a record that is read once more is the one that was tied, and so is every
+    /// one before it that was read with it. `None`: its link was not kept; one behind it was. What
+    /// nothing ties is what it is.
     #[must_use]
     pub fn is_as_tied(&self, header: &RecordHeader) -> Option<bool> {
         self.has_link(header.sequence, &header.link)
     }
 
-    /// As [`Self::is_as_tied`], of the record with a sequence and its link.
+    /// Checks like [`Self::is_as_tied`], of the record with a sequence and its link.
     #[must_use]
     pub fn has_link(&self, sequence: u64, link: &Link) -> Option<bool> {
         let Some(tied) = self.holding(sequence) else { return Some(true) };
@@ -395,7 +397,7 @@ fn tie_segment<S: ReadStorage, T: Send>(
     Ok((behind_break(segment, mark, &run, last)?, Vec::new()))
 }
 
-/// What is tied behind the place where a run from the segment's beginning stopped.
+/// Returns what is tied behind the place where a run from the segment's beginning stopped.
 fn behind_break<F: ReadFile>(
     segment: &mut OpenSegment<F>,
     mark: &Mark,

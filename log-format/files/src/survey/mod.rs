@@ -20,8 +20,8 @@ use thiserror::Error;
 pub use witness::Reached;
 pub(crate) use witness::durable_by;
 
-/// How often a log is read at most, of which the beginning or the end moves while it is read: a
-/// reading begins anew three times, and then gives up.
+/// Number of times a log is read at most, of which the beginning or the end moves while it is read:
+/// a reading begins anew three times, and then gives up.
 pub const READINGS_MAX: u32 = 4;
 
 /// A log of fewer bytes is checked by one thread: beginning another takes longer.
@@ -31,7 +31,7 @@ const SMALL_LENGTH: u64 = 1_024 * 1_024;
 /// unfinished are seen too: hold back what they say until one ends the batch.
 pub type Visit<'a> = dyn FnMut(&RecordPlace, &Record<'_>) + 'a;
 
-/// How much of the log is read.
+/// Extent of the log that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// The records behind HEAD, and the headers of the segments that this relies on: the first one,
@@ -45,11 +45,11 @@ pub enum Extent {
     UntilFinding,
 }
 
-/// What the survey is told.
+/// Options of the survey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SurveyOptions {
-    /// How much is read.
+    /// Extent of what is read.
     pub extent: Extent,
     /// This boot of the machine.
     pub boot: BootId,
@@ -64,7 +64,7 @@ impl SurveyOptions {
         Self { extent, boot, is_being_written: false }
     }
 
-    /// Whether somebody is writing now.
+    /// States whether somebody is writing now.
     #[must_use]
     pub fn being_written(self, is_being_written: bool) -> Self {
         Self { is_being_written, ..self }
@@ -80,7 +80,7 @@ pub enum SurveyError {
     Io {
         /// File or directory, relative to the log's.
         file: String,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
     /// Records were moved to an archive while the survey was made.
@@ -102,8 +102,8 @@ pub enum SurveyError {
 }
 
 impl SurveyError {
-    /// Whether a file that was listed was not there any more when it was read, or HEAD says so: as
-    /// where records are moved to an archive meanwhile.
+    /// Returns whether a file that was listed was not there any more when it was read, or HEAD says
+    /// so: as where records are moved to an archive meanwhile.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         match self {
@@ -121,12 +121,12 @@ pub enum HeadFile {
     Missing,
     /// It does not decode.
     Garbage(Fault),
-    /// What it says.
+    /// Valid, with its content.
     Valid(Head),
 }
 
 impl HeadFile {
-    /// What it says, if it can be read.
+    /// Returns what it says, if it can be read.
     #[must_use]
     pub fn valid(&self) -> Option<&Head> {
         match self {
@@ -154,12 +154,12 @@ pub enum HeaderBlock {
     NotRead,
     /// It does not decode.
     Bad(Fault),
-    /// What it says.
+    /// Valid, with its content.
     Valid(SegmentHeader),
 }
 
 impl HeaderBlock {
-    /// What it says, if it was read and holds.
+    /// Returns what it says, if it was read and holds.
     #[must_use]
     pub fn valid(&self) -> Option<&SegmentHeader> {
         match self {
@@ -183,17 +183,17 @@ impl SegmentFile {
 pub struct LastSegment {
     /// Its header.
     pub header: SegmentHeader,
-    /// Where checking its records began: behind HEAD's record, or at the segment's start.
+    /// Run at which checking its records began: behind HEAD's record, or at the segment's start.
     pub began: Run,
     /// Its valid run; `run.chain` is V.
     pub run: Run,
-    /// Whether it ends in a valid seal.
+    /// True if it ends in a valid seal.
     pub is_sealed: bool,
     /// Offset behind the last byte that is not zero, when there is one behind the run.
     pub tail_end: Option<u64>,
 }
 
-/// What was found.
+/// Result of a survey.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// The log's identity, as far as HEAD or a segment says it.
@@ -215,9 +215,9 @@ pub struct Survey {
     pub mark: u64,
     /// Valid records read.
     pub records: u64,
-    /// How many of them are withheld.
+    /// Number of them that are withheld.
     pub withheld: u64,
-    /// What the recovery table looked at.
+    /// Evidence that the recovery table looked at.
     pub evidence: Evidence,
     /// Its verdict.
     pub row: Row,
@@ -258,7 +258,8 @@ pub fn survey_in_threads<S: ReadStorage, T: Send>(
     survey_completing(storage, options, threads, (make, &|_: &mut [T]| ()), visit)
 }
 
-/// As [`survey_in_threads`], where what was made of a block's records is completed as one.
+/// Surveys like [`survey_in_threads`], where what was made of a block's records is completed as
+/// one.
 ///
 /// # Errors
 /// As [`survey`].
@@ -329,7 +330,7 @@ impl<'s, S: ReadStorage> Surveyor<'s, S> {
         Ok(surveyor)
     }
 
-    /// Whether the log is read before a thread has begun.
+    /// Returns whether the log is read before a thread has begun.
     fn is_small(&self) -> bool {
         let lengths = self.survey.segments.iter().map(|segment| segment.length);
         lengths.fold(0, u64::saturating_add) < SMALL_LENGTH
@@ -350,8 +351,8 @@ impl<'s, S: ReadStorage> Surveyor<'s, S> {
         segments.iter_mut().filter(is_it).for_each(|segment| segment.length = length);
     }
 
-    /// Whether the caller wants to know no more than what is found already: the first finding, and
-    /// no record of this segment can be before it.
+    /// Returns whether the caller wants to know no more than what is found already: the first
+    /// finding, and no record of this segment can be before it.
     fn has_enough_before(&self, segment: u64) -> bool {
         let first_record = Place { file: segment_path(segment), offset: 1, sequence: 0 };
         let is_before = |finding: &Finding| order_of(finding) < (true, &first_record);
@@ -404,7 +405,7 @@ pub fn segment_path(first_sequence: u64) -> String {
     format!("{}/{}", names::SEGMENTS, names::segment(first_sequence))
 }
 
-/// What the disk said of a file, for `map_err`.
+/// Makes an error of what the disk said of a file, for `map_err`.
 pub fn io_error(file: &str) -> impl FnOnce(io::Error) -> SurveyError {
     let file = file.to_string();
     move |source| SurveyError::Io { file, source }

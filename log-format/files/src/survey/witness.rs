@@ -7,7 +7,7 @@ use crate::storage::ReadStorage;
 use holdpoint_log_format::recovery::{HeadEvidence, LastOwner, Row};
 use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, names};
 
-/// How far a log vouches for its own records.
+/// Extent to which a log vouches for its own records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
     /// The newest record that HEAD names; 0 where it names none.
@@ -17,7 +17,7 @@ pub struct Reached {
 }
 
 impl Survey {
-    /// How far the log vouches for its own records.
+    /// Returns how far the log vouches for its own records.
     #[must_use]
     pub fn reached(&self) -> Reached {
         let witnessed = self.head.valid().map_or(0, |head| head.newest_sequence);
@@ -68,14 +68,15 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         Ok(())
     }
 
-    /// Whether the first segment is the one that HEAD's anchor names, as far as HEAD says.
+    /// Returns whether the first segment is the one that HEAD's anchor names, as far as HEAD says.
     pub(super) fn begins_at_anchor(&self) -> bool {
         let first = self.survey.segments.first().map(|segment| segment.first_sequence);
         let anchor = self.survey.head.valid().map(|head| head.anchor_sequence);
         first.is_none_or(|first| anchor.is_none_or(|anchor| anchor.checked_add(1) == Some(first)))
     }
 
-    /// Whether HEAD names another anchor now: further on each time, as anchors never go back.
+    /// Returns whether HEAD names another anchor now: further on each time, as anchors never go
+    /// back.
     pub(super) fn anchor_has_moved(&mut self) -> Result<bool, SurveyError> {
         let Some(before) = self.survey.head.valid().copied() else { return Ok(false) };
         let now = read_head(self.storage)?;
