@@ -21,7 +21,7 @@ pub struct Retry {
     pub run: String,
     /// The record of it.
     pub sequence: u64,
-    /// Whose it is.
+    /// Actor whose it is.
     pub by: Doer,
     /// Why, as that person said.
     pub reason: Option<String>,

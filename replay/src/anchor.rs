@@ -1,4 +1,4 @@
-//! Where a log begins, and the state there: for a log whose first records were moved to an archive
+//! Beginning of a log, and the state there: for a log whose first records were moved to an archive
 //! an event states it, and everything is applied to that state.
 
 use crate::finding::{Finding, Problem};
@@ -27,7 +27,7 @@ pub(crate) struct Anchor {
     pub(crate) position: ChainPosition,
 }
 
-/// What a log says of the records before its first one.
+/// Statement of a log about the records before its first one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Archived {
     /// The last record that was moved to an archive.
@@ -74,8 +74,8 @@ impl Anchor {
     pub(crate) const GENESIS: Self =
         Self { position: ChainPosition { sequence: 0, link: Link([0; 32]), time: 0 } };
 
-    /// What HEAD says, with the time that the first segment names. A log whose HEAD does not hold
-    /// is read as a whole one.
+    /// Returns what HEAD says, with the time that the first segment names. A log whose HEAD does
+    /// not hold is read as a whole one.
     ///
     /// # Errors
     /// HEAD or the first segment cannot be read.
@@ -185,12 +185,12 @@ pub(crate) fn statement_of(record: &Record<'_>, anchor: &ChainPosition) -> Optio
     stated_in(&envelope.event, anchor).cloned()
 }
 
-/// Whether a record is of the kind that states where a log begins.
+/// Returns whether a record is of the kind that states where a log begins.
 pub(crate) fn can_state(header: &RecordHeader) -> bool {
     kind_name(header.kind) == Some(STATEMENT)
 }
 
-/// What a whole batch states of the beginning.
+/// Returns what a whole batch states of the beginning.
 pub(crate) fn statement_in(batch: &[Committed], anchor: &ChainPosition) -> Option<Statement> {
     batch.iter().rev().find_map(|record| {
         let event = stated_in(&record.envelope()?.event, anchor)?.clone();

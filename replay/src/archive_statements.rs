@@ -1,5 +1,5 @@
-//! What a log states of records that were moved to an archive: that they were there, that a segment
-//! ended with them, and what the state was behind them.
+//! Statements of a log about records that were moved to an archive: that they were there, that a
+//! segment ended with them, and what the state was behind them.
 //!
 //! A statement that HEAD carries out is where the log begins, and is judged there
 //! ([`crate::anchor`]). One that it does not carry out yet would be the beginning after the next
@@ -105,7 +105,7 @@ impl ArchiveStatements {
 }
 
 impl Stated {
-    /// What HEAD's anchor is, where a statement has its sequence or its link, and not both.
+    /// Returns what HEAD's anchor is, where a statement has its sequence or its link, and not both.
     fn differs_from(&self, anchor: &Anchor) -> Option<String> {
         let ChainPosition { sequence, link, .. } = anchor.position;
         let is_half = (self.anchor == sequence) != (self.link == link.0);
@@ -125,7 +125,7 @@ fn refuted(place: Place, expected: &str, found: String) -> Finding {
     Finding { place, problem: Problem::ArchiveStatement { expected: expected.into(), found } }
 }
 
-/// What was due, where the segment behind the stated record says otherwise.
+/// Returns what was due, where the segment behind the stated record says otherwise.
 fn wrong_link<S: ReadStorage>(storage: &S, stated: &Stated) -> Result<Option<String>, SurveyError> {
     let header = read_header(storage, stated.anchor.saturating_add(1))?;
     Ok(match header.map(|header| header.previous) {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// More archives than this, each of the records before another, are not looked for.
 const ARCHIVES_MAX: usize = 64;
 
-/// How much of a path that is none is shown, in bytes.
+/// Amount of a path that that is none is shown, in bytes.
 const NAMED_BYTES_MAX: usize = 256;
 
 /// A log on a real file system, with the archives that are read with it.
@@ -140,8 +140,8 @@ fn expect_directory(path: &Path) -> Result<(), Unfit> {
     }
 }
 
-/// Whether an error says of a directory that it is not one for this user under this name, or not
-/// one for this program.
+/// Returns whether an error says of a directory that it is not one for this user under this name,
+/// or not one for this program.
 fn is_of_directory(error: &SurveyError) -> bool {
     match error {
         SurveyError::Io { source, .. } => matches!(

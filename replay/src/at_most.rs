@@ -1,4 +1,4 @@
-//! What a recorder wrote down of a command whose end nobody saw when it came.
+//! Notes of a recorder about a command whose end nobody saw when it came.
 
 use holdpoint_domain::evidence_capture::{EvidenceCaptured, EvidenceContent, EvidenceType};
 use serde::Deserialize;

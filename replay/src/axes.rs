@@ -185,7 +185,7 @@ pub(crate) fn authenticity_by(heads: &[Witnessed]) -> Axis {
     }
 }
 
-/// What is wrong with a head from outside, in words.
+/// Returns what is wrong with a head from outside, in words.
 pub(crate) fn told(head: &Witnessed) -> String {
     match head.state {
         OutsideState::Differs => {
@@ -251,7 +251,7 @@ fn integrity(reading: &Reading, findings: &[Finding]) -> Axis {
     }
 }
 
-/// What the log says of the records that it did not get from a writer.
+/// Returns what the log says of the records that it did not get from a writer.
 fn taken_over(unproven: &[Unproven]) -> String {
     match unproven {
         [] => String::new(),
@@ -286,7 +286,7 @@ fn completeness(reading: &Reading, findings: &[Finding], meaning: Option<&Meanin
     }
 }
 
-/// What a file beside the log says against its being whole.
+/// Returns what a file beside the log says against its being whole.
 fn contradicted(reading: &Reading) -> String {
     let Some(Later { file, sequence }) = &reading.later else { return String::new() };
     format!(
@@ -313,7 +313,7 @@ fn completeness_reason(reading: &Reading) -> String {
     reason
 }
 
-/// What a log that does not begin with record 1 says of what was before.
+/// Returns what a log that does not begin with record 1 says of what was before.
 fn beginning(reading: &Reading, meaning: Option<&Meaning>) -> String {
     let anchor = reading.anchor.position.sequence;
     if anchor == 0 {
@@ -352,7 +352,7 @@ fn beginning(reading: &Reading, meaning: Option<&Meaning>) -> String {
     text
 }
 
-/// What was not compared of ids, where something may begin a second time under one.
+/// Returns what was not compared of ids, where something may begin a second time under one.
 fn uncompared(meaning: &Meaning) -> Option<String> {
     let last = meaning.uncompared_to();
     let compares = match meaning.before {
@@ -424,7 +424,8 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]
     }
 }
 
-/// What a salvaged log says of the events behind the first records that were lost or are unproven.
+/// Returns what a salvaged log says of the events behind the first records that were lost or are
+/// unproven.
 fn behind_hole(meaning: &Meaning) -> String {
     let from = meaning.unjudged_from().unwrap_or(0);
     let mut text = match meaning.hole == Some(from) {
@@ -441,7 +442,7 @@ fn behind_hole(meaning: &Meaning) -> String {
     text
 }
 
-/// What cannot be said of events under other rules than those that are here.
+/// Returns what cannot be said of events under other rules than those that are here.
 fn under_rules(meaning: &Meaning) -> String {
     let Some(UnderRules { number, first, count }) = meaning.under_rules else {
         return String::new();
@@ -512,7 +513,7 @@ pub(crate) fn is_loss(finding: &Finding) -> bool {
         || matches!(problem, LogProblem::BelowMark { .. } | LogProblem::Length { .. })
 }
 
-/// Whether all that is wrong is that the log ends before HEAD.
+/// Returns whether all that is wrong is that the log ends before HEAD.
 fn is_short(finding: &Finding) -> bool {
     matches!(finding.problem, Problem::Log(LogProblem::ShortOfHead { .. }))
 }

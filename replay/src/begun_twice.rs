@@ -1,6 +1,6 @@
-//! Whether what is told began twice. An id is used once, and a reading that tells something by a
-//! part of the log meets one of its beginnings alone: the other one is looked up in the whole log,
-//! by the indexes that it vouches for. What is damaged on the way is not in the reach of that.
+//! Search for something that began twice. An id is used once, and a reading that tells something by
+//! a part of the log meets one of its beginnings alone: the other one is looked up in the whole
+//! log, by the indexes that it vouches for. What is damaged on the way is not in the reach of that.
 
 use crate::live::is_salvaged;
 use crate::read::ReadError;
@@ -17,7 +17,7 @@ use std::fmt;
 /// would seem to hold one and be read.
 const LOOKED_UP_MAX: usize = 64;
 
-/// What begins once, under an id or a name of its own.
+/// Entity that begins once, under an id or a name of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BegunOnce {
     /// A loop.
@@ -30,10 +30,10 @@ pub enum BegunOnce {
     Thread(String, String),
 }
 
-/// What began twice.
+/// Entity that began twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BegunTwice {
-    /// What.
+    /// Entity of it.
     pub what: BegunOnce,
     /// The record of the first beginning.
     pub first: u64,
@@ -42,7 +42,7 @@ pub struct BegunTwice {
 }
 
 impl BegunOnce {
-    /// What begins with an event, where nothing is known of what was before.
+    /// Returns what begins with an event, where nothing is known of what was before.
     pub(crate) fn with(event: &Event) -> Option<Self> {
         Some(match World::default().begins_with(event)?.term {
             Term::Loop(id) => Self::Loop(id.to_string()),

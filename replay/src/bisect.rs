@@ -26,18 +26,18 @@ const CAUSES_MAX: usize = 16;
 /// How many records of a batch are told.
 const LINES_MAX: u64 = 256;
 
-/// What is known of one state.
+/// Knowledge of one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It holds.
     Holds,
     /// It does not.
     DoesNot,
-    /// That cannot be said of this one: ask about another.
+    /// Nothing can be said of this one: ask about another.
     Skip,
 }
 
-/// What a bisection comes to.
+/// Outcome of a bisection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
@@ -53,14 +53,14 @@ pub enum Outcome {
         /// The record that the state is the one behind.
         head: Option<Head>,
     },
-    /// Of the states between these two nothing could be said.
+    /// Nothing could be said of the states between these two.
     OnlySkippedLeft {
         /// The last record behind which it does not hold.
         after: u64,
         /// The first record behind which it is known to hold.
         up_to: u64,
     },
-    /// Of the first or the last moment nothing could be said.
+    /// Nothing could be said of the first or the last moment.
     EndSkipped {
         /// The record that its state is the one behind.
         head: Option<Head>,
@@ -77,21 +77,21 @@ pub struct Found {
     /// The records of the batch, the first ones if they are many. A batch is all or nothing: no
     /// state lies between them.
     pub records: Vec<Line>,
-    /// What caused it, the nearest cause first, as far as it is here.
+    /// Causes of it, the nearest caused it, the nearest cause first, as far as it is here.
     pub causes: Vec<Line>,
 }
 
 /// A bisection, with what it took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bisected {
-    /// What it came to.
+    /// Outcome of the bisection.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// How many states were asked about.
+    /// Number of states that were asked about.
     pub states: u64,
-    /// How many of them were made from a snapshot.
+    /// Number of them that were made from a snapshot.
     pub states_from_snapshots: u64,
-    /// How many records were applied for all of them.
+    /// Number of records that were applied for all of them.
     pub records_applied: u64,
     /// The newest record behind which the state was asked about; 0: none.
     #[serde(skip)]
@@ -111,7 +111,7 @@ pub enum BisectError<E> {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Whoever is asked cannot answer.
+    /// The one who is asked cannot answer.
     #[error("about the state after record {after}: {source}")]
     Asking {
         /// The record that the state is the one behind.

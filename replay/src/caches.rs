@@ -1,5 +1,5 @@
-//! What lies beside the log and is derived from it: built again in memory, and compared byte for
-//! byte with what is there.
+//! Files that lie beside the log and are derived from it: built again in memory, and compared byte
+//! for byte with what is there.
 //!
 //! A cache proves nothing and is never missed: whatever is wrong with one is said here, and changes
 //! no verdict on the log. There are two kinds: the index of a sealed segment, and the snapshot of a
@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 
-/// What is beside a log, and whether it is what the log says.
+/// Files beside a log, and whether they are what the log says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Caches {
     /// The index of every sealed segment, and what looks like one beside none, in order.
@@ -41,7 +41,7 @@ pub struct CachedIndex {
     pub file: String,
     /// The sequence in its name: where its segment begins.
     pub first_sequence: u64,
-    /// Whether it is the right one.
+    /// State of the cache.
     pub state: CacheState,
     /// Why it is not, in one sentence.
     pub reason: Option<String>,
@@ -49,7 +49,7 @@ pub struct CachedIndex {
     pub digest: Option<String>,
 }
 
-/// What a cache is worth.
+/// Worth of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheState {
@@ -57,11 +57,11 @@ pub enum CacheState {
     Right,
     /// Not there.
     Missing,
-    /// Of other records of this log, or by other rules than this program's.
+    /// Made of other records of this log, or by other rules than this program's.
     Stale,
     /// Changed, cut or forged.
     Damaged,
-    /// Of another log.
+    /// Made of another log.
     Foreign,
     /// The part of the log that it is derived from does not hold.
     NotChecked,
@@ -86,7 +86,7 @@ impl CacheState {
         if error.kind() == io::ErrorKind::InvalidInput { Self::Damaged } else { Self::Unreadable }
     }
 
-    /// Whether the file is there and is not what the log gives.
+    /// Returns whether the file is there and is not what the log gives.
     #[must_use]
     pub const fn is_wrong(self) -> bool {
         matches!(self, Self::Stale | Self::Damaged | Self::Foreign)
@@ -108,7 +108,7 @@ impl fmt::Display for CacheState {
 }
 
 impl Caches {
-    /// How many indexes are in this state.
+    /// Counts the indexes that are in this state.
     #[must_use]
     pub fn count(&self, state: CacheState) -> usize {
         self.indexes.iter().filter(|index| index.state == state).count()
@@ -124,7 +124,7 @@ impl Caches {
         Some((file, why.as_deref().unwrap_or_default()))
     }
 
-    /// How many snapshots are in this state.
+    /// Counts the snapshots that are in this state.
     #[must_use]
     pub fn count_snapshots(&self, state: CacheState) -> usize {
         self.snapshots.iter().filter(|snapshot| snapshot.state == state).count()

@@ -1,4 +1,4 @@
-//! What a run printed, as its records hold it: in pieces that were recorded while it ran, or in the
+//! Output of a run, as its records hold it: in pieces that were recorded while it ran, or in the
 //! evidence itself, as older programs recorded it.
 
 use crate::not_recorded::NotRecorded;
@@ -14,9 +14,9 @@ use std::ops::Range;
 /// A stream of an attempt's output, as far as it is on record.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CapturedOutput {
-    /// Of which attempt, from 1.
+    /// Attempt that printed it, from 1.
     pub attempt: u8,
-    /// Which stream.
+    /// The stream.
     pub stream: OutputStream,
     /// The length and the digest of the whole; `None`: its end is not on record.
     pub end: Option<OutputEnd>,
@@ -24,40 +24,40 @@ pub struct CapturedOutput {
     pub parts: Vec<OutputPart>,
     /// The newest record that holds some of it or says something of it.
     pub sequence: u64,
-    /// What is proven of that record.
+    /// Proof of that record.
     pub standing: Standing,
-    /// What is on record. Whoever shows it to a person needs that person's wish.
+    /// Bytes that are on record. Whoever shows it to a person needs that person's wish.
     pub bytes: Vec<u8>,
-    /// Whether what its evidence states is what its records hold.
+    /// True if what its evidence states is what its records hold.
     pub is_consistent: bool,
-    /// Where the bytes begin and end for which the disk had no room; `None`: that is not known, for
-    /// its recorder was lost or did not write all of it down.
+    /// Ranges of the bytes for which the disk had no room; `None`: that is not known, for its
+    /// recorder was lost or did not write all of it down.
     pub without_room: Option<Vec<(u64, u64)>>,
 }
 
 /// Bytes of a stream that follow each other without a gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputPart {
-    /// Where in the stream it begins.
+    /// Place in the stream where it begins.
     pub offset: u64,
-    /// Where it lies among the bytes that are on record.
+    /// Place among the bytes that are on record.
     pub place: Range<usize>,
-    /// When its first byte was read, by the recorder's clock, where that is on record.
+    /// Time when its first byte was read, by the recorder's clock, where that is on record.
     pub first_byte_at: Option<Time>,
-    /// Whether bytes may be left out before it: it was recorded at the end of a span.
+    /// True if bytes may be left out before it: it was recorded at the end of a span.
     pub is_behind_gap: bool,
     /// The record that holds it.
     pub sequence: u64,
-    /// What is proven of that record.
+    /// Proof of that record.
     pub standing: Standing,
 }
 
 /// Bytes of a stream that are not on record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputHole {
-    /// Where in the stream they begin.
+    /// Place in the stream where they begin.
     pub offset: u64,
-    /// How many there are.
+    /// Number of them.
     pub length: u64,
     /// Among the bytes that are on record, where they would be.
     pub place: usize,
@@ -106,7 +106,7 @@ impl CapturedOutput {
         }
     }
 
-    /// How long the stream is, as far as it is known.
+    /// Returns how long the stream is, as far as it is known.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.end.map_or_else(|| self.recorded_end(), |end| end.true_length)
@@ -124,7 +124,7 @@ impl CapturedOutput {
         parts.chain([(self.sequence, self.standing)])
     }
 
-    /// Where the last byte on record ends.
+    /// Returns where the last byte on record ends.
     fn recorded_end(&self) -> u64 {
         self.parts.last().map_or(0, |part| part.offset.saturating_add(part.place.len() as u64))
     }
@@ -145,14 +145,14 @@ impl CapturedOutput {
         })
     }
 
-    /// How many bytes are missing.
+    /// Counts the bytes that are missing.
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.holes().map(|hole| hole.length).sum()
     }
 
-    /// Whether the bytes are what was printed, as far as they say so: they fit what the evidence
-    /// states, and where none is missing they have the digest of the whole.
+    /// Returns whether the bytes are what was printed, as far as they say so: they fit what the
+    /// evidence states, and where none is missing they have the digest of the whole.
     #[must_use]
     pub fn fits(&self) -> bool {
         let is_whole = self.end.filter(|_| self.missing() == 0);
@@ -265,7 +265,7 @@ impl Outputs {
         output.standing = standing;
     }
 
-    /// Where a stream that is recorded in pieces is among them, from now on.
+    /// Returns where a stream that is recorded in pieces is among them, from now on.
     fn place(&mut self, loop_id: &str, attempt: u8, stream: OutputStream) -> usize {
         let is_it = |(at, known): &(usize, RecordedStream)| {
             known.stream == stream

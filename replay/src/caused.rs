@@ -1,4 +1,4 @@
-//! What a run caused beside its own course.
+//! Consequences of a run beside its own course.
 
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Filter, Line, OneOf, Order, Searched, search};
@@ -16,9 +16,9 @@ pub struct Caused {
     pub records: Vec<Line>,
 }
 
-/// What a run caused, and what was read for that, where anything had to be. `found_by`: the reading
-/// by which the run was found. The newest segment is not read again where that met no record in it
-/// which names one of the run's.
+/// Finds what a run caused, and what was read for that, where anything had to be. `found_by`: the
+/// reading by which the run was found. The newest segment is not read again where that met no
+/// record in it which names one of the run's.
 ///
 /// # Errors
 /// As [`crate::verify()`].

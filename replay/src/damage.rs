@@ -52,18 +52,18 @@ pub struct DamageMap {
     pub stretches: Vec<Stretch>,
     /// Stretches beyond those.
     pub stretches_left_out: u64,
-    /// What a salvage would keep.
+    /// Part that a salvage would keep.
     pub salvage: Kept,
 }
 
-/// What `salvage` would keep of a log.
+/// Part of a log that `salvage` would keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Kept {
-    /// How many records it keeps as they are.
+    /// Number of records it keeps as they are.
     pub records_kept: u64,
-    /// How many of them HEAD does not tie: the new log says that they are unproven.
+    /// Number of them that HEAD does not tie: the new log says that they are unproven.
     pub records_unproven: u64,
-    /// How many are known to be lost.
+    /// Number of records that are known to be lost.
     pub records_lost: u64,
     /// A record of a kind that this program does not know, and that HEAD ties: a salvage refuses
     /// the log, and keeps nothing, for a newer program wrote it.
@@ -91,7 +91,7 @@ pub struct MappedSegment {
 }
 
 impl DamageMap {
-    /// Whether nothing is damaged.
+    /// Returns whether nothing is damaged.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.regions.is_empty()
@@ -117,7 +117,7 @@ pub(crate) fn map<S: ReadStorage>(
     Ok(mapper.finish(kept))
 }
 
-/// What survives of the log; `None` where there is none.
+/// Returns what survives of the log; `None` where there is none.
 fn scan<S: ReadStorage>(
     storage: &S,
     mark: Option<u64>,

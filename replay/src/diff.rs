@@ -1,4 +1,4 @@
-//! What became of a state: from one moment to another of one log, or of two.
+//! Changes of a state: from one moment to another of one log, or of two.
 
 use crate::entity::value;
 use crate::outcome::{EndSeen, RunOutcome, measured};
@@ -32,7 +32,7 @@ const STATED: &str = "stated";
 /// The room of runs.
 const RUNS: &str = "execution_loops";
 
-/// What lies between two states.
+/// Difference between two states.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// The record that the first state is the one behind; `None`: the beginning.
@@ -48,7 +48,7 @@ pub struct Difference {
     pub patch: Patch,
 }
 
-/// What became of one entity.
+/// Change of one entity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EntityChange {
     /// The system that it belongs to, by the room of the state.
@@ -56,7 +56,7 @@ pub struct EntityChange {
     /// Its id; of a thread tenant and correlation, with `/` between them; of a registration what
     /// [`registration_id`] gives.
     pub id: String,
-    /// What became of it.
+    /// Change that it went through.
     pub change: Change,
     /// Each value that differs, where it is in both states.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -65,20 +65,20 @@ pub struct EntityChange {
     pub first_record: Option<u64>,
     /// The last one.
     pub last_record: Option<u64>,
-    /// What the last one says, in one line.
+    /// Summary of the last one, in one line.
     pub last_summary: Option<String>,
     /// The same, in words that need no other.
     pub last_words: Option<String>,
-    /// Of a run: which it is, and how it ended.
+    /// Run that it is, and how it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunTold>,
-    /// What is proven of the records about it up to the last one, of the weakest: a name that
+    /// Proof of the records about it up to the last one, of the weakest: a name that
     /// `holdpoint_log_files::Standing` gives; `stated` where it began before what was read for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<&'static str>,
 }
 
-/// What became of an entity.
+/// Change of an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -99,27 +99,27 @@ pub enum Change {
 /// A value that differs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValueChange {
-    /// Where in the entity's form: a JSON Pointer (RFC 6901).
+    /// Place in the entity's form: a JSON Pointer (RFC 6901).
     pub path: String,
-    /// What was there; `None`: nothing.
+    /// Value that was there; `None`: nothing.
     pub from: Option<Value>,
-    /// What is there now; `None`: nothing.
+    /// Value that is there now; `None`: nothing.
     pub to: Option<Value>,
 }
 
 /// A run, as people know it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunTold {
-    /// What it runs, as whoever began it said.
+    /// Command that it runs, as whoever began it said.
     pub command_line: String,
-    /// What became of it, where it ended in between and that is known.
+    /// Outcome of it, where it ended in between and that is known.
     pub outcome: Option<RunOutcome>,
-    /// Whether how its process ended was told to its recorder, and observed by nobody: the records
+    /// True if how its process ended was told to its recorder, and observed by nobody: the records
     /// in between have no measurement of it. `None`: it did not end in between.
     pub is_reported: Option<bool>,
 }
 
-/// What happened between two moments of one log, of which the second is not before the first.
+/// Compares two moments of one log, of which the second is not before the first.
 ///
 /// # Errors
 /// As [`Timeline::at`].
@@ -151,7 +151,7 @@ impl EntityChange {
     }
 }
 
-/// What differs between two states, whatever lies between them.
+/// Compares two states, whatever lies between them.
 #[must_use]
 pub fn diff_states(from: &Moment, to: &Moment) -> Difference {
     between(from, to, &Passed::default())
@@ -202,7 +202,7 @@ fn of_room(
     found
 }
 
-/// What became of what has left the state. Streams never settle.
+/// Returns what became of what has left the state. Streams never settle.
 fn gone(room: &str, settled: Change) -> Change {
     if room == STREAMS { Change::Forgotten } else { settled }
 }
@@ -266,8 +266,8 @@ impl RunSeen {
         is_exit_told.then(|| !self.is_measured && !before.is_some_and(is_measured))
     }
 
-    /// What became of it. Of a run that began before, how its process ended may have been recorded
-    /// before as well.
+    /// Returns what became of it. Of a run that began before, how its process ended may have been
+    /// recorded before as well.
     fn outcome(&self) -> Option<RunOutcome> {
         let is_known = self.end.exit.is_some() || self.command_line.is_some();
         self.end.outcome().filter(|_| is_known)
@@ -287,7 +287,7 @@ impl Passed {
         }
     }
 
-    /// Whether there was room for what the record is about.
+    /// Returns whether there was room for what the record is about.
     fn take_about(&mut self, subject: Subject, sequence: u64, event: &Event) -> bool {
         let known = self.entities.entry(subject.room).or_default();
         if let Some(records) = known.get_mut(&subject.id) {
@@ -341,7 +341,7 @@ impl Passed {
     }
 }
 
-/// Whether what the last process of a run used was measured, by the state of the run.
+/// Returns whether what the last process of a run used was measured, by the state of the run.
 fn is_measured(run: &Value) -> bool {
     let last = run.get("attempts").and_then(|attempts| attempts.as_array()?.last());
     last.and_then(|attempt| attempt.get("resources")).is_some_and(|usage| !usage.is_null())
@@ -355,7 +355,7 @@ struct Subject {
     begins: bool,
 }
 
-/// What an event is about. A request to a person is one of a loop, which is about both.
+/// Returns what an event is about. A request to a person is one of a loop, which is about both.
 fn subjects_of(event: &Event) -> [Option<Subject>; 2] {
     let request = request_of(event).map(|id| Subject {
         room: "human_decisions",

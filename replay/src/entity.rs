@@ -35,7 +35,7 @@ impl Entity {
 /// Something that is shown, and why it permits nothing after a salvage, where it does not.
 #[derive(Debug, Serialize)]
 pub struct Doubted<T> {
-    /// What is shown.
+    /// Value that is shown.
     #[serde(flatten)]
     pub shown: T,
     /// Why it is in doubt: `unproven_part` or `lost_before`.
@@ -72,7 +72,7 @@ pub(crate) fn of_point(world: &World, point: &DecisionPoint) -> Value {
 /// What is written before a stream's name, where something else may have it too.
 pub(crate) const STREAM_PREFIX: &str = "stream:";
 
-/// What has this id in a state: a loop, a request or a decision point, or the threads of this
+/// Finds what has this id in a state: a loop, a request or a decision point, or the threads of this
 /// correlation, of which `TENANT/CORRELATION` names one; where there is none of these, the stream
 /// of this name, which `stream:NAME` names whatever else there is. What is overdue is so at the
 /// state's own time.

@@ -13,7 +13,7 @@ use holdpoint_domain::World;
 use holdpoint_log_files::ReadStorage;
 use holdpoint_log_format::{RecordHeader, names};
 
-/// Which batches are exported: those whose last record lies within, whole.
+/// Batches that are exported: those whose last record lies within, whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// The first record, or the first moment; `None`: from the beginning.
@@ -22,7 +22,7 @@ pub struct Selection {
     pub until: Until,
 }
 
-/// What an export sees of a log.
+/// View of an export of a log.
 #[derive(Clone, Copy, Debug)]
 pub enum Seen<'a> {
     /// The state that the log begins with, where its first records were moved to an archive.
@@ -33,9 +33,9 @@ pub enum Seen<'a> {
         records: &'a [Committed],
         /// The state behind it. What settled with this batch is still there.
         world: &'a World,
-        /// Whether it lies within the selection; else it lies before.
+        /// True if it lies within the selection; else it lies before.
         is_selected: bool,
-        /// What is proven of its records.
+        /// Proof of its records.
         reach: &'a Reach,
     },
 }
@@ -96,7 +96,7 @@ pub fn export<S: ReadStorage>(
 }
 
 impl Until {
-    /// Whether a record lies at the place or behind it.
+    /// Returns whether a record lies at the place or behind it.
     fn begins_by(self, header: &RecordHeader) -> bool {
         match self {
             Self::End => false,

@@ -16,7 +16,7 @@ use holdpoint_log_format::{
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// What is taken.
+/// Records that are taken.
 #[derive(Clone, Debug)]
 pub struct Taken {
     /// The first record; batches are taken whole.
@@ -25,7 +25,7 @@ pub struct Taken {
     pub last: u64,
     /// Those that are told: their payloads are taken too.
     pub told: BTreeSet<u64>,
-    /// Whether payloads that hold raw evidence are taken as well.
+    /// True if payloads that hold raw evidence are taken as well.
     pub evidence: bool,
     /// So many records at most.
     pub most_records: usize,
@@ -44,9 +44,9 @@ pub struct TakenRecord {
     pub digest: [u8; 32],
     /// Header, payload or the digest of it, and padding.
     pub frame: Vec<u8>,
-    /// Whether the payload is in the frame.
+    /// True if the payload is in the frame.
     pub has_payload: bool,
-    /// What it says: of those that are told.
+    /// Line of it: of those that are told.
     pub line: Option<Line>,
 }
 
@@ -67,11 +67,11 @@ pub struct Extract {
     pub before: Option<ChainPosition>,
     /// Each of them. Where something is wrong they end before that.
     pub records: Vec<TakenRecord>,
-    /// What was found wrong in the segments that were read for them.
+    /// Findings in the segments that were read for them.
     pub findings: Vec<Finding>,
 }
 
-/// What taking records came to.
+/// Outcome of taking records.
 pub enum Extracted {
     /// These.
     Records(Box<Extract>),
@@ -193,8 +193,8 @@ impl Taking<'_> {
     }
 }
 
-/// Whether raw evidence is in the payload of a record, or may be: of one that cannot be read nobody
-/// knows.
+/// Returns whether raw evidence is in the payload of a record, or may be: of one that cannot be
+/// read nobody knows.
 fn holds_evidence(record: &Committed) -> bool {
     match &record.content {
         // What became of a tool's call comes with the beginning and the end of its answer.

@@ -21,11 +21,11 @@ use std::fmt;
 pub struct Finding {
     /// File relative to the log's directory, offset in bytes, sequence.
     pub place: Place,
-    /// What.
+    /// Problem that was found.
     pub problem: Problem,
 }
 
-/// What is wrong.
+/// Problem of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
@@ -73,16 +73,16 @@ pub enum Problem {
     },
     /// A statement that records were moved to an archive, which cannot be so.
     ArchiveStatement {
-        /// What was due.
+        /// Value that was due.
         expected: String,
-        /// What is stated.
+        /// Value that is stated.
         found: String,
     },
     /// An archive that does not belong to the log.
     Archive {
-        /// What was due.
+        /// Value that was due.
         expected: String,
-        /// What is there.
+        /// Value that is there.
         found: String,
     },
     /// A head that was kept outside of the log, and that the log does not agree with.
@@ -97,12 +97,12 @@ pub fn leading(findings: &[Finding]) -> Option<&Finding> {
 }
 
 impl Finding {
-    /// Whether a file is not what its name says.
+    /// Returns whether a file is not what its name says.
     fn is_of_file(&self) -> bool {
         matches!(&self.problem, Problem::Log(problem) if problem.is_of_file())
     }
 
-    /// Whether it is that only a newer program knows what a record says.
+    /// Returns whether it is that only a newer program knows what a record says.
     #[must_use]
     pub fn is_of_unknown_kind(&self) -> bool {
         matches!(&self.problem, Problem::Payload { error, .. } if error.is_of_unknown_kind())
@@ -159,7 +159,7 @@ impl Finding {
         }
     }
 
-    /// What was due.
+    /// Returns what was due.
     #[must_use]
     pub fn expected(&self) -> String {
         match &self.problem {
@@ -179,7 +179,7 @@ impl Finding {
         }
     }
 
-    /// What is there.
+    /// Returns what is there.
     #[must_use]
     pub fn found(&self) -> String {
         match &self.problem {

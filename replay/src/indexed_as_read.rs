@@ -43,8 +43,9 @@ impl IndexedAsRead {
         self
     }
 
-    /// What was built of the segment that begins at `first_sequence`, where another one followed.
-    /// What could not be built, for the system gave no thread, is left to whoever needs it.
+    /// Returns what was built of the segment that begins at `first_sequence`, where another one
+    /// followed. What could not be built, for the system gave no thread, is left to whoever needs
+    /// it.
     pub(crate) fn of(&self, first_sequence: u64) -> Option<Built> {
         self.built.get(&first_sequence).copied()
     }

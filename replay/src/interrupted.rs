@@ -1,4 +1,4 @@
-//! Who sent the signal that ended a run, as its recorder wrote it down.
+//! Sender of the signal that ended a run, as its recorder wrote it down.
 
 use holdpoint_domain::evidence_capture::{EvidenceCaptured, EvidenceContent};
 use holdpoint_domain::execution_loop::{ExecutionLoopState, HaltReason};

@@ -1,4 +1,4 @@
-//! What the facts of a Holdpoint log prove: verify it, rebuild the state at any record or moment,
+//! Proofs from the facts of a Holdpoint log: verify it, rebuild the state at any record or moment,
 //! tell the story of one loop, list the records.
 //!
 //! # Architecture invariants

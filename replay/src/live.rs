@@ -41,13 +41,13 @@ pub struct Stated {
     pub head: Option<Head>,
     /// The last record before the log's first one; 0 in a whole log.
     pub anchor: u64,
-    /// Whether the log begins behind such a record as what a salvage made: no archive fits it.
+    /// True if the log begins behind such a record as what a salvage made: no archive fits it.
     pub fits_no_archive: bool,
-    /// How far the records are witnessed, and durable.
+    /// Extent to which the records are witnessed, and durable.
     pub reached: Reached,
 }
 
-/// What of a state is told.
+/// Part of a state that is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tells<'a> {
     /// The requests that wait for a person.
@@ -101,7 +101,7 @@ impl Stated {
     }
 }
 
-/// Whether a log begins as what a salvage made, which tells of records that were lost.
+/// Returns whether a log begins as what a salvage made, which tells of records that were lost.
 ///
 /// # Errors
 /// The log cannot be read.
@@ -150,7 +150,7 @@ impl Look {
 }
 
 impl Tells<'_> {
-    /// What of it began with a record or behind it, and with which one each did.
+    /// Returns what of it began with a record or behind it, and with which one each did.
     fn begun_from(self, first: u64, world: &World) -> Vec<(BegunOnce, u64)> {
         let request = |held: &HeldRequest| {
             let began = Some(held.requested_sequence).filter(|began| *began >= first)?;

@@ -1,4 +1,5 @@
-//! What a reader must know of the machine: which boot this is, and whether somebody writes now.
+//! Facts about the machine that a reader needs: which boot this is, and whether somebody writes
+//! now.
 
 pub use holdpoint_log_files::storage::is_locked;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage, is_recording_locked};
@@ -16,7 +17,7 @@ pub fn this_boot() -> BootId {
     parse_boot_id(&text).unwrap_or(BootId::UNKNOWN)
 }
 
-/// What is known of the process that records a run.
+/// Knowledge about the process that records a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorder {
     /// The run has no file of its own: nobody records it, or nobody can tell.
@@ -25,7 +26,7 @@ pub enum Recorder {
     Lives,
     /// It is gone.
     Gone,
-    /// What stands in the file's place does not tell.
+    /// Unknown: what stands in the file's place does not tell.
     NotToBeTold,
 }
 
@@ -42,9 +43,9 @@ impl Recorder {
     }
 }
 
-/// Whether the recorder of a run lives, or its guard: it holds the lock of the run's own file, or
-/// the one that no change of this file releases. Asks with a shared lock that is given back at once
-/// and waits for nothing.
+/// Returns whether the recorder of a run lives, or its guard: it holds the lock of the run's own
+/// file, or the one that no change of this file releases. Asks with a shared lock that is given
+/// back at once and waits for nothing.
 #[must_use]
 pub fn recorder_of(storage: &DirectoryStorage, loop_id: &str) -> Recorder {
     if names::parse_run(loop_id).is_none() {
@@ -77,8 +78,8 @@ fn tells_of_something_else(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::PermissionDenied)
 }
 
-/// Whether something stands in the place of the directory of the runs' files that writers do not
-/// follow: they take up nothing behind it.
+/// Returns whether something stands in the place of the directory of the runs' files that writers
+/// do not follow: they take up nothing behind it.
 #[must_use]
 pub fn is_not_a_directory(storage: &DirectoryStorage) -> bool {
     storage.is_other_than_directory(names::RUNS)

@@ -50,7 +50,7 @@ pub(crate) struct Meaning {
     pub(crate) notes: Vec<Finding>,
     /// Such events beyond that.
     pub(crate) notes_left_out: u64,
-    /// How many records the notes are about: the rules may forbid one for several reasons.
+    /// Number of records the notes are about: the rules may forbid one for several reasons.
     pub(crate) records_noted: u64,
     /// The last of these records.
     last_noted: u64,
@@ -97,7 +97,7 @@ pub(crate) struct Unjudged {
     pub(crate) application: u64,
     /// The reducers whose states are stated, at most [`REDUCERS_NAMED_MAX`] of them.
     pub(crate) reducers: BTreeSet<Text>,
-    /// Whether there are more.
+    /// True if there are more.
     pub(crate) has_more_reducers: bool,
     /// Records of kinds that are the log's user's own.
     pub(crate) opaque: u64,
@@ -300,7 +300,7 @@ impl Meaning {
         }
     }
 
-    /// Whether what comes next was not copied by a salvage.
+    /// Returns whether what comes next was not copied by a salvage.
     fn is_own(&self) -> bool {
         self.copies.is_none_or(|left| left == 0)
     }
@@ -427,7 +427,7 @@ impl Meaning {
         self.notes.sort_by(|a, b| a.place.in_order().cmp(&b.place.in_order()));
     }
 
-    /// Whether the log begins as what a salvage made.
+    /// Returns whether the log begins as what a salvage made.
     pub(crate) const fn is_salvaged(&self) -> bool {
         self.copies.is_some()
     }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// What of the output of an attempt its recorder gave up because the disk was full.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct NotRecorded {
-    /// How many bytes.
+    /// Number of bytes.
     #[serde(rename = "not_recorded_bytes")]
     bytes: u64,
     /// The first of them.
@@ -32,7 +32,8 @@ impl NotRecorded {
         may_tell.then(|| serde_json::from_slice(body.raw_data.as_bytes()).ok()).flatten()
     }
 
-    /// Where each range of a stream begins and ends; `None`: not all of them were written down.
+    /// Returns where each range of a stream begins and ends; `None`: not all of them were written
+    /// down.
     pub(crate) fn ranges_of(&self, stream: OutputStream) -> Option<Vec<(u64, u64)>> {
         let told = self.ranges.iter().fold(0_u64, |sum, it| sum.saturating_add(it.length));
         let ranges = self.ranges.iter().filter(|it| it.stream == stream);

@@ -1,4 +1,4 @@
-//! How a run ended, in one word that needs no other.
+//! End of a run, in one word that needs no other.
 
 use holdpoint_domain::Event;
 use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceContent, StopCondition};
@@ -8,7 +8,7 @@ use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::world::RowFact;
 use serde::Serialize;
 
-/// What became of a run. Closed.
+/// Outcome of a run. Closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunOutcome {
@@ -80,13 +80,13 @@ impl RunOutcome {
         Self::ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 
-    /// Whether it has ended, and not well.
+    /// Returns whether it has ended, and not well.
     #[must_use]
     pub const fn is_failure(self) -> bool {
         !matches!(self, Self::Running | Self::Waiting | Self::Ok)
     }
 
-    /// What became of a loop so far.
+    /// Returns what became of a loop so far.
     #[must_use]
     pub fn of(entity: &ExecutionLoop) -> Self {
         let Some(halt) = &entity.halt else { return Self::so_far(entity) };
@@ -158,8 +158,8 @@ pub(crate) struct EndSeen {
     pub(crate) halt: Option<Halted>,
 }
 
-/// What an event says of whether somebody watched the process of a run: that what it used was
-/// measured, or that another one begins; `None`: nothing.
+/// Returns what an event says of whether somebody watched the process of a run: that what it used
+/// was measured, or that another one begins; `None`: nothing.
 pub(crate) fn measured(event: &Event) -> Option<bool> {
     match event {
         Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(_)) => Some(false),
@@ -232,7 +232,7 @@ impl EndSeen {
         *self = earlier;
     }
 
-    /// What became of the run, where it halted.
+    /// Returns what became of the run, where it halted.
     pub(crate) fn outcome(self) -> Option<RunOutcome> {
         let Halted { reason, stop_condition, fault_type } = self.halt?;
         Some(RunOutcome::of_halt(reason, stop_condition, fault_type, self.exit.flatten()))

@@ -1,4 +1,4 @@
-//! How far two logs are one and the same.
+//! Extent to which two logs are one and the same.
 
 use crate::read::ReadError;
 use crate::records::Line;
@@ -11,7 +11,7 @@ use serde::Serialize;
 /// Two logs, and where they part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CommonPrefix {
-    /// Whether both are of one identity, or hold a record in common, which no two logs do: a HEAD
+    /// True if both are of one identity, or hold a record in common, which no two logs do: a HEAD
     /// of another log may stand beside the records of this one.
     pub is_one_log: bool,
     /// The last record that both hold; 0: none. A link depends on every record before it, so all

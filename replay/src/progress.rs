@@ -1,13 +1,13 @@
-//! How far a reading has come.
+//! Progress of a reading.
 
 use holdpoint_log_files::{ReadFile, ReadStorage};
 use holdpoint_log_format::limits::HEAD_LENGTH;
 use holdpoint_log_format::{Head, names};
 
-/// How many records lie between two reports.
+/// Number of records that lie between two reports.
 const STEP: u64 = 1_024;
 
-/// How far a reading has come.
+/// Progress of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// The newest record read.

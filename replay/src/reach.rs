@@ -1,4 +1,4 @@
-//! How far a reading reached, and what that proves of each record that it shows.
+//! Reach of a reading, and what that proves of each record that it shows.
 
 use crate::read::ReadError;
 use crate::records::indexes::Tied;
@@ -10,11 +10,11 @@ use holdpoint_log_files::{LogReader, ReadStorage, Standing, Survey, Ties};
 use holdpoint_log_format::BootId;
 use serde::Serialize;
 
-/// How far a reading reached: what it read, searched or excluded, and what of that is tied to the
-/// newest witness.
+/// Reach of a reading: what it read, searched or excluded, and what of that is tied to the newest
+/// witness.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Reach {
-    /// Whether every record of the log was read and checked, and what is told was made from all of
+    /// True if every record of the log was read and checked, and what is told was made from all of
     /// them.
     pub whole: bool,
     /// The first record that the log has, with the archives that are read with it.
@@ -54,7 +54,7 @@ pub struct Reach {
     /// The newest record that is known to be durable; `None` where that was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durable_to: Option<u64>,
-    /// Whether something that is no record follows the newest one, where the reading came to it,
+    /// True if something that is no record follows the newest one, where the reading came to it,
     /// nobody was writing and nothing is damaged: an interrupted write, as [`crate::verify()`]
     /// tells.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -192,7 +192,7 @@ impl Reach {
         (last >= self.begins).then_some(last)
     }
 
-    /// What is proven of a record that was read.
+    /// Returns what is proven of a record that was read.
     #[must_use]
     pub fn standing(&self, sequence: u64, is_withheld: bool) -> Standing {
         let is_said = self.says_unproven(sequence, sequence);
@@ -206,22 +206,23 @@ impl Reach {
         }
     }
 
-    /// Whether a record is tied: by links to the witness, or by what a state says.
+    /// Returns whether a record is tied: by links to the witness, or by what a state says.
     fn is_tied(&self, sequence: u64) -> bool {
         let by_state = |tied: &TiedByState| (tied.first..=tied.last).contains(&sequence);
         self.tied_from.is_some_and(|first| sequence >= first)
             || self.tied_by_state.iter().any(by_state)
     }
 
-    /// Whether what began with a record is told as a later one states it: by a snapshot, or by the
-    /// state behind which the log begins.
+    /// Returns whether what began with a record is told as a later one states it: by a snapshot, or
+    /// by the state behind which the log begins.
     #[must_use]
     pub fn is_stated(&self, first: u64) -> bool {
         let is_carried = self.carried_by.is_some() && first < self.begins;
         is_carried || self.stated_by.first().is_some_and(|by| first < *by)
     }
 
-    /// What is proven of all the records from one to another that were read: of the weakest.
+    /// Returns what is proven of all the records from one to another that were read: of the
+    /// weakest.
     #[must_use]
     pub fn standing_of(&self, first: u64, last: u64) -> Standing {
         // What is before the log's first record is as stated by the one that carries the state:
@@ -233,14 +234,14 @@ impl Reach {
         }
     }
 
-    /// Whether the log says of one of the records from one to another that it is unproven.
+    /// Returns whether the log says of one of the records from one to another that it is unproven.
     #[must_use]
     pub fn says_unproven(&self, first: u64, last: u64) -> bool {
         let at = self.unproven_records.partition_point(|range| range.last < first);
         self.unproven_records.get(at).is_some_and(|range| range.first <= last)
     }
 
-    /// Whether a record is known to be durable.
+    /// Returns whether a record is known to be durable.
     #[must_use]
     pub fn is_durable(&self, sequence: u64) -> bool {
         self.durable_to.is_some_and(|durable| sequence <= durable)

@@ -43,26 +43,26 @@ use thiserror::Error;
 /// More threads than this do not check and decode: the state is rebuilt by one.
 const THREADS_MAX: usize = 8;
 
-/// What the reader is told about the machine.
+/// Facts about the machine that the reader is told.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct ReadOptions<'a> {
     /// This boot; see [`crate::machine::this_boot`].
     pub boot: BootId,
-    /// Whether a living writer holds LOCK now, or why that cannot be told; see
+    /// Returns whether a living writer holds LOCK now, or why that cannot be told; see
     /// [`crate::machine::is_locked`]. What follows the newest record is then "not yet" instead of
     /// damage.
     pub is_locked: &'a dyn Fn() -> io::Result<bool>,
 }
 
 impl<'a> ReadOptions<'a> {
-    /// What is told.
+    /// Makes them of what is told.
     #[must_use]
     pub const fn new(boot: BootId, is_locked: &'a dyn Fn() -> io::Result<bool>) -> Self {
         Self { boot, is_locked }
     }
 
-    /// Whether a living writer holds LOCK now.
+    /// Returns whether a living writer holds LOCK now.
     ///
     /// # Errors
     /// LOCK cannot be looked at.
@@ -104,16 +104,16 @@ pub enum ReadError {
 /// A record of a complete batch, in its place in the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
-    /// Where it lies.
+    /// Place of the record.
     pub place: RecordPlace,
     /// Its header.
     pub header: RecordHeader,
-    /// What it says.
+    /// Content of the record.
     pub content: Content,
     pub(crate) beside: Beside,
 }
 
-/// What a record says.
+/// Content of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// An event, and who caused it.
@@ -143,7 +143,7 @@ impl Committed {
         }
     }
 
-    /// What the application says happened, where the record is an event of the application.
+    /// Returns what the application says happened, where the record is an event of the application.
     #[must_use]
     pub fn application(&self) -> Option<&ApplicationRecorded> {
         match &self.envelope()?.event {
@@ -152,7 +152,7 @@ impl Committed {
         }
     }
 
-    /// When it was recorded.
+    /// Returns when it was recorded.
     #[must_use]
     pub fn time(&self) -> Timestamp {
         Timestamp::from_nanoseconds(self.header.time)
@@ -184,7 +184,7 @@ impl Committed {
         Some(Finding { place: place_of(self), problem })
     }
 
-    /// Whether it is no event.
+    /// Returns whether it is no event.
     #[must_use]
     pub const fn is_opaque(&self) -> bool {
         self.header.kind >= FIRST_OPAQUE_KIND
@@ -258,11 +258,11 @@ impl Reading {
 #[derive(Clone, Copy)]
 pub(crate) struct Attempt<'a> {
     options: ReadOptions<'a>,
-    /// How much of the log is read.
+    /// Amount of the log that is read.
     pub(crate) extent: Extent,
-    /// Whether its events are judged, so that their evidence is hashed.
+    /// True if its events are judged, so that their evidence is hashed.
     pub(crate) judges: bool,
-    /// Whether the indexes of its segments are built.
+    /// True if the indexes of its segments are built.
     pub(crate) builds_indexes: bool,
     begun: &'a Cell<u32>,
 }
@@ -275,7 +275,7 @@ impl Attempt<'_> {
         begun < READINGS_MAX
     }
 
-    /// Whether the log is not read again.
+    /// Returns whether the log is not read again.
     fn is_last(self) -> bool {
         self.begun.get() >= READINGS_MAX
     }
@@ -353,8 +353,8 @@ pub(crate) fn read<S: ReadStorage>(
     }
 }
 
-/// Whether what follows the newest record was left behind, rather than being written just now: it
-/// is read again, and nobody holds LOCK.
+/// Returns whether what follows the newest record was left behind, rather than being written just
+/// now: it is read again, and nobody holds LOCK.
 fn is_settled<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,

@@ -25,7 +25,7 @@ pub enum Until {
 }
 
 impl Until {
-    /// Whether the place is at the log's anchor or behind it.
+    /// Returns whether the place is at the log's anchor or behind it.
     pub(crate) fn reaches(self, anchor: &ChainPosition) -> bool {
         match self {
             Self::End => true,
@@ -41,7 +41,7 @@ impl Until {
         (first..last).contains(&sequence).then_some(last)
     }
 
-    /// Whether a batch that ends with this record lies within.
+    /// Returns whether a batch that ends with this record lies within.
     pub(crate) fn includes(self, last_of_batch: &RecordHeader) -> bool {
         match self {
             Self::End => true,
@@ -64,7 +64,7 @@ pub struct Rebuilt {
     /// In a salvaged log, the first record that tells of records lost, where it was applied: what
     /// they said is not in the state.
     pub lost_at: Option<u64>,
-    /// What the whole log proves, and what was found about the events up to [`Self::head`].
+    /// Proof of the whole log, and what was found about the events up to [`Self::head`].
     pub report: Report,
 }
 
@@ -84,8 +84,8 @@ pub fn rebuild<S: ReadStorage>(
     rebuild_from(storage, until, options, Start::keeping_settled, progress, witness)
 }
 
-/// As [`rebuild`] at the end of the log, keeping no more than a writer does: what lives, and what
-/// ended lately.
+/// Rebuilds like [`rebuild`] at the end of the log, keeping no more than a writer does: what lives,
+/// and what ended lately.
 ///
 /// # Errors
 /// As [`rebuild`].

@@ -49,13 +49,13 @@ pub use whole::{records, story};
 pub struct Line {
     /// Its sequence.
     pub sequence: u64,
-    /// When it was recorded.
+    /// Time when it was recorded.
     pub time: Timestamp,
     /// Its kind: a name of the registry, or `kind N` where it has none.
     pub kind: String,
-    /// Who caused it.
+    /// Actor who caused it.
     pub actor: Option<ActorId>,
-    /// What the process that recorded it could prove of that; `None` in records that state none.
+    /// Proof of it by the process that recorded it; `None` in records that state none.
     pub proof: Option<Proof>,
     /// The story that it belongs to.
     pub correlation: Option<String>,
@@ -65,7 +65,7 @@ pub struct Line {
     pub loop_id: Option<String>,
     /// The decision point that it is about.
     pub decision_id: Option<String>,
-    /// What happened, in one line, control characters visible.
+    /// Summary of what happened, in one line, control characters visible.
     pub summary: String,
     /// Its link, 64 hexadecimal digits.
     pub link: String,
@@ -74,13 +74,13 @@ pub struct Line {
     pub archive: Option<String>,
     /// The event itself, by the seeds' names, raw evidence as length and SHA-256.
     pub event: Option<Event>,
-    /// What is proven of it, where that is told: [`Standing::name`].
+    /// Proof of the record, where that is told: [`Standing::name`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<&'static str>,
-    /// Whether it is known to be durable, where that is told.
+    /// True if it is known to be durable, where that is told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub durable: Option<bool>,
-    /// Whether its batch ends with it: a state lies behind it, and none between others.
+    /// True if its batch ends with it: a state lies behind it, and none between others.
     #[serde(skip)]
     pub ends_batch: bool,
     /// The attempt and number of the entry of a run's file that it was taken up from.

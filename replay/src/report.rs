@@ -1,4 +1,5 @@
-//! What a reading says of a log: the verdict, the four axes, how far it reaches, every finding.
+//! Statement of a reading about a log: the verdict, the four axes, how far it reaches, every
+//! finding.
 
 use crate::anchor::Archived;
 use crate::axes::short_by;
@@ -17,14 +18,14 @@ use holdpoint_log_format::recovery::{Row, Verdict as LogVerdict};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// How many findings about events are kept; the rest is counted. A log can hold as many as it has
-/// records.
+/// Number of findings about events that are kept; the rest is counted. A log can hold as many as it
+/// has records.
 pub const MEANING_FINDINGS_MAX: usize = 1_000;
 
-/// How many findings are shown where a report is told in lines.
+/// Number of findings that are shown where a report is told in lines.
 pub const FINDINGS_SHOWN_MAX: usize = 20;
 
-/// What a reading says of a log.
+/// Statement of a reading about a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -36,7 +37,7 @@ pub struct Report {
     pub row: u8,
     /// Valid records.
     pub records: u64,
-    /// How many of them are withheld.
+    /// Number of them that are withheld.
     pub withheld: u64,
     /// Segments.
     pub segments: u64,
@@ -52,8 +53,8 @@ pub struct Report {
     pub followed_to: Option<Head>,
     /// The highest sequence with durable evidence: up to here nothing can be missing unseen.
     pub mark: u64,
-    /// How many records HEAD, or LOCK, states behind the newest one here, where the verdict is
-    /// [`Verdict::ShortOfHead`].
+    /// Number of records that HEAD, or LOCK, states behind the newest one here, where the verdict
+    /// is [`Verdict::ShortOfHead`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_by: Option<u64>,
     /// Records above the mark.
@@ -74,18 +75,18 @@ pub struct Report {
     pub foreign: bool,
     /// The directory is marked as an archive: nobody writes to it but whoever moves records there.
     pub is_archive: bool,
-    /// What the log says of the records before its first one; `None` when it is whole, or nobody
-    /// looked.
+    /// Statement of the log about the records before its first one; `None` when it is whole, or
+    /// nobody looked.
     pub archived: Option<Archived>,
-    /// Whether it begins as what a salvage made: no archive fits it.
+    /// True if it begins as what a salvage made: no archive fits it.
     #[serde(skip)]
     pub is_salvaged: bool,
-    /// What was not compared of ids, where something may begin a second time under one.
+    /// Ids that were not compared, where something may begin a second time under one.
     #[serde(skip)]
     pub uncompared: Option<String>,
-    /// How far the reading reached, and up to where it is tied.
+    /// Reach of the reading, and up to where it is tied.
     pub reach: Reach,
-    /// Where records lie that were read in archives of the log.
+    /// Places of records that were read in archives of the log.
     #[serde(skip_serializing_if = "has_none", serialize_with = "as_list")]
     pub archives: ArchivePlaces,
     /// Everything found wrong, in the order of the log: files first, then events.
@@ -103,9 +104,9 @@ pub struct Report {
     /// The verification was asked to stop at its first finding, and did.
     #[serde(skip_serializing_if = "is_false")]
     pub stopped_early: bool,
-    /// What was not checked, in words.
+    /// Checks that were not made, in words.
     pub not_checked: Vec<String>,
-    /// What nothing inside of a log can prove, in words.
+    /// Facts that nothing inside of a log can prove, in words.
     pub beyond_proof: Vec<String>,
     /// Every damaged place, where the map was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,8 +151,8 @@ pub enum Verdict {
     /// Nothing failed; some records were taken over from a damaged log without proof.
     #[serde(rename = "intact, with unproven records")]
     UnprovenRecords,
-    /// What is here is whole and ends before the record that HEAD, or LOCK, names: a copy made
-    /// while the log was written, or its end was cut off. Nothing ties the records here to HEAD.
+    /// Whole, but ending before the record that HEAD, or LOCK, names: a copy made while the log was
+    /// written, or its end was cut off. Nothing ties the records here to HEAD.
     #[serde(rename = "short of HEAD")]
     ShortOfHead,
     /// Something recorded is changed or missing.
@@ -243,7 +244,7 @@ pub struct Tail {
 }
 
 impl Report {
-    /// Whether some axis failed, or what was asked for is not known.
+    /// Returns whether some axis failed, or what was asked for is not known.
     #[must_use]
     pub fn failed(&self) -> bool {
         let is_of_events = matches!(self.verdict, Verdict::ForbiddenEvents | Verdict::Unknown);
@@ -356,7 +357,7 @@ impl Head {
 }
 
 impl Verdict {
-    /// Whether something that was recorded is changed, or is not here.
+    /// Returns whether something that was recorded is changed, or is not here.
     #[must_use]
     pub const fn is_of_damage(self) -> bool {
         matches!(self, Self::ShortOfHead | Self::Corrupt)

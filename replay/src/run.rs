@@ -29,14 +29,14 @@ use holdpoint_log_files::{ReadStorage, Standing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// Who did something, and what the process that recorded it could prove of that.
+/// Actor of something, and what the process that recorded it could prove of that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doer {
-    /// Who.
+    /// Actor.
     pub actor: ActorId,
     /// `None` in records that state none.
     pub proof: Option<Proof>,
-    /// What is proven of the record that says so.
+    /// Proof of the record that says so.
     pub standing: Standing,
 }
 
@@ -46,7 +46,7 @@ impl Doer {
     }
 }
 
-/// What is proven of the weakest of some records.
+/// Returns what is proven of the weakest of some records.
 pub(crate) fn weakest(doers: &BTreeMap<u64, Doer>) -> Standing {
     let all = || doers.values().map(|doer| doer.standing);
     [Standing::Unproven, Standing::Unwitnessed]
@@ -75,7 +75,7 @@ pub struct Run {
     pub entity: ExecutionLoop,
     /// The approval that was spent for its start, as it was then.
     pub approval: Option<Box<DecisionPoint>>,
-    /// Who wrote each record about it and about its approval, by sequence.
+    /// Actors that wrote each record about it and about its approval, by sequence.
     pub doers: BTreeMap<u64, Doer>,
     /// The exact instruction as it was recorded; empty where it is not on record, or was not asked
     /// for.
@@ -101,11 +101,12 @@ pub struct Run {
     pub ran_at_most: BTreeMap<u8, u64>,
     /// The attempt and number of the newest entry of its own file that the log has.
     pub taken_up: Option<(u8, u64)>,
-    /// Whether the records of its end were taken up from its own file: their time is later than it.
+    /// True if the records of its end were taken up from its own file: their time is later than it.
     pub is_end_taken_up: bool,
-    /// What a full disk was to do to the command of each attempt, where its recorder said so.
+    /// Effect that a full disk was to have on the command of each attempt, where its recorder said
+    /// so.
     pub on_full: BTreeMap<u8, OnFull>,
-    /// Whether a process with a file of its own records it, or did: its start names a key.
+    /// True if a process with a file of its own records it, or did: its start names a key.
     pub has_recorder_key: bool,
 }
 
@@ -114,11 +115,11 @@ pub struct Run {
 pub struct Approver<'r> {
     /// The name.
     pub id: &'r str,
-    /// Whether nothing proves it.
+    /// True if nothing proves it.
     pub is_claim: bool,
 }
 
-/// What looking for a run came to.
+/// Outcome of looking for a run.
 pub enum RunFound {
     /// The run.
     Run(Box<Run>),
@@ -154,7 +155,7 @@ pub struct IdMatches {
     pub ids: BTreeSet<String>,
     /// The run, where it is the only one of them, and was met while they were looked for.
     pub run: Option<RunFound>,
-    /// What was read.
+    /// Extent of what was read.
     pub searched: Searched,
 }
 
@@ -434,7 +435,7 @@ impl Gathered {
         self.world.evolve(line.sequence, line.time, &envelope_of(line, actor, event));
     }
 
-    /// What its records come to.
+    /// Returns what its records come to.
     pub(crate) fn into_run(self, loop_id: &str) -> RunFound {
         let Some((first, last)) = self.ends else { return RunFound::Nothing };
         if let [first, again, ..] = self.begun[..] {
@@ -480,8 +481,8 @@ impl Run {
         retries.map(|decided| decided.sequence)
     }
 
-    /// Whether its evidence is what its chain says: no record of it is missing or other than the
-    /// hashes that follow it.
+    /// Returns whether its evidence is what its chain says: no record of it is missing or other
+    /// than the hashes that follow it.
     #[must_use]
     pub fn is_linked(&self) -> bool {
         self.entity.chain.as_ref().is_none_or(|chain| !chain.is_broken)
@@ -515,7 +516,7 @@ impl Run {
         }
     }
 
-    /// What is proven of the weakest of the records about it and about its approval.
+    /// Returns what is proven of the weakest of the records about it and about its approval.
     #[must_use]
     pub fn standing(&self) -> Standing {
         weakest(&self.doers)

@@ -10,9 +10,9 @@ use std::ops::ControlFlow;
 /// Names on record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunNames {
-    /// Of those who began a run.
+    /// Names of those who began a run.
     pub began: BTreeSet<String>,
-    /// Of those who answered a question before a run, or said yes to one of a run.
+    /// Names of those who answered a question before a run, or said yes to one of a run.
     pub answered: BTreeSet<String>,
 }
 

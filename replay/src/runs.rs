@@ -9,7 +9,7 @@ use holdpoint_log_files::ReadStorage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// What begins a run.
+/// Kind of the event that begins a run.
 pub const RUN_BEGINS: &str = "execution_loop.initialized";
 
 /// A record that begins a run.
@@ -70,7 +70,7 @@ pub struct Listed {
     /// approval that was spent for them cannot be read; of runs that are looked for, also those of
     /// which not all can be read.
     pub uncounted: Vec<Begun>,
-    /// What was read.
+    /// Extent of what was read.
     pub searched: Searched,
 }
 
@@ -88,7 +88,7 @@ pub fn runs_of<S: ReadStorage>(
     Ok(listed)
 }
 
-/// As [`runs_of`], by the records from the first of these beginnings on alone.
+/// Does the same as [`runs_of`], by the records from the first of these beginnings on alone.
 ///
 /// # Errors
 /// As [`crate::verify()`].

@@ -17,16 +17,16 @@ use std::ops::ControlFlow;
 /// So many runs are read together, at first and at most.
 const READ_TOGETHER: (usize, usize) = (64, 4_096);
 
-/// How a run ended, as it is asked for.
+/// End of a run, as it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStatus {
-    /// What became of it, in one word.
+    /// Outcome of it, in one word.
     Outcome(RunOutcome),
     /// The exit status of the process of its last attempt.
     Exit(i32),
 }
 
-/// Which runs are wanted. Nothing said: all.
+/// Conditions on runs. Nothing said: all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunsWanted {
     /// Those that ended, and not well.
@@ -54,13 +54,13 @@ struct Known {
 }
 
 impl RunsWanted {
-    /// Whether all runs are wanted.
+    /// Returns whether all runs are wanted.
     #[must_use]
     pub fn is_all(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether a run is wanted.
+    /// Returns whether a run is wanted.
     #[must_use]
     pub fn admits(&self, run: &Run) -> bool {
         let outcome = RunOutcome::of(&run.entity);
@@ -77,7 +77,7 @@ impl RunsWanted {
             && self.labels.iter().all(|label| run.labels.get(label.0) == Some(label.1))
     }
 
-    /// Whether what rows of a kind say has to do with it.
+    /// Returns whether what rows of a kind say has to do with it.
     fn ask_for(&self, kind: RowKind) -> bool {
         let outcome = self.failed || self.status.is_some();
         match kind {
@@ -91,7 +91,7 @@ impl RunsWanted {
         }
     }
 
-    /// Whether a run can be wanted of which this is known.
+    /// Returns whether a run can be wanted of which this is known.
     fn may_admit(&self, began: &Began<'_>, known: &Known, answers: &Answers) -> bool {
         let outcome = known.end.outcome();
         let has_status = |status| match status {
@@ -176,7 +176,7 @@ struct Candidates<'w> {
     bounds: (u64, u64),
     /// Of runs whose beginning was not come to yet.
     known: BTreeMap<RunKey, Known>,
-    /// Whether nothing was met that could not be read.
+    /// True if nothing was met that could not be read.
     is_sure: bool,
 }
 

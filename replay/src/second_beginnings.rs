@@ -1,6 +1,6 @@
-//! What begins a second time under one id, and keys that are used for something else. Once the
-//! state has forgotten what ended, no state tells; a writer looks the id up in the log, and here
-//! every beginning is compared with every other one.
+//! Second beginnings under one id, and keys that are used for something else. Once the state has
+//! forgotten what ended, no state tells; a writer looks the id up in the log, and here every
+//! beginning is compared with every other one.
 //!
 //! Of each beginning a hash is kept. Where two agree, the log is read again and the terms
 //! themselves are compared: different terms with one hash are no finding.

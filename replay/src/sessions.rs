@@ -20,7 +20,7 @@ const CREATED: &str = "decision_point.created";
 /// So many questions are looked at for sessions at most: a list must not grow with the log.
 pub const QUESTIONS_MAX: usize = 10_000;
 
-/// Whether a question, by its asker and its terms, is one about a tool of a session.
+/// Tells whether a question, by its asker and its terms, is one about a tool of a session.
 pub type Asks<'a> = dyn Fn(&Principal, &Terms) -> bool + 'a;
 
 /// A session, by its questions.
@@ -32,11 +32,11 @@ pub struct Session {
     pub first: u64,
     /// The last record about one of its questions.
     pub last: u64,
-    /// When it asked for the first time.
+    /// Time when it asked for the first time.
     pub began_at: Timestamp,
     /// Its questions, the oldest first.
     pub calls: Vec<DecisionPoint>,
-    /// Who wrote each record about them, by sequence.
+    /// Actors that wrote each record about them, by sequence.
     pub doers: BTreeMap<u64, Doer>,
     /// Records about them that cannot be read.
     pub unread: Vec<u64>,
@@ -48,7 +48,7 @@ pub struct SessionsFound {
     pub sessions: Vec<Session>,
     /// The oldest question that was looked at, where those before it were not.
     pub looked_back_to: Option<u64>,
-    /// What was read.
+    /// Extent of what was read.
     pub searched: Searched,
 }
 
@@ -124,7 +124,7 @@ pub fn session_asking<S: ReadStorage>(
     Ok((name, searched))
 }
 
-/// What a session asks with a record, within the story that has its name.
+/// Returns what a session asks with a record, within the story that has its name.
 fn asked_in<'l>(line: &'l Line, asks: &Asks<'_>) -> Option<&'l DecisionPointCreated> {
     let Some(Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body))) = &line.event
     else {
@@ -217,7 +217,7 @@ impl Session {
         world.evolve(line.sequence, line.time, &envelope_of(&line, actor, event));
     }
 
-    /// What is proven of the weakest of its records.
+    /// Returns what is proven of the weakest of its records.
     #[must_use]
     pub fn standing(&self) -> Standing {
         weakest(&self.doers)

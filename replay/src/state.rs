@@ -156,7 +156,8 @@ fn streams(world: &World) -> Map<String, Value> {
     world.streams().map(|it| (it.stream.to_string(), value(it))).collect()
 }
 
-/// What is registered, as [`state_of`] has it: by kind, and there by the parts of their names.
+/// Returns what is registered, as [`state_of`] has it: by kind, and there by the parts of their
+/// names.
 #[must_use]
 pub fn registrations(world: &World) -> Map<String, Value> {
     let mut kinds = Map::new();

@@ -1,4 +1,4 @@
-//! What a log states of the indexes of its segments: every index is built again and compared.
+//! Statements of a log about the indexes of its segments: every index is built again and compared.
 //!
 //! Readers leave out what an index does not name. So a statement that vouches for a wrong index
 //! hides records, whoever made it, and only building the index again tells.

@@ -1,4 +1,4 @@
-//! How much a log holds, and of what.
+//! Counts of what a log holds.
 
 use crate::anchor::{Anchor, Start, can_state, statement_in};
 use crate::axes::report;
@@ -11,18 +11,18 @@ use holdpoint_log_files::ReadStorage;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How much a log holds.
+/// Counts of what a log holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Statistics {
-    /// When the first record was recorded.
+    /// Time when the first record was recorded.
     pub first_time: Option<Timestamp>,
-    /// When the newest was.
+    /// Time when the newest was.
     pub last_time: Option<Timestamp>,
     /// Complete batches.
     pub batches: u64,
     /// Records in complete batches, by the name of their kind.
     pub records_by_kind: BTreeMap<String, u64>,
-    /// What the bytes prove; events are not judged.
+    /// Proof of the bytes; events are not judged.
     #[serde(flatten)]
     pub report: Report,
 }

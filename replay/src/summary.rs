@@ -30,7 +30,7 @@ use threads::of_thread;
 /// Longest piece of foreign text in a line, in bytes.
 const TEXT_BYTES_MAX: usize = 240;
 
-/// What happened, in one line.
+/// Returns what happened, in one line.
 pub(crate) fn summary(event: &Event) -> String {
     match event {
         Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => loop_initialized(body),
@@ -185,7 +185,7 @@ fn output(extent: &OutputExtent) -> String {
     format!(", {} of {} bytes{cut}", extent.stream, extent.true_length)
 }
 
-/// How much of a stream is recorded in pieces, and how long it was.
+/// Returns how much of a stream is recorded in pieces, and how long it was.
 fn output_pieces(stated: &OutputPieces) -> String {
     let of = match stated.end {
         Some(end) => format!("{} bytes", end.true_length),
@@ -207,7 +207,7 @@ fn output_recorded(body: &OutputRecorded) -> String {
     )
 }
 
-/// What is there and what is missing, in the order of the stream.
+/// Returns what is there and what is missing, in the order of the stream.
 fn output_cut(cut: &OutputCut, captured: u64) -> String {
     format!(
         ", {} of {} bytes: its first {}, {} missing, its last {}",

@@ -94,8 +94,8 @@ impl LogTail {
         self.witnessed
     }
 
-    /// Of the records that were seen since this was asked last, the first of which nobody can tell
-    /// what it says, where its header does not rule out that it is wanted.
+    /// Takes the first record seen since this was asked last of which nobody can tell what it says,
+    /// where its header does not rule out that it is wanted.
     pub fn take_unread(&mut self) -> Option<Finding> {
         self.unread.take()
     }
@@ -208,13 +208,13 @@ impl LogTail {
         Ok(Some((Follower::at_segment(storage, first)?, missed)))
     }
 
-    /// Whether what was followed was moved to an archive, rather than taken away.
+    /// Returns whether what was followed was moved to an archive, rather than taken away.
     fn has_moved<S: ReadStorage>(&self, storage: &S) -> Result<bool, ReadError> {
         Ok(Anchor::of(storage)?.position.sequence >= self.newest.max(1))
     }
 }
 
-/// Whether the newest record that was seen stands where it stood.
+/// Returns whether the newest record that was seen stands where it stood.
 fn is_there<S: ReadStorage>(storage: &S, follower: &Follower) -> Result<bool, TailError> {
     let (first, run) = (follower.header.first_sequence(), &follower.run);
     if run.record_offset == 0 {

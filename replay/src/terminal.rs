@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TerminalSize {
-    /// How many characters fit on a line.
+    /// Number of characters that fit on a line.
     #[serde(rename = "terminal_columns")]
     pub columns: u16,
-    /// How many lines there are.
+    /// Number of lines there are.
     #[serde(rename = "terminal_rows")]
     pub rows: u16,
 }

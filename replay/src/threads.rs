@@ -1,4 +1,4 @@
-//! Which interruption thread a record is about.
+//! Interruption threads that a record is about.
 
 use crate::read::Committed;
 use holdpoint_domain::Event;

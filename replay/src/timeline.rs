@@ -90,7 +90,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         Self { is_believing: false, ..self }
     }
 
-    /// What the bytes of the log prove.
+    /// Returns what the bytes of the log prove.
     #[must_use]
     pub const fn report(&self) -> &Report {
         &self.report

@@ -15,7 +15,7 @@ use holdpoint_log_files::{Place, ReadStorage};
 use holdpoint_log_format::{ChainPosition, names};
 use serde::Serialize;
 
-/// What a log and its archive prove together.
+/// Proof of a log and its archive together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Together {
     /// All in one, for the records from [`Self::first_sequence`] on.
@@ -24,7 +24,7 @@ pub struct Together {
     pub reason: String,
     /// The first record that was checked. More than 1: the archive goes on from an earlier one.
     pub first_sequence: u64,
-    /// What does not fit between the two.
+    /// Findings of what does not fit between the two.
     pub findings: Vec<Finding>,
     /// The archive. Events behind the log's anchor are judged in the log.
     pub archive: Report,
@@ -33,7 +33,7 @@ pub struct Together {
 }
 
 impl Together {
-    /// Whether something failed.
+    /// Returns whether something failed.
     #[must_use]
     pub fn failed(&self) -> bool {
         self.verdict.is_of_damage() || self.verdict == Verdict::ForbiddenEvents
@@ -96,7 +96,8 @@ fn reason(verdict: Verdict, first: u64) -> String {
     }
 }
 
-/// What does not fit between a log, with its identity and what its events gave, and an archive.
+/// Returns what does not fit between a log, with its identity and what its events gave, and an
+/// archive.
 fn compare<S: ReadStorage>(
     (log, id, meaning): ((&S, ReadOptions<'_>), Option<String>, &Meaning),
     (archive, reached): (&Report, &Reached),
@@ -161,7 +162,7 @@ fn compare_beginning(
 }
 
 impl Reached {
-    /// Whether it is where the log begins.
+    /// Returns whether it is where the log begins.
     fn is_at(&self, stated: &Archived) -> bool {
         self.applied.sequence == stated.anchor_sequence
             && self.applied.link.to_string() == stated.anchor_link

@@ -42,43 +42,44 @@ pub const DEPTH_MAX: u32 = 1_000;
 pub struct Trace {
     /// The record that was asked for.
     pub sequence: u64,
-    /// What led to it, the step that it is part of, and what that caused, in the order of the log.
+    /// Steps that led to it, the step that it is part of, and what that caused, in the order of the
+    /// log.
     pub steps: Vec<Step>,
     /// The runs that these steps tell of, in the order of the log.
     pub runs: Vec<TracedRun>,
     /// The nearest person at or before the record; none where nobody is in its story.
     pub person: Option<Person>,
-    /// How the story begins.
+    /// Beginning of the story.
     pub beginning: Beginning,
     /// Steps that it caused which are not told: at least so many.
     pub effects_left_out: u64,
     /// Some steps lie deeper than was asked for.
     pub effects_cut: bool,
-    /// What is proven of the cause that the story begins with, where that one is not told:
+    /// Proof of the cause that the story begins with, where that one is not told:
     /// [`Standing::name`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beginning_standing: Option<&'static str>,
-    /// How much of the log was read for it.
+    /// Part of the log that was read for it.
     pub checked: Part,
-    /// How far that reached.
+    /// Reach of that reading.
     pub reach: Reach,
 }
 
-/// What one command recorded: a batch.
+/// Records of one command: a batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// The first record of the batch.
     pub first: u64,
     /// The last one.
     pub last: u64,
-    /// What the step is to the record that was asked for.
+    /// Relation of the step to the record that was asked for.
     pub role: Role,
-    /// How many steps away it is.
+    /// Number of steps that it is away.
     pub distance: u32,
-    /// What is proven of its last record, which all of the batch is tied by; `withheld` where that
-    /// is so and the payload of one of them is: [`Standing::name`].
+    /// Proof of its last record, which all of the batch is tied by; `withheld` where that is so and
+    /// the payload of one of them is: [`Standing::name`].
     pub standing: &'static str,
-    /// Whether its last record is known to be durable.
+    /// True if its last record is known to be durable.
     pub durable: bool,
     /// The record that it names as its cause.
     pub causation: Option<u64>,
@@ -87,9 +88,9 @@ pub struct Step {
     /// The first record that says who did it.
     #[serde(skip)]
     pub stated_by: u64,
-    /// Who did it.
+    /// Actor who did it.
     pub actor: Option<ActorId>,
-    /// What the process that recorded it could prove of that; `None` where none is stated.
+    /// Proof of that by the process that recorded it; `None` where none is stated.
     pub proof: Option<Proof>,
     /// The story that it belongs to.
     pub correlation: Option<String>,
@@ -107,25 +108,26 @@ pub struct Step {
 pub struct StepRecord {
     /// Its sequence.
     pub sequence: u64,
-    /// When it was recorded.
+    /// Time when it was recorded.
     pub time: Timestamp,
     /// Its kind: a name of the registry, or `kind N` where this program does not know it.
     pub kind: String,
-    /// What happened, in one line, control characters visible.
+    /// Summary of what happened, in one line, control characters visible.
     pub summary: String,
     /// The same in plain words: what happened, without codes.
     #[serde(skip)]
     pub words: String,
-    /// Who did it: before somebody's first words a writer says by which rules, in its own name.
+    /// Actor who did it: before somebody's first words a writer says by which rules, in its own
+    /// name.
     pub actor: Option<ActorId>,
-    /// What the process that recorded it could prove of that; `None` where none is stated.
+    /// Proof of that by the process that recorded it; `None` where none is stated.
     pub proof: Option<Proof>,
     /// The archive that it lies in, where that is not the log's own directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,
 }
 
-/// What a step is to the record that was asked for.
+/// Relation of a step to the record that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -140,15 +142,15 @@ pub enum Role {
 /// A person in the story.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Person {
-    /// Who.
+    /// Actor.
     pub actor: ActorId,
-    /// What the process that recorded it could prove of that; `None` where none is stated.
+    /// Proof of that by the process that recorded it; `None` where none is stated.
     pub proof: Option<Proof>,
     /// The first record of what that person did.
     pub sequence: u64,
 }
 
-/// Where a story begins, as far as it is known.
+/// Beginning of a story, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Beginning {
@@ -171,7 +173,7 @@ pub enum Beginning {
     NotEarlier {
         /// The record.
         sequence: u64,
-        /// What it names.
+        /// Cause that it names.
         causation: u64,
     },
     /// The payload of this record cannot be read, or was withheld.
@@ -187,7 +189,7 @@ pub enum Beginning {
 }
 
 impl Beginning {
-    /// What is proven of the cause that is not told.
+    /// Returns what is proven of the cause that is not told.
     #[must_use]
     pub fn standing(self) -> Option<Standing> {
         match self {
@@ -198,7 +200,7 @@ impl Beginning {
     }
 }
 
-/// What a trace found.
+/// Outcome of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Traced {
     /// The story.
@@ -207,7 +209,7 @@ pub enum Traced {
     NoRecord {
         /// The ends of the log; `None` where it is empty.
         span: Option<Span>,
-        /// What was found wrong on the way.
+        /// Findings on the way.
         checked: Box<Part>,
     },
 }

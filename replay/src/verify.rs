@@ -20,7 +20,7 @@ use holdpoint_log_files::{Extent, LogReader, ReadStorage};
 use holdpoint_log_format::{Head, names};
 use outside::Comparison;
 
-/// What is asked of a verification besides the log itself.
+/// Request of a verification besides the log itself.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// Heads that were kept outside of the log, to be compared with it.
@@ -102,7 +102,7 @@ fn expect_head<S: ReadStorage>(storage: &S, expected: Option<&Head>) -> Result<(
     }
 }
 
-/// What a report is made of, events judged up to a place.
+/// Returns what a report is made of, events judged up to a place.
 pub(crate) fn judge<S: ReadStorage>(
     storage: &S,
     until: Until,

@@ -1,5 +1,5 @@
-//! What waits in the files of runs until a writer takes it up: signed by their recorders, and
-//! unproven before it is on the log.
+//! Entries that wait in the files of runs until a writer takes it up: signed by their recorders,
+//! and unproven before it is on the log.
 
 use crate::captured_output::CapturedOutput;
 use crate::machine::is_not_a_directory;
@@ -33,20 +33,20 @@ const OUT_OF_REACH: &str = "`runs` in the log's directory is not a directory of 
 const TORN: &str = "it is torn: its hook was killed before it had kept the outcome, or somebody \
     cut it";
 
-/// What waits in the file of one run.
+/// Entries that wait in the file of one run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct WaitingRun {
     /// The run; of an outcome its file's name, `OUTCOME-` and the digits of the decision point.
     pub run: String,
-    /// What its recorder signed, first to last; of an outcome what its hook claims.
+    /// Entries that its recorder signed, first to last; of an outcome what its hook claims.
     pub entries: Vec<WaitingEntry>,
     /// Why the file, or what follows these entries, is not the recorder's: it counts for nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// Whether the directory of all such files is in no place that a writer follows.
+    /// True if the directory of all such files is in no place that a writer follows.
     #[serde(skip)]
     pub is_out_of_reach: bool,
-    /// Whether a part of the file is its recorder's: the rest alone counts for nothing.
+    /// True if a part of the file is its recorder's: the rest alone counts for nothing.
     #[serde(skip)]
     pub is_recorders_in_part: bool,
     /// The record of the start that its entries belong to.
@@ -59,16 +59,16 @@ pub struct WaitingRun {
 pub struct WaitingEntry {
     /// Its number among those of the attempt.
     pub number: u64,
-    /// Of which attempt; 0: of none.
+    /// Attempt that it is of; 0: of none.
     pub attempt: u8,
     /// The command's name, or `guard_facts`.
     pub what: String,
     /// The same in words.
     pub words: String,
-    /// How the process ended, where the entry says so.
+    /// End of the process, where the entry says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
-    /// What it holds of the command's output.
+    /// Part of the command's output that it holds.
     #[serde(skip)]
     pub output: Vec<WaitingOutput>,
     /// The whole length of each stream that the attempt printed, in bytes, where it states that.
@@ -79,13 +79,13 @@ pub struct WaitingEntry {
 /// A stretch of output that waits.
 #[derive(Clone, Debug)]
 pub struct WaitingOutput {
-    /// Of which stream.
+    /// Stream that it is of.
     pub stream: OutputStream,
-    /// Where in the stream it begins, in bytes.
+    /// Place in the stream where it begins, in bytes.
     pub offset: u64,
-    /// When its first byte was read, by the recorder's clock, where the entry says so.
+    /// Time when its first byte was read, by the recorder's clock, where the entry says so.
     pub first_byte_at: Option<Time>,
-    /// Whether bytes may be left out before it: it was kept at the end of a span.
+    /// True if bytes may be left out before it: it was kept at the end of a span.
     pub is_behind_gap: bool,
     /// The number of its entry.
     pub number: u64,
@@ -94,7 +94,7 @@ pub struct WaitingOutput {
 }
 
 impl WaitingRun {
-    /// What of the file is not its recorder's, and why.
+    /// Returns what of the file is not its recorder's, and why.
     #[must_use]
     pub fn foreign(&self) -> Option<String> {
         let (run, fault) = (&self.run, visible(self.fault.as_ref()?));
@@ -109,19 +109,19 @@ impl WaitingRun {
         })
     }
 
-    /// How the process ended, as far as what waits says so.
+    /// Returns how the process ended, as far as what waits says so.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         self.entries.iter().rev().find_map(|entry| entry.exit)
     }
 
-    /// Whether what waits states the whole length of what the attempt printed.
+    /// Returns whether what waits states the whole length of what the attempt printed.
     #[must_use]
     pub fn ends_output(&self) -> bool {
         self.entries.iter().any(|entry| !entry.lengths.is_empty())
     }
 
-    /// How many bytes of a stream that the last attempt of the run printed are neither on record
+    /// Counts the bytes of a stream that the last attempt of the run printed are neither on record
     /// nor in what waits, as far as what waits says so.
     #[must_use]
     pub fn missing_of(&self, run: &Run, stream: OutputStream) -> u64 {
@@ -141,7 +141,7 @@ impl WaitingRun {
         missing.saturating_add(stated.unwrap_or(0).saturating_sub(end))
     }
 
-    /// Whether there is anything to tell.
+    /// Returns whether there is anything to tell.
     const fn is_told(&self) -> bool {
         !self.entries.is_empty() || self.fault.is_some()
     }
@@ -179,7 +179,7 @@ impl WaitingRun {
     }
 }
 
-/// What waits for a run that has not ended on record; `None`: nothing, and its file is as its
+/// Reads what waits for a run that has not ended on record; `None`: nothing, and its file is as its
 /// recorder made it.
 #[must_use]
 pub fn waiting_for(storage: &DirectoryStorage, run: &Run) -> Option<WaitingRun> {
@@ -188,7 +188,7 @@ pub fn waiting_for(storage: &DirectoryStorage, run: &Run) -> Option<WaitingRun> 
     waiting.is_told().then_some(waiting)
 }
 
-/// What the file of a run holds, whatever of it is on the log.
+/// Returns what the file of a run holds, whatever of it is on the log.
 fn in_file(storage: &DirectoryStorage, loop_id: &str) -> Option<WaitingRun> {
     names::parse_run(loop_id)?;
     let mut waiting = WaitingRun { run: loop_id.to_string(), ..WaitingRun::default() };
@@ -199,7 +199,7 @@ fn in_file(storage: &DirectoryStorage, loop_id: &str) -> Option<WaitingRun> {
     Some(waiting)
 }
 
-/// What waits for any run, by the runs' ids.
+/// Reads what waits for any run, by the runs' ids.
 #[must_use]
 pub fn all_waiting(storage: &DirectoryStorage) -> Vec<WaitingRun> {
     let mut listed = storage.list(names::RUNS).unwrap_or_default();
@@ -384,8 +384,8 @@ fn check_owner(
     }
 }
 
-/// What a guard wrote, wherever it stands in a file of which a part is no entry. The log says which
-/// starts there are, whatever the file names.
+/// Returns what a guard wrote, wherever it stands in a file of which a part is no entry. The log
+/// says which starts there are, whatever the file names.
 fn word_of_guard(
     storage: &DirectoryStorage,
     loop_id: &str,

@@ -1,5 +1,5 @@
-//! Whether what is recorded of an output has the digest that its evidence states. The state keeps
-//! no byte of it, so whoever reads all of it computes that beside the state.
+//! Check that what is recorded of an output has the digest that its evidence states. The state
+//! keeps no byte of it, so whoever reads all of it computes that beside the state.
 
 use holdpoint_domain::Event;
 use holdpoint_domain::core::forbidden::{ForbiddenEvent, Rule};

@@ -1,5 +1,5 @@
-//! What a record says in plain words, for a reader who knows no code: the summary of its line has
-//! the codes. What somebody claims is told as a claim.
+//! Plain words for a record, for a reader who knows no code: the summary of its line has the codes.
+//! What somebody claims is told as a claim.
 
 use crate::summary::{labels, named_by_application, shown, shown_escaped, summary};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
@@ -21,8 +21,8 @@ use holdpoint_domain::log::LogEvent;
 use holdpoint_domain::sandbox_fault::{SandboxDecision, SandboxFaultEvent};
 use holdpoint_domain::{Event, Time};
 
-/// What happened, in one line that needs no other, control characters visible. Of an event for
-/// which there are no plainer words, its summary.
+/// Describes what happened, in one line that needs no other, control characters visible. Of an
+/// event for which there are no plainer words, its summary.
 #[must_use]
 pub fn in_words(event: &Event) -> String {
     let told = match event {
@@ -61,8 +61,8 @@ fn of_loop(event: &ExecutionLoopEvent) -> String {
     }
 }
 
-/// That an attempt has ended. `known` is how that is known: the record alone does not say whether
-/// anybody observed it.
+/// Says that an attempt has ended. `known` is how that is known: the record alone does not say
+/// whether anybody observed it.
 #[must_use]
 pub fn attempt_ended(body: &ResponseEvaluated, known: &str) -> String {
     let exit = match body.exit {
@@ -98,7 +98,7 @@ fn halted(body: &LoopHalted) -> String {
     words.to_string()
 }
 
-/// What stopped a run, in words.
+/// Describes what stopped a run, in words.
 #[must_use]
 pub const fn stop_in_words(condition: StopCondition) -> &'static str {
     match condition {
@@ -143,7 +143,7 @@ fn of_evidence(event: &EvidenceCaptureEvent) -> String {
     }
 }
 
-/// What a piece of evidence is, in words.
+/// Describes what a piece of evidence is, in words.
 #[must_use]
 pub const fn evidence_in_words(content: &EvidenceContent) -> &'static str {
     match content {
@@ -334,7 +334,7 @@ fn outcome_reported(body: &OutcomeReported) -> String {
     format!("{} claims, and nothing proves, that the call {became}", who(&body.by))
 }
 
-/// What is answered, and what is said beside it.
+/// Returns what is answered, and what is said beside it.
 fn said(response: &Response, comment: Option<&str>) -> String {
     let said = match response {
         Response::Option(id) => format!("option {}", named_by_application(id)),
@@ -354,7 +354,8 @@ fn beside(words: Option<&str>) -> String {
     words.map(|words| format!(", and beside it {}", quoted(words))).unwrap_or_default()
 }
 
-/// What somebody wrote, in quotes with no end but its own: else it could go on as the line does.
+/// Returns what somebody wrote, in quotes with no end but its own: else it could go on as the line
+/// does.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", shown(&text.replace('"', "'")))
 }
@@ -364,8 +365,8 @@ fn who(by: &Principal) -> String {
     format!("{} ({})", named_by_application(&by.id), kind_in_words(by.kind, by.authenticated_by))
 }
 
-/// What kind of one somebody is, and what of that nothing proves: that it was a person is proven at
-/// a terminal alone.
+/// Describes what kind of one somebody is, and what of that nothing proves: that it was a person is
+/// proven at a terminal alone.
 #[must_use]
 pub const fn kind_in_words(kind: Actor, by: Authentication) -> &'static str {
     match (kind, by) {

@@ -144,7 +144,8 @@ fn inert(cell: &str) -> Cow<'_, str> {
     Cow::Owned(inert)
 }
 
-/// Whether a place begins like a formula, also behind blanks and quotes, or with an apostrophe.
+/// Returns whether a place begins like a formula, also behind blanks and quotes, or with an
+/// apostrophe.
 fn needs_apostrophe(rest: &str) -> bool {
     let is_hidden =
         |c| matches!(c, '"' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}');

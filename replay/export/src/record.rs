@@ -18,7 +18,7 @@ pub(crate) struct Record {
     pub(crate) line: Line,
     /// The version of the payload's schema.
     pub(crate) version: u8,
-    /// Whether more records of the batch follow.
+    /// True if more records of the batch follow.
     pub(crate) more_follows: bool,
     /// `event`, `opaque`, `withheld` or `unreadable`.
     pub(crate) payload: &'static str,

@@ -22,7 +22,7 @@ const SCHEMA: &str = include_str!("sqlite/schema.sql");
 const SETTINGS: &str = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
     PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -16384; PRAGMA user_version = 1;";
 
-/// How many statements are kept ready: one for each table that rows are put into, and some.
+/// Number of statements that are kept ready: one for each table that rows are put into, and some.
 const STATEMENTS_MAX: usize = 16;
 
 /// Writes the selected records, and what they come to, into the empty file `database`.

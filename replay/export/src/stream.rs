@@ -7,13 +7,13 @@ use holdpoint_replay::{Committed, Content, Progress, Reach, ReadError, ReadOptio
 use std::io;
 use thiserror::Error;
 
-/// What is exported.
+/// Options of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Which batches.
+    /// The batches.
     pub selection: Selection,
-    /// Whether the bytes of raw evidence leave the log.
+    /// True if the bytes of raw evidence leave the log.
     pub include_evidence: bool,
 }
 
@@ -31,16 +31,16 @@ impl Options {
     }
 }
 
-/// What was exported.
+/// Result of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// Records written.
     pub records: u64,
-    /// How many of them hold a payload that this program cannot read.
+    /// Number of them that hold a payload that this program cannot read.
     pub unreadable: u64,
     /// The first and the last record written.
     pub span: Option<(u64, u64)>,
-    /// What the log proves, the events up to the selection's end judged.
+    /// Proof of the log, the events up to the selection's end judged.
     pub report: Report,
 }
 
@@ -51,7 +51,7 @@ pub enum ExportError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// What was exported cannot be written.
+    /// The export cannot be written.
     #[error("cannot write the export: {0}")]
     Write(#[from] io::Error),
     /// The database refuses something.

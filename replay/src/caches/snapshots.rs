@@ -25,7 +25,7 @@ pub struct CachedSnapshot {
     /// The sequence in its name: the record behind which its state stands; 0 where the directory of
     /// snapshots cannot be read, or something else lies in its place.
     pub sequence: u64,
-    /// Whether the chain vouches for it.
+    /// State by whether the chain vouches for it.
     pub state: CacheState,
     /// Why not, in one sentence.
     pub reason: Option<String>,
@@ -51,13 +51,13 @@ pub(super) fn check_snapshots<S: ReadStorage>(
     found.into_iter().map(|(sequence, kind)| check_snapshot(storage, log, sequence, kind)).collect()
 }
 
-/// What is said of the directory, where none of its snapshots can be.
+/// Returns what is said of the directory, where none of its snapshots can be.
 fn in_place_of_all(state: CacheState, reason: String) -> CachedSnapshot {
     let file = names::SNAPSHOTS.to_string();
     CachedSnapshot { file, sequence: 0, state, reason: Some(reason) }
 }
 
-/// What lies there, in words.
+/// Returns what lies there, in words.
 pub(super) const fn noun(kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::File => "a file",
@@ -130,7 +130,7 @@ fn compared<S: ReadStorage>(storage: &S, snapshot: &Snapshot) -> Result<(), Wron
     judged.unwrap_or_else(missing).map_err(damaged)
 }
 
-/// Whether the record before a place is there, from one offset to the other.
+/// Returns whether the record before a place is there, from one offset to the other.
 fn is_there<S: ReadStorage>(storage: &S, place: &Follower) -> Result<bool, Wrong> {
     let (run, first) = (&place.run, place.header.first_sequence());
     let file = segment_path(first);
@@ -156,7 +156,7 @@ fn judge(record: &Record<'_>, expected: &Digest) -> Result<(), String> {
     }
 }
 
-/// What the segment that a snapshot names has to do with it.
+/// Returns what the segment that a snapshot names has to do with it.
 fn unfollowed(error: &FollowError) -> Wrong {
     match error {
         FollowError::Read(SurveyError::Io { source, .. }) => {

@@ -15,13 +15,13 @@ use std::io;
 /// The unit in which disks lose and keep bytes.
 pub(super) const SECTOR: u64 = 512;
 
-/// How much is read at once where only zeros are looked for, in bytes.
+/// Amount that is read at once where only zeros are looked for, in bytes.
 const PIECE: u64 = 64 * 1_024;
 
 /// Length of a record's header, and of the shortest record, in bytes.
 pub(super) const HEADER: u64 = RECORD_HEADER_LENGTH as u64;
 
-/// Where a record's link lies behind its checksum.
+/// Place where a record's link lies behind its checksum.
 const LINK_AT: usize = 32 - 8;
 
 /// A stretch of a segment that does not hold what it should.
@@ -37,11 +37,11 @@ pub(super) struct Gap<'g> {
     pub(super) last: u64,
     /// Frames in it that hold.
     pub(super) frames: &'g [Frame],
-    /// Whether the search for those was stopped.
+    /// True if the search for those was stopped.
     pub(super) is_stopped: bool,
     /// What lies behind it.
     pub(super) next: Option<&'g Next>,
-    /// Whether all is zero behind it.
+    /// True if all is zero behind it.
     pub(super) is_end: bool,
     /// What the checksums of the log's segments are seeded with, by first sequence.
     pub(super) seeds: &'g [(u64, u32)],
@@ -58,7 +58,7 @@ impl<'g> Gap<'g> {
         self.last.checked_sub(self.after.sequence).filter(|_| !self.is_stopped)
     }
 
-    /// Whether its frames fill it.
+    /// Returns whether its frames fill it.
     fn is_tiled(&self) -> bool {
         let tiles = |at, frame: &Frame| (frame.offset == at).then_some(frame.end);
         self.frames.iter().try_fold(self.from, tiles) == Some(self.to)

@@ -240,7 +240,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
         }
     }
 
-    /// Whether the scan reads a segment by its name, for its header is not to be believed.
+    /// Returns whether the scan reads a segment by its name, for its header is not to be believed.
     fn is_damaged(&self, name: u64) -> bool {
         let segments = self.scanned.map(|(source, _)| source.segments.as_slice());
         let mut same = segments.unwrap_or_default().iter().filter(|segment| segment.name == name);
@@ -464,7 +464,7 @@ fn in_time(header: &SegmentHeader, before: &ChainPosition, first: &Frame) -> Opt
     (is_late && follows).then_some(ChainPosition { time: before.time, ..header.previous })
 }
 
-/// Whether a region of another file may be what a finding is about.
+/// Returns whether a region of another file may be what a finding is about.
 fn is_consequence(problem: &Problem) -> bool {
     matches!(
         problem,

@@ -6,10 +6,10 @@ use super::syndrome::{Flip, single_flip};
 use holdpoint_log_format::limits::HEAD_LENGTH;
 use holdpoint_log_format::{Fault, Head, SegmentHeader};
 
-/// Where the checksum lies in a header block and in HEAD, in bits.
+/// Place where the checksum lies in a header block and in HEAD, in bits.
 const CHECKSUM_AT: u64 = 12 * 8;
 
-/// What is wrong with a header block, where everything that it should say is known.
+/// Returns what is wrong with a header block, where everything that it should say is known.
 pub(super) fn compared(due: &SegmentHeader, found: &[u8]) -> Explained {
     let encoded = due.encode();
     let differs: Vec<u8> = encoded.iter().zip(found).map(|(due, found)| due ^ found).collect();
@@ -57,7 +57,7 @@ pub(super) fn by_checksum(
         .then(|| Explained::proven(Cause::FlippedBit { at: at as u64, bit }))
 }
 
-/// What is wrong with a HEAD that does not decode.
+/// Returns what is wrong with a HEAD that does not decode.
 pub(super) fn head(bytes: &[u8], fault: &Fault) -> Explained {
     let length = bytes.len() as u64;
     let explained = by_checksum(bytes, fault, &|bytes| Head::decode(bytes).is_ok());
@@ -73,7 +73,7 @@ pub(super) fn head(bytes: &[u8], fault: &Fault) -> Explained {
 
 const HEAD: u64 = HEAD_LENGTH as u64;
 
-/// What is wrong, in words.
+/// Returns what is wrong, in words.
 pub(super) fn unknown(found: &dyn std::fmt::Display) -> Explained {
     Explained::new(Cause::Unknown { found: found.to_string() }, Certainty::Open)
 }

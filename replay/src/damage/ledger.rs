@@ -1,4 +1,4 @@
-//! What the map gathers: damaged regions, and the stretches between them that hold.
+//! Parts that the map gathers: damaged regions, and the stretches between them that hold.
 
 use super::picture::Drawing;
 use super::region::{Cause, Certainty, Records, Region, Witness};
@@ -24,11 +24,11 @@ pub struct Stretch {
     pub last: u64,
     /// The file of the first one.
     pub file: String,
-    /// Where it begins, in bytes.
+    /// Place where it begins, in bytes.
     pub offset: u64,
     /// The file of the last one.
     pub end_file: String,
-    /// Where it ends, in bytes.
+    /// Place where it ends, in bytes.
     pub end: u64,
     /// The chain leads to it from the log's beginning without a break.
     pub from_beginning: bool,
@@ -86,12 +86,12 @@ impl Ledger {
         }
     }
 
-    /// Whether a region lies in this file.
+    /// Returns whether a region lies in this file.
     pub(super) fn tells_of(&self, file: &str) -> bool {
         self.told.contains_key(file)
     }
 
-    /// Whether a region says that the end of this file was cut off.
+    /// Returns whether a region says that the end of this file was cut off.
     pub(super) fn tells_of_cut(&self, file: &str) -> bool {
         self.told.get(file) == Some(&true)
     }

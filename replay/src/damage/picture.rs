@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Most cells of a bar.
 pub const CELLS_MAX: u64 = 64;
 
-/// How many quanta there may be: many for each cell, so that none is marked for its neighbour.
+/// Number of quanta there may be: many for each cell, so that none is marked for its neighbour.
 const QUANTA_MAX: u64 = 1 << 16;
 
 /// A log as a bar.
@@ -110,7 +110,7 @@ impl Drawing {
         Some((within(region.offset.min(last)), within(region.end().min(segment.used))))
     }
 
-    /// Where records should be that no file holds, or the one that a witness contradicts.
+    /// Returns where records should be that no file holds, or the one that a witness contradicts.
     fn place_of_records(&self, region: &Region) -> u64 {
         match (region.records, &region.cause) {
             (Some(records), _) => self.begin_behind(records.first),
@@ -122,7 +122,7 @@ impl Drawing {
         }
     }
 
-    /// Where the first segment behind this record begins, or the end.
+    /// Returns where the first segment behind this record begins, or the end.
     fn begin_behind(&self, sequence: u64) -> u64 {
         let behind = self.segments.partition_point(|segment| segment.first <= sequence);
         self.segments.get(behind).map_or(self.total, |segment| segment.begin)

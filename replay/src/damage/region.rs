@@ -12,15 +12,15 @@ pub struct Region {
     pub file: String,
     /// The first byte.
     pub offset: u64,
-    /// How many bytes; 0 for a seam, and where bytes are missing.
+    /// Number of bytes; 0 for a seam, and where bytes are missing.
     pub length: u64,
     /// The records that are damaged or missing; none where only a witness, a seam or space that
     /// was never written is wrong.
     pub records: Option<Records>,
-    /// What happened.
+    /// Cause of the damage.
     #[serde(flatten)]
     pub cause: Cause,
-    /// How sure that is.
+    /// Certainty of that.
     pub certainty: Certainty,
 }
 
@@ -33,7 +33,7 @@ pub struct Records {
     pub last: u64,
 }
 
-/// How sure a cause is.
+/// Certainty of a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
@@ -45,7 +45,7 @@ pub enum Certainty {
     Open,
 }
 
-/// What happened to a region.
+/// Cause of the damage to a region.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum Cause {
@@ -53,14 +53,14 @@ pub enum Cause {
     FlippedBit {
         /// Offset of its byte in the file.
         at: u64,
-        /// Which one, 0 for the lowest.
+        /// Number of the bit, 0 for the lowest.
         bit: u8,
     },
     /// The field that says how long a record is says something else.
     LengthField {
-        /// What it says.
+        /// Value that it has.
         found: u32,
-        /// What it said.
+        /// Value that it had.
         was: u32,
     },
     /// A range reads as zero.
@@ -95,7 +95,7 @@ pub enum Cause {
     },
     /// Its checksum holds and its link does not: somebody changed it and made the checksum anew.
     Forged {
-        /// What was changed.
+        /// Field that was changed.
         field: String,
     },
     /// The chain breaks here: either the record here was forged and kept its link, or everything
@@ -124,12 +124,12 @@ pub enum Cause {
     NotAFile,
     /// Something else.
     Unknown {
-        /// What was found there.
+        /// Content that was found there.
         found: String,
     },
 }
 
-/// What names a record's link from outside of the records before it.
+/// Witness that names a record's link from outside of the records before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Witness {
@@ -165,7 +165,7 @@ impl Records {
         (first <= last).then_some(Self { first, last })
     }
 
-    /// How many they are.
+    /// Counts them.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.last.saturating_sub(self.first).saturating_add(1)

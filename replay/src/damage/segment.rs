@@ -16,7 +16,7 @@ use holdpoint_log_format::{ChainPosition, Item, Seal, names};
 use std::io;
 use std::ops::ControlFlow;
 
-/// Where the records of a segment begin.
+/// Place where the records of a segment begin.
 pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
 
 /// A seal that differs in so few bits from the one that is due is that one, damaged.
@@ -49,7 +49,7 @@ pub(super) struct SegmentMapper<'a, F> {
 pub(super) struct Ended {
     /// Its last record, as far as it is known.
     pub(super) chain: ChainPosition,
-    /// Where its seal is.
+    /// Place where its seal is.
     pub(super) seal: Option<u64>,
 }
 
@@ -383,8 +383,8 @@ impl<'a, F: ReadFile> SegmentMapper<'a, F> {
         explained
     }
 
-    /// Where a gap ends behind which nothing holds: where the record that begins there ends, when
-    /// all is zero behind that, else with the last byte that is not zero.
+    /// Returns where a gap ends behind which nothing holds: where the record that begins there
+    /// ends, when all is zero behind that, else with the last byte that is not zero.
     fn end_of_gap(&mut self, from: u64) -> io::Result<u64> {
         let size = size_at(self.view.window.bytes(from, 4)?);
         let end = size.map(|size| from.saturating_add(padded(u64::from(size))));

@@ -1,5 +1,6 @@
-//! What a checksum that does not match says of the bytes that it covers: CRC-32 is linear, so the
-//! difference of what is stored and what the bytes give depends on the flipped bits alone.
+//! Conclusions from a checksum that does not match about the bytes that it covers: CRC-32 is
+//! linear, so the difference of what is stored and what the bytes give depends on the flipped bits
+//! alone.
 
 /// CRC-32 (ISO-HDLC), reflected.
 const POLYNOMIAL: u32 = 0xedb8_8320;

@@ -10,7 +10,7 @@ use holdpoint_log_format::record::is_legal_size;
 use holdpoint_log_format::{ChainPosition, Head, Link, LogId, RecordHeader, Seal, SegmentHeader};
 use std::io;
 
-/// How many times the length of its segment may be looked at to tell damaged records apart.
+/// Number of times the length of its segment may be looked at to tell damaged records apart.
 const NARROWING_SEGMENTS: u64 = 16;
 
 /// A segment, and what is named of it from outside of its records.
@@ -25,7 +25,7 @@ pub(super) struct View<F> {
     pub(super) next: Option<(ChainPosition, u64)>,
     /// The newest record that any witness names in this segment or before it.
     pub(super) due: u64,
-    /// How many payloads may still be searched bit by bit.
+    /// Number of payloads that may still be searched bit by bit.
     pub(super) restores: u32,
     /// Bytes that may still be passed over in search of another record of the same sequence.
     passing: u64,
@@ -45,7 +45,7 @@ pub(super) enum Next {
 }
 
 impl Next {
-    /// Where it begins.
+    /// Returns where it begins.
     pub(super) fn offset(&self) -> u64 {
         match self {
             Self::Record(frame) => frame.offset,
@@ -63,7 +63,7 @@ impl Next {
         }
     }
 
-    /// Whether this is the link of the record before it.
+    /// Returns whether this is the link of the record before it.
     pub(super) fn ties(&self, log: LogId, link: &Link) -> bool {
         match self {
             Self::Record(frame) => frame.follows(log, link),
@@ -88,7 +88,7 @@ impl<F: ReadFile> View<F> {
         }
     }
 
-    /// Whether so many bytes more may be looked at to tell damaged records apart.
+    /// Returns whether so many bytes more may be looked at to tell damaged records apart.
     pub(super) fn may_narrow(&mut self, bytes: u64) -> bool {
         let left = self.narrowing.checked_sub(bytes);
         self.narrowing = left.unwrap_or(0);
@@ -109,8 +109,9 @@ impl<F: ReadFile> View<F> {
         Ok(named.and_then(|named| Seal::decode(bytes, named, seed).ok()))
     }
 
-    /// What lies behind the last record that is kept: the seal, where it stands there, or where a
-    /// witness names the record before it, also if it was moved, else the place of HEAD's record.
+    /// Returns what lies behind the last record that is kept: the seal, where it stands there, or
+    /// where a witness names the record before it, also if it was moved, else the place of HEAD's
+    /// record.
     pub(super) fn next_behind(
         &mut self,
         after: &ChainPosition,
@@ -149,7 +150,8 @@ impl<F: ReadFile> View<F> {
         Ok(place.is_some_and(|(at, found)| at != frame.offset && found == link))
     }
 
-    /// Where the record of this sequence stands, by the sizes of those from `at` on, and its link.
+    /// Returns where the record of this sequence stands, by the sizes of those from `at` on, and
+    /// its link.
     pub(super) fn place_of(
         &mut self,
         sequence: u64,
@@ -168,7 +170,7 @@ impl<F: ReadFile> View<F> {
         Ok(None)
     }
 
-    /// Where HEAD's record ends, when that is behind the damage.
+    /// Returns where HEAD's record ends, when that is behind the damage.
     pub(super) fn place_of_head(
         &self,
         after: &ChainPosition,

@@ -1,5 +1,5 @@
-//! What the threads that check records make of them: events, decoded, and the hashes of their
-//! evidence.
+//! Results that the threads that check records make of them: events, decoded, and the hashes of
+//! their evidence.
 
 use super::Content;
 use super::stock::decode_boxed;
@@ -120,8 +120,8 @@ pub(crate) fn unread(place: &RecordPlace, record: &Record<'_>) -> Option<Finding
     Some(Finding { place: Place { file, offset, sequence: header.sequence }, problem })
 }
 
-/// What a record names as its cause, by its heading alone: the body is not looked at. `None` where
-/// the heading cannot be read.
+/// Returns what a record names as its cause, by its heading alone: the body is not looked at.
+/// `None` where the heading cannot be read.
 pub(crate) fn cause_named_by(record: &Record<'_>) -> Option<Option<u64>> {
     let header = &record.header;
     if header.flags.withheld() {

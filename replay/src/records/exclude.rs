@@ -1,5 +1,5 @@
-//! What one section of a sealed segment's index tells, of which nothing else is read: which terms
-//! no record of the segment holds, and its rows.
+//! Statements of one section of a sealed segment's index, of which nothing else is read: which
+//! terms no record of the segment holds, and its rows.
 
 use super::indexes::Tied;
 use super::part::Part;
@@ -10,8 +10,8 @@ use holdpoint_log_files::{LogReader, ReadFile, ReadStorage};
 use holdpoint_log_index::{Copies, Index, Rows, Section, TermHash};
 use memchr::memmem::Finder;
 
-/// Whether some record of a sealed segment may hold one term of each list, by the index that the
-/// newest state says is the right one. `None`: none tells.
+/// Returns whether some record of a sealed segment may hold one term of each list, by the index
+/// that the newest state says is the right one. `None`: none tells.
 pub(crate) fn may_hold<S: ReadStorage>(
     reader: &LogReader<'_, S>,
     tied: &mut Tied,
@@ -50,8 +50,8 @@ pub(crate) fn rows_of<S: ReadStorage>(
 /// So many indexes are open at once.
 const OPEN_AT_ONCE: usize = 16;
 
-/// As [`rows_of`] of each of these segments, where its bytes hold one of these texts, else none of
-/// its rows.
+/// Does the same as [`rows_of`] of each of these segments, where its bytes hold one of these texts,
+/// else none of its rows.
 pub(super) fn rows_holding<S: ReadStorage>(
     reader: &LogReader<'_, S>,
     tied: &mut Tied,
@@ -63,8 +63,8 @@ pub(super) fn rows_holding<S: ReadStorage>(
     Ok(rows.into_iter().collect())
 }
 
-/// Whether some record of each of these sealed segments holds one of these terms, as [`may_hold`],
-/// and as its index names records. `None`: none tells.
+/// Checks whether some record of each of these sealed segments holds one of these terms, as
+/// [`may_hold`], and as its index names records. `None`: none tells.
 pub(super) fn holding<S: ReadStorage>(
     reader: &LogReader<'_, S>,
     tied: &mut Tied,
@@ -78,8 +78,8 @@ pub(super) fn holding<S: ReadStorage>(
 /// What an index tells, where it can be used.
 type Told<T> = Result<Option<T>, ReadError>;
 
-/// What the index of each of these sealed segments tells, by as many threads as the processor runs
-/// at once. `None`: there is none to be asked.
+/// Returns what the index of each of these sealed segments tells, by as many threads as the
+/// processor runs at once. `None`: there is none to be asked.
 fn asked_each<S: ReadStorage, T: Send>(
     reader: &LogReader<'_, S>,
     tied: &mut Tied,
@@ -154,7 +154,7 @@ fn section<S: ReadStorage>(
     Ok(tells_of_all(reader, &index, first, part)?.then_some(index))
 }
 
-/// Whether an index can be asked for all records of its segment.
+/// Returns whether an index can be asked for all records of its segment.
 fn tells_of_all<S: ReadStorage, F: ReadFile>(
     reader: &LogReader<'_, S>,
     index: &Index<F>,
@@ -164,7 +164,7 @@ fn tells_of_all<S: ReadStorage, F: ReadFile>(
     Ok(index.without_terms() == 0 && is_gone_on_from(reader, index, first, part)?)
 }
 
-/// Whether the segment behind an index's goes on from the record that the index names last.
+/// Returns whether the segment behind an index's goes on from the record that the index names last.
 pub(crate) fn is_gone_on_from<S: ReadStorage, F: ReadFile>(
     reader: &LogReader<'_, S>,
     index: &Index<F>,

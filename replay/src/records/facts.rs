@@ -1,6 +1,6 @@
-//! What a log's records say of runs and questions, segment by segment from the newest one back: out
-//! of the rows of the indexes that tied records vouch for, and out of the records where there is no
-//! such index.
+//! Statements of a log's records about runs and questions, segment by segment from the newest one
+//! back: out of the rows of the indexes that tied records vouch for, and out of the records where
+//! there is no such index.
 
 use super::exclude::rows_of;
 use super::filter::Filter;
@@ -19,7 +19,7 @@ pub(crate) struct SegmentFacts {
     /// Sequence of its first record.
     pub(crate) first_sequence: u64,
     rows: Rows,
-    /// Whether every record could be read: else one that has no row may say more.
+    /// True if every record could be read: else one that has no row may say more.
     pub(crate) is_whole: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which records are wanted, and by which terms an index knows them.
+//! Records that are wanted, and by which terms an index knows them.
 
 use super::{decision_id_of, loop_id_of, summary_of};
 use crate::begun_twice::BegunOnce;
@@ -12,7 +12,7 @@ use holdpoint_log_format::RecordHeader;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Which records are wanted. Everything that is stated must hold.
+/// Conditions on records. Everything that is stated must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// The first sequence. `None`: from the beginning.
@@ -31,11 +31,11 @@ pub struct Filter {
     pub decision: Option<String>,
     /// Several of a kind, one of which they are about, are caused by, or are.
     pub one_of: Option<OneOf>,
-    /// What they are about, whatever it is: the id of a loop or of a part of it, a request to a
+    /// Subject of the records, whatever it is: the id of a loop or of a part of it, a request to a
     /// person or a decision point, of what a refused command named, or of a thread, session or work
     /// order behind its tenant and a slash.
     pub entity: Option<String>,
-    /// Who did it.
+    /// Actor of the records.
     pub actor: Option<ActorWanted>,
     /// The story that they belong to.
     pub correlation: Option<String>,
@@ -54,7 +54,7 @@ pub enum OneOf {
     Decisions(BTreeSet<String>),
     /// Stories that records belong to.
     Correlations(BTreeSet<String>),
-    /// What begins with records.
+    /// Entities that begin with records.
     Begun(BTreeSet<BegunOnce>),
     /// Records that records name as their cause.
     Causes(BTreeSet<u64>),
@@ -107,10 +107,10 @@ impl OneOf {
 /// The kinds of records with which a loop, a request, a decision point or a thread begins.
 const BEGINNINGS: [u16; 6] = [32, 128, 167, 168, 192, 195];
 
-/// Whose records are wanted.
+/// Actor whose records are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActorWanted {
-    /// What the actor is; `None`: whatever has the name.
+    /// Kind of the actor; `None`: whatever has the name.
     pub kind: Option<Actor>,
     /// The name.
     pub id: String,
@@ -120,9 +120,9 @@ pub struct ActorWanted {
 /// text in the event. Raw evidence is not searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextWanted {
-    /// What is looked for.
+    /// Text that is looked for.
     pub text: String,
-    /// Whether capital and small letters are the same.
+    /// True if capital and small letters are the same.
     pub ignores_case: bool,
 }
 
@@ -131,7 +131,7 @@ pub struct TextWanted {
 const PARTS: [&str; 6] = ["DEC-", "FAULT-", "REC-", "CHAIN-", "OBS-", "AUDIT-"];
 
 impl Filter {
-    /// Whether a record is wanted.
+    /// Returns whether a record is wanted.
     #[must_use]
     pub fn wants(&self, record: &Committed) -> bool {
         let envelope = record.envelope();
@@ -146,7 +146,7 @@ impl Filter {
             && self.text.as_ref().is_none_or(|wanted| wanted.is_in(record))
     }
 
-    /// Whether a record is wanted as far as its header tells.
+    /// Returns whether a record is wanted as far as its header tells.
     #[must_use]
     pub fn admits(&self, header: &RecordHeader) -> bool {
         self.reaches(header)
@@ -155,20 +155,20 @@ impl Filter {
             && self.kind.as_deref().is_none_or(|kind| is_kind(&named(header.kind), kind))
     }
 
-    /// Whether everything behind a record is too late to be wanted, this record included.
+    /// Returns whether everything behind a record is too late to be wanted, this record included.
     pub(crate) fn ends_before(&self, header: &RecordHeader) -> bool {
         self.last.is_some_and(|last| header.sequence > last)
             || self.until.is_some_and(|until| header.time > until.nanoseconds())
     }
 
-    /// Whether everything before a record is too early to be wanted.
+    /// Returns whether everything before a record is too early to be wanted.
     pub(crate) fn begins_with(&self, header: &RecordHeader) -> bool {
         self.first.is_some_and(|first| header.sequence <= first)
             || self.since.is_some_and(|since| header.time < since.nanoseconds())
     }
 
-    /// Whether a record lies between the first and the last that are wanted, and can be one of
-    /// several.
+    /// Returns whether a record lies between the first and the last that are wanted, and can be one
+    /// of several.
     fn reaches(&self, header: &RecordHeader) -> bool {
         self.first.is_none_or(|first| header.sequence >= first)
             && self.last.is_none_or(|last| header.sequence <= last)
@@ -244,7 +244,7 @@ impl TextWanted {
     }
 }
 
-/// Whether a text of an event, as it is shown to programs, is one of these.
+/// Returns whether a text of an event, as it is shown to programs, is one of these.
 fn some_text(event: &Event, is_one: &dyn Fn(&str) -> bool) -> bool {
     serde_json::to_value(event).is_ok_and(|value| some_text_of(&value, is_one))
 }
@@ -259,7 +259,7 @@ fn some_text_of(value: &Value, is_one: &dyn Fn(&str) -> bool) -> bool {
     }
 }
 
-/// Whether a kind's name is the wanted one, or of the wanted system.
+/// Returns whether a kind's name is the wanted one, or of the wanted system.
 #[must_use]
 pub fn is_kind(name: &str, wanted: &str) -> bool {
     name.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -275,7 +275,7 @@ fn is_about(envelope: Option<&Envelope>, id: &str) -> bool {
         || registers(envelope, id)
 }
 
-/// Whether a record registers the user or the device of this id: `TENANT/USER`,
+/// Returns whether a record registers the user or the device of this id: `TENANT/USER`,
 /// `TENANT/DEVICE/USER`.
 fn registers(envelope: &Envelope, id: &str) -> bool {
     let Event::Registration(_) = &envelope.event else { return false };
@@ -293,8 +293,8 @@ fn tenants_and_names(id: &str) -> impl Iterator<Item = (&str, &str)> {
         .filter_map(|(at, _)| Some((id.get(..at)?, id.get(at.saturating_add(1)..)?)))
 }
 
-/// Whether an id may be that of a part of a loop, by which no index knows a record: every record is
-/// looked at.
+/// Returns whether an id may be that of a part of a loop, by which no index knows a record: every
+/// record is looked at.
 #[must_use]
 pub fn is_part(id: &str) -> bool {
     PARTS.iter().any(|prefix| id.starts_with(prefix))

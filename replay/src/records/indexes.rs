@@ -61,7 +61,7 @@ pub(crate) struct Tied {
     by_index: BTreeSet<u64>,
     /// The index of the last of them: of no other one is anything kept.
     opened: Option<(u64, Believed)>,
-    /// Whether something that is no record follows the newest one.
+    /// True if something that is no record follows the newest one.
     is_followed: bool,
     pub(super) uses_indexes: bool,
 }
@@ -154,7 +154,7 @@ impl Tied {
         Ok(Self { uses_indexes: false, ..Self::begin(reader, found)? })
     }
 
-    /// Whether something that is no record follows the newest one.
+    /// Returns whether something that is no record follows the newest one.
     pub(crate) const fn is_followed(&self) -> bool {
         self.is_followed
     }
@@ -289,7 +289,7 @@ impl Tied {
         Ok(())
     }
 
-    /// Whether a segment is tied by its index.
+    /// Returns whether a segment is tied by its index.
     pub(crate) fn is_by_index(&self, first: u64) -> bool {
         self.by_index.contains(&first)
     }
@@ -349,7 +349,7 @@ impl Tied {
         Ok(())
     }
 
-    /// What was tied.
+    /// Returns what was tied.
     pub(crate) fn ties(&self) -> &Ties {
         &self.ties
     }
@@ -359,12 +359,12 @@ impl Tied {
         &self.vouched.unproven
     }
 
-    /// What is proven of the record with a sequence.
+    /// Returns what is proven of the record with a sequence.
     pub(crate) fn standing_of(&self, sequence: u64) -> Standing {
         self.vouched.standing(sequence, self.ties.standing_of(sequence))
     }
 
-    /// What is proven of a record.
+    /// Returns what is proven of a record.
     pub(crate) fn standing(&self, header: &RecordHeader) -> Standing {
         self.vouched.standing(header.sequence, self.ties.standing(header))
     }
@@ -378,7 +378,7 @@ pub(crate) struct BehindHead {
     pub(crate) unproven: UnprovenRecords,
     /// The newest of them; where there is none, HEAD's.
     pub(crate) newest: u64,
-    /// Whether something that is no record follows them.
+    /// True if something that is no record follows them.
     pub(crate) is_followed: bool,
 }
 
@@ -408,8 +408,8 @@ impl BehindHead {
     }
 }
 
-/// Whether the first record of a segment says that it is the report of a salvage. Reads its header
-/// alone.
+/// Returns whether the first record of a segment says that it is the report of a salvage. Reads its
+/// header alone.
 fn begins_with_report<S: ReadStorage>(storage: &S, first: u64) -> Result<bool, SurveyError> {
     let file = segment_path(first);
     let mut bytes = [0; RECORD_HEADER_LENGTH];

@@ -42,7 +42,7 @@ pub(super) struct Stated {
 }
 
 impl Leap {
-    /// What the state says, as long as nothing was taken over from there.
+    /// Returns what the state says, as long as nothing was taken over from there.
     pub(super) fn vouched(&self) -> Option<&Vouched> {
         if let Self::From(stated) = self { Some(&stated.vouched) } else { None }
     }
@@ -114,7 +114,7 @@ impl Tied {
         vouched.copied(reader.storage(), first, &copy)
     }
 
-    /// What the newest state says of indexes; `None` where none is known.
+    /// Returns what the newest state says of indexes; `None` where none is known.
     pub(super) fn vouched_by_state<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,

@@ -6,7 +6,7 @@ use crate::read::{ReadError, ReadOptions};
 use holdpoint_domain::world::{Term, terms_of};
 use holdpoint_log_files::ReadStorage;
 
-/// What a name is of.
+/// Kind of what a name is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
     /// A loop, a request to a person, a decision point, a stream of the application, what a refused
@@ -14,7 +14,7 @@ pub enum Named {
     Entity,
     /// A loop.
     Loop,
-    /// Who did something.
+    /// Name of an actor.
     Actor,
     /// A story.
     Correlation,
@@ -23,7 +23,7 @@ pub enum Named {
 /// A name, and what it is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name<'a> {
-    /// What has it.
+    /// Kind of what has it.
     pub of: Named,
     /// The name.
     pub name: &'a str,

@@ -1,4 +1,4 @@
-//! What a reading of some of a log's segments says besides the records.
+//! Result of reading some of a log's segments, besides the records.
 
 use super::seen::NewestSaid;
 use crate::finding::Finding;
@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 /// More findings than this are not kept: of a damaged log, each segment can give one.
 pub(super) const FINDINGS_MAX: usize = 100;
 
-/// What was read of a log of which only a part was.
+/// Part of a log that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Part {
     /// The log's segments.
@@ -30,9 +30,9 @@ pub struct Part {
     /// Those of them of which records were read.
     #[serde(skip)]
     pub(crate) segments_read_by_index: u64,
-    /// What was found wrong there.
+    /// Findings there.
     pub findings: Vec<Finding>,
-    /// How far the reading reached, when it is over.
+    /// Reach of the reading, when it is over.
     #[serde(skip)]
     pub reach: Reach,
     /// Where records lie that are not in the log's own directory.
@@ -93,11 +93,11 @@ pub(crate) fn withheld_at(place: &RecordPlace, sequence: u64) -> LogFinding {
 pub struct Span {
     /// The first record that there is.
     pub first: u64,
-    /// When it was recorded.
+    /// Time when it was recorded.
     pub since: Timestamp,
     /// The newest record that ends a batch.
     pub last: u64,
-    /// When it was recorded.
+    /// Time when it was recorded.
     pub until: Timestamp,
 }
 

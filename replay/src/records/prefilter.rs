@@ -1,5 +1,5 @@
-//! What rules a record out by its bytes alone: most records hold nothing of what is asked for, and
-//! finding that out is faster than decoding them.
+//! Test that rules a record out by its bytes alone: most records hold nothing of what is asked for,
+//! and finding that out is faster than decoding them.
 
 use super::filter::{Filter, OneOf};
 use crate::read::cause_named_by;
@@ -50,14 +50,14 @@ impl Prefilter {
         Self { each, one_of: filter.one_of.as_ref().and_then(Several::of) }
     }
 
-    /// Whether a record can be wanted.
+    /// Returns whether a record can be wanted.
     pub(crate) fn admits(&self, record: &Record<'_>) -> bool {
         self.each.iter().all(|text| text.find(record.payload).is_some())
             && self.one_of.as_ref().is_none_or(|several| several.stand_in(record))
     }
 
-    /// Whether causes are asked for, and the heading of a record names none of these: whatever
-    /// else it says, it is not wanted.
+    /// Returns whether causes are asked for, and the heading of a record names none of these:
+    /// whatever else it says, it is not wanted.
     pub(crate) fn is_of_another_cause(&self, record: &Record<'_>) -> bool {
         let Some(Several::Causes(causes)) = &self.one_of else { return false };
         let named = cause_named_by(record);

@@ -32,7 +32,7 @@ const READ_BACK_MAX: u64 = 4_096;
 /// In which order records are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As they were recorded.
+    /// Oldest first, as they were recorded.
     OldestFirst,
     /// The newest one first.
     NewestFirst,
@@ -58,7 +58,8 @@ pub fn search<S: ReadStorage>(
     Search::of(&reader, filter, order, None)?.carried_out(options, progress, visit)
 }
 
-/// As [`search`], from the oldest record on; the records of the newest segment are asked as well.
+/// Does the same as [`search`], from the oldest record on; the records of the newest segment are
+/// asked as well.
 pub(crate) fn search_asking<S: ReadStorage>(
     storage: &S,
     filter: &Filter,
@@ -142,8 +143,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         Ok(Searched::Part(self.into_part(newest).into()))
     }
 
-    /// Whether a segment is not looked into: the filter of a sealed one's index tells at once that
-    /// it holds nothing of what is wanted.
+    /// Returns whether a segment is not looked into: the filter of a sealed one's index tells at
+    /// once that it holds nothing of what is wanted.
     fn excludes(&mut self, at: usize) -> Result<bool, ReadError> {
         let firsts = self.reader.firsts();
         let is_sealed = at.saturating_add(1) < firsts.len();
@@ -264,8 +265,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         Ok(())
     }
 
-    /// Whether it takes longer to go back from a segment's end to a record, one after another, than
-    /// to read the segment whole, many at once.
+    /// Returns whether it takes longer to go back from a segment's end to a record, one after
+    /// another, than to read the segment whole, many at once.
     fn lies_far_back(&self, first: u64, wanted: u64) -> bool {
         let end = self.reader.end_of(self.reader.holding(first).unwrap_or(0));
         let end = end.min(self.reader.witnessed());
@@ -273,8 +274,8 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         behind > before && behind > READ_BACK_MAX
     }
 
-    /// Whether nothing is gained over reading the log whole, which proves more. Whoever asks for
-    /// what is behind lost first segments asks for a part.
+    /// Returns whether nothing is gained over reading the log whole, which proves more. Whoever
+    /// asks for what is behind lost first segments asks for a part.
     fn reads_all(&self) -> bool {
         let firsts = self.reader.firsts();
         let is_read =
@@ -312,7 +313,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         Ok(Searched::Whole(Box::new(report)))
     }
 
-    /// What was read, when records up to the newest one were shown.
+    /// Returns what was read, when records up to the newest one were shown.
     pub(super) fn into_part(mut self, newest: u64) -> Part {
         self.part.reach = Reach::of_part(self.reader, &self.part, &self.tied);
         self.part.reach.take_newest(newest);
@@ -338,7 +339,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         Ok(())
     }
 
-    /// Whether a segment can hold a wanted record, by the records and times at its ends.
+    /// Returns whether a segment can hold a wanted record, by the records and times at its ends.
     fn can_hold(&self, at: usize) -> bool {
         let Filter { first, last, since, until, .. } = *self.filter;
         let begin = self.reader.firsts().get(at).copied().unwrap_or(u64::MAX);
@@ -558,7 +559,7 @@ pub(super) fn terms_to_exclude_by(filter: &Filter) -> Vec<Vec<TermHash>> {
 /// How many records that an index names are read before they are shown.
 const CANDIDATES_AT_ONCE: usize = 256;
 
-/// What an index names, in pieces, in an order.
+/// Returns what an index names, in pieces, in an order.
 fn in_order(candidates: &[u64], order: Order) -> Vec<&[u64]> {
     match order {
         Order::OldestFirst => candidates.chunks(CANDIDATES_AT_ONCE).collect(),

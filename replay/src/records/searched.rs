@@ -1,4 +1,4 @@
-//! What a search says besides the records.
+//! Result of a search, besides the records.
 
 use super::part::Part;
 use super::seen::NewestSaid;
@@ -6,17 +6,17 @@ use crate::finding::Finding;
 use crate::reach::Reach;
 use crate::report::{Report, Verdict};
 
-/// How much of a log was read.
+/// Extent of a log that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Searched {
     /// All of it: what the bytes prove. Events are not judged.
     Whole(Box<Report>),
-    /// What was needed.
+    /// The part that was needed.
     Part(Box<Part>),
 }
 
 impl Searched {
-    /// How far it reached.
+    /// Returns how far it reached.
     #[must_use]
     pub fn reach(&self) -> &Reach {
         match self {
@@ -25,7 +25,7 @@ impl Searched {
         }
     }
 
-    /// What was found wrong.
+    /// Returns what was found wrong.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         match self {
@@ -34,7 +34,7 @@ impl Searched {
         }
     }
 
-    /// Whether there is a log, and nothing wrong was met.
+    /// Returns whether there is a log, and nothing wrong was met.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         match self {
@@ -43,8 +43,8 @@ impl Searched {
         }
     }
 
-    /// What the records of the newest segment said, where they were asked and nothing wrong was
-    /// met.
+    /// Returns what the records of the newest segment said, where they were asked and nothing wrong
+    /// was met.
     pub(crate) fn newest_said(&self) -> Option<&NewestSaid> {
         match self {
             Self::Part(part) if part.findings.is_empty() => part.newest.as_ref(),
@@ -52,8 +52,8 @@ impl Searched {
         }
     }
 
-    /// Of two readings for one answer, the one that met something wrong, else this one; its reach
-    /// is that of both.
+    /// Joins two readings for one answer: the one that met something wrong, else this one; its
+    /// reach is that of both.
     pub fn join(&mut self, other: Self) {
         let is_worse = self.is_sound() && !other.is_sound();
         let other = if is_worse { std::mem::replace(self, other) } else { other };

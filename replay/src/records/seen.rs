@@ -40,7 +40,7 @@ pub(crate) struct Asked {
 pub(super) struct Answer {
     cause: Option<u64>,
     begun: Option<Box<str>>,
-    /// Whether something may begin with it, and it cannot be read.
+    /// True if something may begin with it, and it cannot be read.
     may_begin: bool,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct NewestSaid {
     /// The wanted ones of the ids of the runs and the questions that begin in it.
     pub(super) begun: BTreeSet<String>,
     batch: Vec<String>,
-    /// Whether all can be read with which something may begin.
+    /// True if all can be read with which something may begin.
     pub(super) is_whole: bool,
 }
 
@@ -86,7 +86,7 @@ impl Asked {
         written_in_rows(self.beginnings.iter().filter_map(|it| str::from_utf8(it.needle()).ok()))
     }
 
-    /// Whether an id begins in one of the ways.
+    /// Returns whether an id begins in one of the ways.
     pub(super) fn is_meant(&self, id: &str) -> bool {
         self.beginnings.iter().any(|it| id.as_bytes().starts_with(it.needle()))
     }
@@ -108,7 +108,7 @@ impl NewestSaid {
         }
     }
 
-    /// Whether one of these records is named as a cause.
+    /// Returns whether one of these records is named as a cause.
     pub(crate) fn name_any(&self, records: &BTreeSet<u64>) -> bool {
         self.causes.iter().any(|cause| records.contains(cause))
     }
@@ -123,7 +123,7 @@ pub(super) struct SeenIn {
 }
 
 impl Seen {
-    /// What becomes of a record, where it is due and can still be kept.
+    /// Returns what becomes of a record, where it is due and can still be kept.
     pub(super) fn judged(
         &self,
         place: &RecordPlace,

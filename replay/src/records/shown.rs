@@ -1,4 +1,4 @@
-//! What is shown of a segment's records: those that a filter wants, of complete batches, in an
+//! Records of a segment that are shown: those that a filter wants, of complete batches, in an
 //! order.
 
 use super::filter::Filter;

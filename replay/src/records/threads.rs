@@ -7,8 +7,8 @@ use std::thread::{Builder, available_parallelism, scope};
 /// More threads than this gain nothing: they wait for the same memory.
 const THREADS_MAX: usize = 8;
 
-/// What `make` makes of each, in their order, by as many threads as the processor runs at once, of
-/// which this one is one. Where the system gives no more, this one does it alone.
+/// Returns what `make` makes of each, in their order, by as many threads as the processor runs at
+/// once, of which this one is one. Where the system gives no more, this one does it alone.
 pub(super) fn made_of_each<T: Send, M: Send>(
     things: Vec<T>,
     make: &(dyn Fn(T) -> M + Sync),

@@ -1,5 +1,5 @@
-//! What tied records say of others: which index of a segment is the right one, and the index
-//! itself where it is; and which records are unproven.
+//! Statements of tied records about others: which index of a segment is the right one, and the
+//! index itself where it is; and which records are unproven.
 
 use super::filter::{Filter, OneOf};
 use super::indexes::Stated;
@@ -97,7 +97,7 @@ impl Vouched {
         self.asked_by.extend(&other.asked_by);
     }
 
-    /// What is proven of a record that stands so by links.
+    /// Returns what is proven of a record that stands so by links.
     pub(super) fn standing(&self, sequence: u64, by_links: Standing) -> Standing {
         if self.unproven.contains(sequence) { Standing::Unproven } else { by_links }
     }
@@ -112,7 +112,7 @@ impl Vouched {
         Ok(copied.map(|index| Believed { index }))
     }
 
-    /// What is copied of the index of a segment, where there is one to be believed.
+    /// Returns what is copied of the index of a segment, where there is one to be believed.
     pub(super) fn copied<S: ReadStorage, T: ReadFile>(
         &mut self,
         storage: &S,
@@ -139,8 +139,8 @@ impl Vouched {
 }
 
 impl<F: ReadFile> OpenIndex<F> {
-    /// What is copied of it. The copy is looked at as well: the file may have been changed before
-    /// it was made.
+    /// Returns what is copied of it. The copy is looked at as well: the file may have been changed
+    /// before it was made.
     pub(super) fn copied<T: ReadFile>(
         &self,
         copy: &Copying<'_, F, T>,
@@ -166,8 +166,8 @@ fn usable<T>(first: u64, index: Result<T, Unusable>) -> Result<Option<T>, ReadEr
 }
 
 impl Believed {
-    /// Whether every record has terms in the index. One whose payload could not be read when the
-    /// index was built has none.
+    /// Returns whether every record has terms in the index. One whose payload could not be read
+    /// when the index was built has none.
     fn names_all(&self) -> bool {
         self.index.without_terms() == 0
     }

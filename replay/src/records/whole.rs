@@ -67,8 +67,8 @@ fn asks_for_beginning(filter: &Filter, anchor: &Anchor) -> bool {
     first > 1 && filter.first.is_none_or(|asked| asked <= first)
 }
 
-/// What is wrong with a log's beginning, where that is asked for: for whoever does not read the
-/// whole log.
+/// Returns what is wrong with a log's beginning, where that is asked for: for whoever does not read
+/// the whole log.
 pub(super) fn wrong_beginning<S: ReadStorage>(
     storage: &S,
     filter: &Filter,

@@ -10,7 +10,7 @@ use holdpoint_domain::decision_point::{
 
 use super::{short, shown};
 
-/// What happened, in one line; `None` for events of other systems.
+/// Returns what happened, in one line; `None` for events of other systems.
 pub(super) fn of_decision_point(event: &Event) -> Option<String> {
     let happened = match event {
         Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => created(body),
@@ -32,7 +32,7 @@ pub(super) fn of_decision_point(event: &Event) -> Option<String> {
     Some(format!("{}: {happened}", shown(event.decision_point().unwrap_or_default())))
 }
 
-/// What is no answer.
+/// Returns what is no answer.
 fn ended(event: &Event) -> Option<String> {
     Some(match event {
         Event::DecisionPoint(DecisionPointEvent::DefaultTaken(body)) => default_taken(body),
@@ -145,7 +145,7 @@ fn released(body: &DependentsReleased) -> String {
     format!("may go on: {}", names.join(", "))
 }
 
-/// Who answers what, and what is said beside it.
+/// Returns who answers what, and what is said beside it.
 fn answer(by: &Principal, response: &Response, comment: Option<&str>) -> String {
     let said = match response {
         Response::Option(id) => format!("option {}", shown(id)),
@@ -167,7 +167,7 @@ fn aside(words: Option<&str>) -> String {
     words.map(|words| format!(" ({})", shown(words))).unwrap_or_default()
 }
 
-/// Which kind of somebody, and their name.
+/// Returns which kind of somebody, and their name.
 fn name(by: &Principal) -> String {
     let kind = match by.kind {
         Actor::Human => "human",

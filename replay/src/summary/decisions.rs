@@ -9,7 +9,7 @@ use holdpoint_domain::log::{CommandRefused, LogEvent};
 
 use super::{short, shown};
 
-/// What happened, in one line; `None` for events of other systems.
+/// Returns what happened, in one line; `None` for events of other systems.
 pub(super) fn decision(event: &Event) -> Option<String> {
     Some(match event {
         Event::Log(LogEvent::CommandRefused(body)) => command_refused(body),

@@ -13,7 +13,7 @@ use holdpoint_log_files::records_named;
 
 use super::{named_by_application, short, shown};
 
-/// What happened, in one line; `None` for events of other systems.
+/// Returns what happened, in one line; `None` for events of other systems.
 pub(super) fn of_the_log(event: &Event) -> Option<String> {
     Some(match event {
         Event::Log(LogEvent::RecoveryPerformed(body)) => recovery_performed(body),

@@ -13,7 +13,7 @@ use holdpoint_domain::registration::{
 
 use super::{short, shown};
 
-/// What happened, in one line; `None` for events of other systems.
+/// Returns what happened, in one line; `None` for events of other systems.
 pub(super) fn of_thread(event: &Event) -> Option<String> {
     Some(match event {
         Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(body)) => turn_taken(body),
@@ -222,7 +222,7 @@ fn rows_read(body: &RowsRead) -> String {
     format!("thread {thread}: its rows up to record {} were read", body.last_sequence)
 }
 
-/// What became of words that were left unsaid, behind what else is said of the record.
+/// Returns what became of words that were left unsaid, behind what else is said of the record.
 fn fates(remainders: &[Remainder]) -> String {
     remainders.iter().map(|one| format!("; {}", fate(one))).collect()
 }

@@ -24,8 +24,8 @@ pub struct Moment {
     /// The record that states what a snapshot holds, where this state was made from it, or from a
     /// state that was: what happened before that record is as stated by it.
     pub stated_by: Option<u64>,
-    /// How many records were applied to make it, since the moment or snapshot that it was made
-    /// from.
+    /// Number of records that were applied to make it, since the moment or snapshot that it was
+    /// made from.
     pub records_applied: u64,
     pub(super) watch: Option<Watch>,
     /// The newest record applied; at first the anchor.
@@ -72,8 +72,8 @@ impl Moment {
         Head::at(&self.applied)
     }
 
-    /// What has the id that is watched: as it is in the state, else as it was when it left it.
-    /// Empty where nothing had that id, or none is watched.
+    /// Lists what has the id that is watched: as it is in the state, else as it was when it left
+    /// it. Empty where nothing had that id, or none is watched.
     #[must_use]
     pub fn watched(&self) -> Vec<Entity> {
         self.watch.as_ref().map_or(Vec::new(), |watch| watch.entities(&self.world))

@@ -14,7 +14,7 @@ use holdpoint_log_format::{LogId, Record};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// How many snapshots are looked at before the state is made from the log's beginning.
+/// Number of snapshots that are looked at before the state is made from the log's beginning.
 const TRIED: usize = 8;
 
 /// The records behind which there may be a snapshot. Snapshots are caches: one that is not listed
@@ -62,8 +62,8 @@ impl<S: ReadStorage> Known<'_, S> {
         fitting.take(TRIED).find_map(|mark| self.believed(mark).transpose()).transpose()
     }
 
-    /// Whether a record that was read is proven: none that lies behind HEAD or behind damage, or
-    /// that the log says is unproven, states what a snapshot holds.
+    /// Returns whether a record that was read is proven: none that lies behind HEAD or behind
+    /// damage, or that the log says is unproven, states what a snapshot holds.
     fn is_tied(&self, sequence: u64) -> bool {
         self.reach.standing(sequence, false) == Standing::Proven
     }

@@ -74,12 +74,12 @@ impl Trip {
         self.moment
     }
 
-    /// Where the trip stands; `None` at the anchor.
+    /// Returns where the trip stands; `None` at the anchor.
     pub(super) fn place(&self) -> Option<Follower> {
         self.moment.place.clone()
     }
 
-    /// Whether nothing is left to apply.
+    /// Returns whether nothing is left to apply.
     pub(super) fn is_over(&self) -> bool {
         let at = self.moment.applied.sequence;
         let is_there = matches!(self.until, Until::Sequence(wanted) if at >= wanted);
@@ -108,7 +108,8 @@ impl Trip {
         if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Whether a batch is to be applied. What is behind one that cannot be read is not known.
+    /// Returns whether a batch is to be applied. What is behind one that cannot be read is not
+    /// known.
     fn enters(&mut self, batch: &[Committed]) -> bool {
         let is_within = batch.last().is_some_and(|last| self.until.includes(&last.header));
         if !is_within {

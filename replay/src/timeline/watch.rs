@@ -38,7 +38,7 @@ impl Watch {
         }
     }
 
-    /// What has this id: as the state has it, else as it was last seen.
+    /// Returns what has this id: as the state has it, else as it was last seen.
     pub(super) fn entities(&self, world: &World) -> Vec<Entity> {
         let found = find_entities(world, &self.id);
         if found.is_empty() { self.seen.clone() } else { found }

@@ -214,7 +214,7 @@ impl Effects {
         self.causes.extend(hashes.take(room));
     }
 
-    /// How far away the batch is that holds a record, where it is part of the story.
+    /// Returns how far away the batch is that holds a record, where it is part of the story.
     fn distance_of(&self, sequence: u64) -> Option<u32> {
         let (_, (first, distance)) = self.known.range(sequence..).next()?;
         (*first <= sequence).then_some(*distance)

@@ -1,5 +1,5 @@
-//! How the segments of a story are looked through: by an index that the newest state says is the
-//! right one, or else by reading them.
+//! Search through the segments of a story: by an index that the newest state says is the right one,
+//! or else by reading them.
 
 use crate::read::ReadError;
 use crate::records::indexes::Tied;

@@ -15,7 +15,7 @@ pub struct TracedRun {
     pub run: String,
     /// The command, where the record is told that begins it.
     pub command_line: Option<String>,
-    /// What became of it, where the record is told with which it ended.
+    /// Outcome of it, where the record is told with which it ended.
     pub outcome: Option<RunOutcome>,
     #[serde(skip)]
     end: EndSeen,
@@ -71,13 +71,13 @@ impl TracedRun {
         Self { run, command_line: None, outcome: None, end, is_measured: false }
     }
 
-    /// How the process of its last attempt ended, where that is told.
+    /// Returns how the process of its last attempt ended, where that is told.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
         self.end.exit.flatten()
     }
 
-    /// Whether the story has what that process used: somebody watched it.
+    /// Returns whether the story has what that process used: somebody watched it.
     #[must_use]
     pub const fn is_measured(&self) -> bool {
         self.is_measured

@@ -12,7 +12,7 @@ use thiserror::Error;
 /// record up to that one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsideHead {
-    /// Where it was kept, as the caller names it.
+    /// Place where it was kept, as the caller names it.
     pub from: String,
     /// The sequence.
     pub sequence: u64,
@@ -43,23 +43,23 @@ pub enum OutsideHeadError {
     Empty,
 }
 
-/// What came of comparing a head from outside with a log.
+/// Result of comparing a head from outside with a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Witnessed {
-    /// Where the head was kept.
+    /// Place where the head was kept.
     pub from: String,
     /// Its sequence.
     pub sequence: u64,
     /// Its link, 64 hexadecimal digits.
     pub link: String,
-    /// What came of it.
+    /// Result of it.
     pub state: OutsideState,
     /// The link that the log has there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
 }
 
-/// What came of comparing.
+/// Result of comparing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutsideState {
@@ -160,7 +160,7 @@ impl Comparison {
         proven.map(|head| head.sequence).max().unwrap_or(0)
     }
 
-    /// What came of it, in a log that ends with a record, where that is known.
+    /// Returns what came of it, in a log that ends with a record, where that is known.
     pub(super) fn finish(self, log: Option<LogId>, end: Option<u64>) -> Vec<Witnessed> {
         self.heads.iter().map(|head| self.judged(head, log, end)).collect()
     }
@@ -191,13 +191,13 @@ impl Comparison {
 }
 
 impl OutsideState {
-    /// Whether the log is not what the head stands for.
+    /// Returns whether the log is not what the head stands for.
     #[must_use]
     pub fn is_refuted(self) -> bool {
         matches!(self, Self::Differs | Self::Missing | Self::OtherLog)
     }
 
-    /// Whether nothing can be said.
+    /// Returns whether nothing can be said.
     #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, Self::Archived | Self::NotReached)

@@ -50,7 +50,7 @@ impl FromStr for Range {
     }
 }
 
-/// What a range of records proves.
+/// Proof of a range of records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RangeReport {
@@ -60,7 +60,7 @@ pub struct RangeReport {
     pub first: u64,
     /// The last one; the log's newest where none was named.
     pub last: u64,
-    /// How many of them hold.
+    /// Number of them that hold.
     pub records: u64,
     /// The records that the log has: its first, and its newest as far as it was read.
     pub begins: u64,
@@ -81,13 +81,13 @@ pub struct RangeReport {
     /// Those of them that the log took over from a damaged one without proof, as it says itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unproven_records: Vec<Unproven>,
-    /// How far the reading reached, and up to where it is tied.
+    /// Reach of the reading, and up to where it is tied.
     pub reach: Reach,
     /// Heads from outside, and what came of comparing them.
     pub heads: Vec<Witnessed>,
     /// Everything found wrong, in the order of the log.
     pub findings: Vec<Finding>,
-    /// What the verdict says nothing of.
+    /// Matters that the verdict says nothing of.
     pub not_checked: Vec<String>,
 }
 
@@ -217,8 +217,8 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
         Ok(())
     }
 
-    /// What ties the range to HEAD: all that lies between. Gives the newest record, and whether
-    /// something that is no record follows it.
+    /// Returns what ties the range to HEAD: all that lies between. Gives the newest record, and
+    /// whether something that is no record follows it.
     fn tie(&mut self) -> Result<(u64, bool), ReadError> {
         let Self { reader, findings, unproven, compared, reached, .. } = self;
         let mut ties = Ties::witnessed_by(reader, &compared.named(), findings)?;

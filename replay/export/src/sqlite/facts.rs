@@ -162,7 +162,7 @@ fn refused(record: &Record, body: &RowRefused) -> Row {
     ]
 }
 
-/// What ended by no turn and no caller.
+/// Returns what ended by no turn and no caller.
 fn ended(record: &Record, body: &OutcomeRow) -> Row {
     vec![
         ("audit_event_id", integer(record.line.sequence)),
