@@ -1,4 +1,4 @@
-//! What the rules of Holdpoint say: events, commands, decide and evolve.
+//! Rules of Holdpoint: events, commands, decide and evolve.
 //!
 //! Each of the systems is one folder with the same few files: `types`, `command`, `event`, `rules`,
 //! `state`, `refusal`. [`core`] is what all of them are made of. [`governed`] is what needs several

@@ -115,7 +115,7 @@ pub(crate) struct LiveState {
     pub(crate) outputs: RecordedOutputs,
 }
 
-/// What is known of streams, outside of the state: see [`World::take_streams`].
+/// Knowledge of streams, outside
 #[derive(Debug)]
 pub struct TakenStreams(Streams);
 
@@ -183,13 +183,13 @@ impl World {
         &self.hot.rules
     }
 
-    /// What a writer states before anything else; `None` where nothing of it is new.
+    /// Returns what a writer states before anything else; `None` where nothing of it is new.
     #[must_use]
     pub fn rules_to_adopt(&self) -> Option<RulesAdopted> {
         self.hot.rules.adopted_by(SYSTEMS)
     }
 
-    /// Whether this program has the rules in force, and so may write.
+    /// Checks whether this program has the rules in force, and so may write.
     ///
     /// # Errors
     /// [`NewerRules`] where it has not.
@@ -415,8 +415,8 @@ impl World {
         self.hot.threads.live(tenant_id, correlation_id)
     }
 
-    /// What of the words that a refused turn interrupts its thread still keeps, itself or by its
-    /// open plan.
+    /// Returns what of the words that a refused turn interrupts its thread still keeps, itself or
+    /// by its open plan.
     pub(crate) fn still_kept(&self, command: &Command) -> Option<Remainder> {
         let (scope, request) = command.interrupting()?;
         let thread = self.live_thread(scope.tenant_id, scope.correlation_id)?;
@@ -445,7 +445,7 @@ impl World {
 }
 
 impl World {
-    /// What is registered, for the command in hand.
+    /// Returns what is registered, for the command in hand.
     pub(crate) fn registered(&self) -> Registered<'_> {
         let found = self.recalled.registrations();
         Registered { registry: &self.hot.registry, found, doubts: Some(&self.hot) }
@@ -459,8 +459,8 @@ impl World {
         self.hot.registry.ended().forgotten
     }
 
-    /// Whether the state knows the session or the work order of this term. Of whatever else is
-    /// registered it knows everything.
+    /// Returns whether the state knows the session or the work order of this term. Of whatever else
+    /// is registered it knows everything.
     #[must_use]
     pub fn knows_registration(&self, term: &Term<'_>) -> bool {
         let registry = &self.hot.registry;
@@ -493,7 +493,7 @@ impl World {
         self.hot.streams.forgotten()
     }
 
-    /// Whether the state knows how far a stream has come.
+    /// Returns whether the state knows how far a stream has come.
     #[must_use]
     pub fn knows_stream(&self, stream: &str) -> bool {
         self.hot.streams.version(stream).is_some()
@@ -546,31 +546,32 @@ impl World {
         self.recalled.take_used_id(id);
     }
 
-    /// Whether loops have left the state.
+    /// Returns whether loops have left the state.
     #[must_use]
     pub fn forgets_loops(&self) -> bool {
         !self.hot.totals.loops_settled.is_empty()
     }
 
-    /// Whether requests of loops that settled may have left the state.
+    /// Returns whether requests of loops that settled may have left the state.
     #[must_use]
     pub fn forgets_requests(&self) -> bool {
         self.hot.requests.closed_count() >= MAX_CLOSED_REQUESTS
     }
 
-    /// Whether decision points that ended may have left the state.
+    /// Returns whether decision points that ended may have left the state.
     #[must_use]
     pub fn forgets_decision_points(&self) -> bool {
         self.hot.decision_points.closed_count() >= MAX_CLOSED_DECISION_POINTS
     }
 
-    /// Whether threads that ended may have left the state.
+    /// Returns whether threads that ended may have left the state.
     #[must_use]
     pub fn forgets_threads(&self) -> bool {
         self.hot.threads.closed_count() >= MAX_CLOSED_THREADS
     }
 
-    /// Whether something that is not in the state any more had this id, as far as was looked.
+    /// Returns whether something that is not in the state any more had this id, as far as was
+    /// looked.
     pub(crate) fn was_used(&self, id: &str) -> bool {
         self.recalled.used_id() == Some(id)
     }

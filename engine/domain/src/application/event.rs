@@ -1,5 +1,4 @@
-//! What happened to a stream of the application, and what its reducers made of that. Kinds 224 to
-//! 255.
+//! Events of a stream of the application, and of what its reducers made of that. Kinds 224 to 255.
 
 use crate::application::types::Data;
 use crate::core::hash::Digest;

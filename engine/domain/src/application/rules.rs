@@ -1,4 +1,4 @@
-//! What an event of the application has to be, for decision and judgement alike.
+//! Rules for an event of the application, for decision and judgement alike.
 
 use crate::application::command::{ApplicationCommand, RecordEvent};
 use crate::application::event::{
@@ -14,7 +14,7 @@ use crate::core::refusal::{Malformed, check_name, quoted, require};
 const NAME_256: &str = "1 to 256 bytes, visible, without control characters";
 const NAME_128: &str = "1 to 128 bytes, visible, without control characters";
 
-/// Whether a command is well-formed.
+/// Checks whether a command is well-formed.
 pub(crate) fn check_command(command: &ApplicationCommand) -> Result<(), Malformed> {
     let ApplicationCommand::RecordEvent(c) = command;
     check(&c.stream, &c.event_type, c.type_version, &c.content_type, c.data.as_bytes().len())
@@ -34,8 +34,8 @@ pub(crate) fn recorded(command: &ApplicationCommand) -> ApplicationEvent {
     .into()
 }
 
-/// Whether what is stated of a reducer's states is well-formed, and is about records up to the
-/// newest one.
+/// Checks whether what is stated of a reducer's states is well-formed, and is about records up to
+/// the newest one.
 pub(crate) fn check_fingerprint(
     stated: &ReducerFingerprintRecorded,
     newest: u64,
@@ -86,7 +86,7 @@ fn check_own_name(field: &'static str, name: &str) -> Result<(), Malformed> {
     require(name.trim() == name, field, "no blanks around the name", quoted(name))
 }
 
-/// Whether a name could be taken for one of Holdpoint's own ids.
+/// Returns whether a name could be taken for one of Holdpoint's own ids.
 fn is_own_id(name: &str) -> bool {
     let digits = OWN_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
     digits.is_some_and(|digits| {

@@ -1,5 +1,5 @@
-//! What the state knows of streams: how far each has come. What is in them is for the application's
-//! own reducers.
+//! Positions of streams that the state knows: how far each has come. What is in them is for the
+//! application's own reducers.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the application records, and how big that may be.
+//! Records of the application, and their bounds.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ pub const MAX_DATA_BYTES: usize = 63 * 1024 * 1024;
 /// Longest content type, in bytes.
 pub const MAX_CONTENT_TYPE_BYTES: usize = 128;
 
-/// What the data is of which nothing is said.
+/// Content type of data of which nothing is said.
 pub const BYTES: &str = "application/octet-stream";
 
 /// The bytes of an event, opaque to every rule. In readable formats UTF-8 is a text, and everything

@@ -1,4 +1,4 @@
-//! Who acts (Phase-01): only a human has authority.
+//! Actors (Phase-01): only a human has authority.
 //!
 //! A name that a caller gives itself is a claim. It is recorded, shown as not proven, and counts
 //! only where a policy takes claims. What the process that records something can prove of who did
@@ -15,8 +15,8 @@ use crate::core::refusal::refusals;
 use crate::core::{closed_enum, recorded};
 
 closed_enum! {
-    /// Who did something. Phase-01 knows HUMAN and SYSTEM; what acts on a human's behalf is told
-    /// apart here as AGENT (chooses its own steps) and AUTOMATION (follows a fixed script).
+    /// Kind of who did something. Phase-01 knows HUMAN and SYSTEM; what acts on a human's behalf is
+    /// told apart here as AGENT (chooses its own steps) and AUTOMATION (follows a fixed script).
     pub enum Actor {
         /// A person: the only authority.
         Human = "HUMAN",
@@ -30,7 +30,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What an actor may do.
+    /// Authority of an actor.
     pub enum Role {
         /// May initiate, confirm and override.
         Authority = "AUTHORITY",
@@ -50,7 +50,7 @@ impl Actor {
     }
 }
 
-/// Who did something.
+/// Identity of who did something.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActorId {
@@ -62,7 +62,7 @@ pub struct ActorId {
 }
 
 closed_enum! {
-    /// What proves who somebody is, the weakest first.
+    /// Proof of who somebody is, the weakest first.
     pub enum Authentication {
         /// Nothing: a name that was claimed.
         None = "none",
@@ -82,7 +82,7 @@ pub struct Principal {
     pub kind: Actor,
     /// The name, at most 256 bytes.
     pub id: Text,
-    /// What proves the name.
+    /// Proof of the name.
     pub authenticated_by: Authentication,
     /// By what means, in words: the terminal, the user's number. At most 256 bytes.
     pub means: Text,
@@ -98,7 +98,7 @@ impl Principal {
         self.kind == Actor::System && *self.id == *HOLDPOINT
     }
 
-    /// Whether it is the actor of a record.
+    /// Returns whether it is the actor of a record.
     #[must_use]
     pub fn is(&self, actor: &ActorId) -> bool {
         self.kind == actor.kind && *self.id == *actor.id
@@ -121,14 +121,14 @@ impl Principal {
     }
 }
 
-/// What the process that recorded something could prove of who did it.
+/// Facts that the process that recorded something could prove of who did it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
     /// The number of the user whose process it was.
     pub user: u32,
-    /// How the name is proven; `none`: it is a claim of that process.
+    /// Means by which the name is proven; `none`: it is a claim of that process.
     pub by: Authentication,
 }
 
@@ -139,7 +139,7 @@ impl Proof {
         Self { user, by: Authentication::None }
     }
 
-    /// Whether the name is only claimed.
+    /// Returns whether the name is only claimed.
     #[must_use]
     pub const fn is_claim(self) -> bool {
         matches!(self.by, Authentication::None)
@@ -186,7 +186,7 @@ pub enum RecordedNumber {
 /// make itself any user. The kernel gives it to nobody.
 pub const UNKNOWN_USER: u32 = u32::MAX;
 
-/// What somebody has to be to count as the person who is asked.
+/// Conditions on which somebody counts as the person who is asked.
 ///
 /// | asked by | the same user | another user |
 /// |---|---|---|
@@ -197,9 +197,9 @@ pub const UNKNOWN_USER: u32 = u32::MAX;
 /// none of the same user number, and none whose number nobody can know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PersonTerms {
-    /// What at least has to prove the name.
+    /// Weakest proof of the name that counts.
     pub authentication: Authentication,
-    /// Whether only another user than the one who asks counts.
+    /// True if only another user than the one who asks counts.
     pub separation: bool,
     /// The number of the user whose process asks; `None`: nobody in particular.
     pub asked_by: Option<u32>,
@@ -227,7 +227,7 @@ pub enum ProcessDoubt {
     SilentDatabase,
 }
 
-/// What says that a user is behind a process that has another user's number.
+/// Sign that a user is behind a process that has another user's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BehindSign {
     /// The kernel's record of who logged in.
@@ -376,7 +376,7 @@ pub(crate) struct Gate {
     pub(crate) asked_by: u32,
     /// What at least has to prove who answers.
     pub(crate) authentication: Authentication,
-    /// Whether only another user may answer.
+    /// True if only another user may answer.
     pub(crate) separation: bool,
 }
 
@@ -405,8 +405,8 @@ impl PersonTerms {
         Self { authentication, ..Self::AT_A_TERMINAL }
     }
 
-    /// Whether somebody counts as a person. What was recorded before there were proofs is not
-    /// judged by them.
+    /// Checks whether somebody counts as a person. What was recorded before there were proofs is
+    /// not judged by them.
     ///
     /// # Errors
     /// [`NotAPerson`] says why not.

@@ -35,7 +35,7 @@ pub(crate) struct Reader<'de> {
     rest: &'de [u8],
     length: usize,
     over_long: Option<usize>,
-    /// Whether what is read was written before some field was added.
+    /// True if what is read was written before some field was added.
     is_before: bool,
 }
 
@@ -45,15 +45,15 @@ pub(crate) enum Fault {
     /// The payload is too short.
     #[error("{missing} more bytes were expected at byte {at}")]
     EndsEarly {
-        /// Where in the payload.
+        /// Place in the payload.
         at: usize,
-        /// How many bytes are missing at least.
+        /// Number of bytes that are missing at least.
         missing: u64,
     },
     /// A byte that no such value begins with.
     #[error("byte {at} is {found}, and no {expected} begins so")]
     Unexpected {
-        /// Where in the payload.
+        /// Place in the payload.
         at: usize,
         /// What was read.
         expected: &'static str,
@@ -63,7 +63,7 @@ pub(crate) enum Fault {
     /// Text that is not UTF-8.
     #[error("the text that ends before byte {at} is not UTF-8")]
     NotText {
-        /// Where in the payload.
+        /// Place in the payload.
         at: usize,
     },
     /// The type refuses the value.
@@ -82,12 +82,12 @@ impl<'de> Reader<'de> {
         Self { rest: payload, length: payload.len(), over_long: None, is_before: false }
     }
 
-    /// How many bytes have not been read.
+    /// Counts the bytes that have not been read.
     pub(crate) const fn left(&self) -> usize {
         self.rest.len()
     }
 
-    /// Where the first number lies that takes more bytes than it needs.
+    /// Returns where the first number lies that takes more bytes than it needs.
     pub(crate) const fn over_long(&self) -> Option<usize> {
         self.over_long
     }

@@ -118,7 +118,7 @@ impl Times {
         }
     }
 
-    /// How long a limit still has, in nanoseconds, where nobody writes meanwhile.
+    /// Returns how long a limit still has, in nanoseconds, where nobody writes meanwhile.
     #[must_use]
     pub fn left_ns(self, end: Timestamp) -> u64 {
         if self.over(end).is_some() {
@@ -127,7 +127,7 @@ impl Times {
         end.nanoseconds_since(self.own.max(self.steady().unwrap_or_default()))
     }
 
-    /// What the monotonic clock gave, where it alone ended a limit.
+    /// Returns what the monotonic clock gave, where it alone ended a limit.
     #[must_use]
     pub fn stated_steady(self, end: Timestamp) -> Option<Timestamp> {
         let steady = self.steady.filter(|_| self.over(end) == Some(EndedBy::Monotonic));
@@ -221,7 +221,7 @@ impl Clocks {
         }
     }
 
-    /// Whether no limit has a maker with another clock.
+    /// Returns whether no limit has a maker with another clock.
     pub(crate) fn is_empty(&self) -> bool {
         self.offsets.is_empty()
     }

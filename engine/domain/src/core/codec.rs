@@ -33,7 +33,7 @@ pub enum EncodeError {
     /// The encoder refused a value, which no event of this crate has.
     #[error("the payload cannot be encoded: {reason}")]
     Unencodable {
-        /// What the encoder says.
+        /// Message of the encoder.
         reason: String,
     },
 }
@@ -84,7 +84,7 @@ pub enum DecodeError {
         kind: u16,
         /// `heading` or `body`.
         place: &'static str,
-        /// What the decoder says.
+        /// Message of the decoder.
         reason: String,
     },
     /// Bytes follow the body.
@@ -92,7 +92,7 @@ pub enum DecodeError {
     Trailing {
         /// The kind in the header.
         kind: u16,
-        /// How many bytes follow.
+        /// Number of bytes that follow.
         found: usize,
     },
     /// The bytes decode, but the same value is encoded otherwise.
@@ -357,7 +357,7 @@ impl<T: DeserializeOwned> Lazy<T> {
 }
 
 impl<T> Lazy<T> {
-    /// Where it lies in what was carried, if it is carried on from there.
+    /// Returns where it lies in what was carried, if it is carried on from there.
     pub(crate) fn part_mut(&mut self) -> Option<&mut Part> {
         match self.carried.get_mut()? {
             Run::Part(part) => Some(part),
@@ -418,7 +418,7 @@ impl<T> From<Part> for Kept<T> {
 }
 
 impl<T: DeserializeOwned + Default> Kept<T> {
-    /// As [`Lazy::check`].
+    /// Does the same as [`Lazy::check`].
     pub(crate) fn check(&self) {
         if let (None, Some(part)) = (self.value.get(), &self.carried) {
             drop(part.decoded::<T>());
@@ -437,7 +437,7 @@ impl<T> Kept<T> {
         self.carried.as_ref().map(Part::bytes)
     }
 
-    /// As [`Lazy::part_mut`].
+    /// Does the same as [`Lazy::part_mut`].
     pub(crate) const fn part_mut(&mut self) -> Option<&mut Part> {
         self.carried.as_mut()
     }

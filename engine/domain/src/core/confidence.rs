@@ -1,4 +1,4 @@
-//! How sure something is, and how far it may be trusted, without floating point.
+//! Confidence in something, and how far it may be trusted, without floating point.
 
 use alloc::format;
 use alloc::string::String;

@@ -35,7 +35,7 @@ pub(crate) fn records_named(first: u64, last: u64) -> String {
     if first == last { format!("record {first}") } else { format!("records {first} to {last}") }
 }
 
-/// What they are, of one or of several.
+/// Returns what they are, of one or of several.
 pub(crate) const fn are(first: u64, last: u64) -> &'static str {
     if first == last { "is" } else { "are" }
 }

@@ -1,5 +1,5 @@
-//! What the rules forbid, by their number: of events that are nevertheless on the log, and, by
-//! classes, of commands whose refusal is a fact of its own.
+//! Events and commands that the rules forbid, by the number of the rules: of events that are
+//! nevertheless on the log, and, by classes, of commands whose refusal is a fact of its own.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -25,9 +25,9 @@ pub struct ForbiddenEvent {
     pub loop_id: Option<String>,
     /// The rule that it breaks.
     pub rule: Rule,
-    /// What the rule expects.
+    /// Value that the rule expects.
     pub expected: String,
-    /// What the event says.
+    /// Value in the event.
     pub found: String,
 }
 
@@ -46,7 +46,7 @@ closed_enum! {
         ClockStep = "CLOCK_STEP",
         /// A person continues a log that is short of its HEAD, when all that was open has ended.
         LogContinuation = "LOG_CONTINUATION",
-        /// What is said to be unproven are records before the event that says so.
+        /// Records that are said to be unproven stand before the event that says so.
         UnprovenRecords = "UNPROVEN_RECORDS",
         /// Labels are within their bounds, in order, and of the records before them in their batch.
         Labels = "LABELS",
@@ -102,8 +102,7 @@ closed_enum! {
         Idempotency = "IDEMPOTENCY",
         /// A chain is sealed once, when its loop is HALTED, at its head; nothing follows.
         Seal = "SEAL",
-        /// What is registered presumes what is there, keeps its identity and leaves no final
-        /// status.
+        /// A registration presumes what is there, keeps its identity and leaves no final status.
         Registration = "REGISTRATION",
         /// Only a person grants capabilities, and only who was granted one uses it.
         CallerCapability = "CALLER_CAPABILITY",
@@ -112,7 +111,7 @@ closed_enum! {
         ThreadTurn = "THREAD_TURN",
         /// Every turn has exactly one row, and every row lies within its scope and gates.
         ThreadRow = "THREAD_ROW",
-        /// What expires in a thread is recorded when its time is over, once.
+        /// A thread's expiry is recorded when its time is over, once.
         ThreadExpiry = "THREAD_EXPIRY",
         /// Words that were left unsaid never end in silence.
         ThreadRemainder = "THREAD_REMAINDER",
@@ -120,7 +119,7 @@ closed_enum! {
         ThreadSession = "THREAD_SESSION",
         /// Nothing comes of a plan but by its commit, behind the gate.
         ThreadPlan = "THREAD_PLAN",
-        /// What begins keeps the policy in force, and a looser one was approved.
+        /// Beginnings keep the policy in force, and a looser one was approved.
         PolicyInForce = "POLICY_IN_FORCE",
         /// A decision point is new, and its terms are such as may be agreed on.
         DecisionPointTerms = "DECISION_POINT_TERMS",
@@ -128,14 +127,14 @@ closed_enum! {
         DecisionPointRound = "DECISION_POINT_ROUND",
         /// A round ends once, by somebody who may, with an answer that it takes.
         DecisionPointAnswer = "DECISION_POINT_ANSWER",
-        /// What time brings about is recorded when it is due, by the terms.
+        /// Time's consequences are recorded when they are due, by the terms.
         DecisionPointExpiry = "DECISION_POINT_EXPIRY",
         /// An approval is spent once, for its own action, and releases once.
         DecisionPointApproval = "DECISION_POINT_APPROVAL",
         /// An application's event has a name, a stream that is no id of ours, a version, and no
         /// more bytes than it may.
         ApplicationEvent = "APPLICATION_EVENT",
-        /// What is said of an output with a gap fits the bytes that are there.
+        /// Statements of an output with a gap fit the bytes that are there.
         OutputExtent = "OUTPUT_EXTENT",
         /// A piece of output is of the attempt that runs and follows the one before it, and
         /// evidence states all of them.
@@ -145,7 +144,7 @@ closed_enum! {
         ResourceSnapshot = "RESOURCE_SNAPSHOT",
         /// A stop condition is none that the log itself contradicts.
         StopCondition = "STOP_CONDITION",
-        /// What Phase-21 escalates is asked of a person, and nothing else is in its name.
+        /// Escalations of Phase-21 are asked of a person, and nothing else is in its name.
         Escalation = "ESCALATION",
     }
 }
@@ -162,42 +161,42 @@ pub struct Rules {
     pub number: u32,
     /// Most attempts of a loop.
     pub attempts_max: u8,
-    /// Whether ABORT counts also from a person who is not among those who are asked.
+    /// True if ABORT counts also from a person who is not among those who are asked.
     pub anyone_aborts: bool,
-    /// Whether there are the words that came with the numbers: kinds of events, reasons of a halt,
+    /// True if there are the words that came with the numbers: kinds of events, reasons of a halt,
     /// outputs of which both ends are kept. Where there are not, no record that says one is
     /// checked.
     pub has_newest_words: bool,
-    /// Whether a question must tell what was observed of the attempt that is decided on. Where one
+    /// True if a question must tell what was observed of the attempt that is decided on. Where one
     /// does, that is checked by every number.
     pub tells_observed: bool,
-    /// Whether there are the words that came with number 4: approvals that are revoked, and
+    /// True if there are the words that came with number 4: approvals that are revoked, and
     /// policies that root unlocked. Where there are not, no record that says one is checked.
     pub has_fourth_words: bool,
-    /// Whether there are the words that came with number 5: pieces of output, evidence that states
+    /// True if there are the words that came with number 5: pieces of output, evidence that states
     /// them, snapshots of processes, and accepted steps of the clock. Where there are not, no
     /// record that says one is checked.
     pub has_fifth_words: bool,
-    /// Whether whatever ends a limit states by which clock it did. Where it does, that is checked
+    /// True if whatever ends a limit states by which clock it did. Where it does, that is checked
     /// by every number.
     pub tells_clock: bool,
-    /// Whether there are the words that came with number 6: plans that own words, and their ends.
+    /// True if there are the words that came with number 6: plans that own words, and their ends.
     /// Where there are not, no record that says one is checked.
     pub has_sixth_words: bool,
-    /// Whether a plan owns the words that its turn leaves unsaid, and each of its ends but the
+    /// True if a plan owns the words that its turn leaves unsaid, and each of its ends but the
     /// commit of those words is an event.
     pub plans_own_words: bool,
-    /// Whether a question stays with its speaker while somebody else speaks.
+    /// True if a question stays with its speaker while somebody else speaks.
     pub questions_stay: bool,
-    /// Whether a stop condition on record is none that the log itself contradicts, and names its
+    /// True if a stop condition on record is none that the log itself contradicts, and names its
     /// fact. Where it is another one, no record of before was checked.
     pub knows_stops: bool,
-    /// Whether a proposal may drop the default that silence would take.
+    /// True if a proposal may drop the default that silence would take.
     pub drops_defaults: bool,
-    /// Whether a row names what gives way to another request of the same kind, and two topics share
+    /// True if a row names what gives way to another request of the same kind, and two topics share
     /// no marker.
     pub names_ends: bool,
-    /// Whether what Phase-21 escalates is asked of a person.
+    /// True if what Phase-21 escalates is asked of a person.
     pub opens_escalations: bool,
     /// Tells whether there are the words that came with number 7: warnings of decision points, and
     /// what a thread waited for when it was closed. Where there are not, no record that says one is

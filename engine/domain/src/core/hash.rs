@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-/// How many digits a digest has as text.
+/// Number of digits a digest has as text.
 const HEX_LENGTH: usize = 64;
 
 /// 32 bytes of SHA-256. As text it is 64 lower-case hexadecimal digits; upper case is refused, so
@@ -38,7 +38,7 @@ impl Digest {
         base16ct::lower::encode_string(&self.0)
     }
 
-    /// Whether this is the digest's text.
+    /// Returns whether this is the digest's text.
     pub(crate) fn is_text(&self, text: &str) -> bool {
         base16ct::lower::encode_str(&self.0, &mut [0; HEX_LENGTH]) == Ok(text)
     }
@@ -249,7 +249,7 @@ impl HashBuilder {
     }
 }
 
-/// How many bytes are gathered at most before they are hashed: eight blocks.
+/// Number of bytes that are gathered at most before they are hashed: eight blocks.
 const GATHERED_BYTES: usize = 512;
 
 /// The byte before each field. An absent option is a field of its own: null is not "".

@@ -105,9 +105,9 @@ impl Visitor<'_> for HexVisitor {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Idempotency {
-    /// Whose keys these are.
+    /// Tenant whose keys these are.
     pub tenant: String,
-    /// Which engine issued the command.
+    /// Engine that issued the command.
     pub engine: String,
     /// The key itself.
     pub key: String,
@@ -125,8 +125,8 @@ pub fn id(prefix: &str, entropy: &str) -> String {
     id
 }
 
-/// Whether an entropy text is strong enough for ids that we mint: 128 bits in lower-case hex.
-/// Ids of 32 bits repeat after some 77 000 captures.
+/// Returns whether an entropy text is strong enough for ids that we mint: 128 bits in lower-case
+/// hex. Ids of 32 bits repeat after some 77 000 captures.
 #[must_use]
 pub fn is_strong_entropy(entropy: &str) -> bool {
     entropy.len() == 32 && entropy.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))

@@ -1,5 +1,5 @@
-//! How big things may be. Every bound is checked by `decide` before an event is made, so that no
-//! recorded event exceeds one; the codec's bound is checked on both ways.
+//! Bounds on how big things may be. Every bound is checked by `decide` before an event is made, so
+//! that no recorded event exceeds one; the codec's bound is checked on both ways.
 
 /// Largest payload of one record, in bytes (64 MiB, as the log's own limit).
 pub const MAX_PAYLOAD_BYTES: usize = 64 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! What every system is made of. Nothing here knows any of them.
+//! Parts of which every system is made. Nothing here knows any of them.
 
 pub mod actor;
 #[cfg(feature = "arbitrary")]
@@ -170,16 +170,16 @@ pub struct Kind {
     pub name: &'static str,
 }
 
-/// What is an event of one system: the event, or its body.
+/// Event of one system: the event, or its body.
 pub trait OfSystem {
-    /// That system's events.
+    /// Events of that system.
     type Event;
 
     /// The event.
     fn into_event(self) -> Self::Event;
 }
 
-/// What holds the events of several systems.
+/// Holder of the events of several systems.
 pub trait Union<SystemEvent> {
     /// An event of one of them.
     fn of(event: SystemEvent) -> Self;
@@ -238,12 +238,12 @@ macro_rules! events {
                 }
             }
 
-            /// Whether this kind is among those that the system may use.
+            /// Returns whether this kind is among those that the system may use.
             pub(crate) const fn has(kind: u16) -> bool {
                 matches!(kind, $kinds)
             }
 
-            /// Whether payloads of this kind and version can be read.
+            /// Returns whether payloads of this kind and version can be read.
             pub(crate) const fn is_registered(kind: u16, version: u8) -> bool {
                 matches!((kind, version), $(($kind, $version) $(| ($kind, $old))*)|+)
             }
@@ -397,7 +397,7 @@ macro_rules! commands {
                 match self { $(Self::$Variant(_c) => crate::core::field!($(&mut _c.$entropy)?),)+ }
             }
 
-            /// Who gives the command, where it says so.
+            /// Returns who gives the command, where it says so.
             pub(crate) fn by(&self) -> Option<&crate::core::actor::Principal> {
                 match self { $(Self::$Variant(_c) => crate::core::field!($(&_c.$by)?),)+ }
             }
@@ -455,7 +455,7 @@ pub(crate) use field;
 /// name is another system's, so that the next one is tried.
 pub(crate) struct Tried<T>(pub(crate) Result<T, alloc::string::String>);
 
-/// What the systems list, as one list: as many items as there are in all.
+/// Returns what the systems list, as one list: as many items as there are in all.
 pub(crate) const fn joined<T: Copy, const COUNT: usize>(
     placeholder: T,
     mut lists: &[&[T]],

@@ -106,7 +106,8 @@ impl People {
         other.map(|(voter, _)| voter)
     }
 
-    /// Whether this is the user who asked, whose name was proven then and who is another name now.
+    /// Returns whether this is the user who asked, whose name was proven then and who is another
+    /// name now.
     pub(crate) fn is_requester(
         &self,
         decision_id: &str,
@@ -121,7 +122,7 @@ impl People {
     }
 }
 
-/// Whether each list names each user once.
+/// Checks whether each list names each user once.
 ///
 /// # Errors
 /// [`CommonRefusal::NamedTwice`] names the first two names of one user.

@@ -1,4 +1,4 @@
-//! What every system refuses alike.
+//! Refusals that every system has alike.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -135,7 +135,7 @@ macro_rules! through {
 
 pub(crate) use through;
 
-/// Whether somebody may do what a person alone may do, as far as is known of who it is.
+/// Checks whether somebody may do what a person alone may do, as far as is known of who it is.
 pub(crate) fn person_needed(
     what: &'static str,
     is_human: bool,
@@ -151,9 +151,9 @@ pub(crate) fn person_needed(
 pub struct Malformed {
     /// The field, by its path in the command.
     pub field: &'static str,
-    /// What it has to be.
+    /// Value that it has to have.
     pub expected: &'static str,
-    /// What it is, control characters visible, cut to 96 bytes.
+    /// Value that it has, control characters visible, cut to 96 bytes.
     pub found: String,
 }
 
@@ -201,7 +201,7 @@ pub(crate) fn check_name(
     require(is_one, field, expected, quoted(text))
 }
 
-/// What is found of a text: its beginning, and its length where that is not all of it.
+/// Returns what is found of a text: its beginning, and its length where that is not all of it.
 pub(crate) fn quoted(text: &str) -> String {
     match bounded(text, 48) {
         whole if whole.len() == text.len() => format!("\"{whole}\""),

@@ -127,7 +127,7 @@ fn unrequired(schema: &mut Schema, name: &str) -> bool {
     required.len() < before
 }
 
-/// What any one of these unions describes.
+/// Returns what any one of these unions describes.
 pub(crate) fn one_of(description: &str, unions: &[Schema]) -> Schema {
     let ways = unions.iter().filter_map(|union| union.get("oneOf")?.as_array());
     let ways: Vec<_> = ways.flatten().cloned().collect();

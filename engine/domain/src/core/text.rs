@@ -22,27 +22,28 @@ pub const BLANK_CODE_POINTS: [char; 29] = [
 /// The longest identifier that commands may carry, in bytes of UTF-8.
 pub const MAX_IDENTIFIER_BYTES: usize = 256;
 
-/// Whether the text is missing: nothing at all.
+/// Returns whether the text is missing: nothing at all.
 #[must_use]
 pub fn is_empty(text: &str) -> bool {
     text.is_empty()
 }
 
-/// Whether the text is missing in the wider sense: empty, or made only of blank code points.
+/// Returns whether the text is missing in the wider sense: empty, or made only of blank code
+/// points.
 #[must_use]
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(|c| !c.is_ascii_graphic() && BLANK_CODE_POINTS.contains(&c))
 }
 
-/// Whether a reader would see anything: some character that is neither blank, nor a control, nor
-/// invisible by design (zero-width, direction marks, variation selectors, tags).
+/// Returns whether a reader would see anything: some character that is neither blank, nor a
+/// control, nor invisible by design (zero-width, direction marks, variation selectors, tags).
 #[must_use]
 pub fn has_visible_character(text: &str) -> bool {
     text.chars().any(|c| !BLANK_CODE_POINTS.contains(&c) && !is_hidden(c))
 }
 
-/// Whether a reader finds anything in it. A pattern without a dot (U+2800) is no white space, and
-/// looks like some: a text of such blanks alone says nothing.
+/// Returns whether a reader finds anything in it. A pattern without a dot (U+2800) is no white
+/// space, and looks like some: a text of such blanks alone says nothing.
 #[must_use]
 pub fn is_readable(text: &str) -> bool {
     text.chars().any(|c| c != '\u{2800}' && !BLANK_CODE_POINTS.contains(&c) && !is_hidden(c))
@@ -56,7 +57,7 @@ pub(crate) fn readable(text: Option<&str>) -> Option<&str> {
 /// The name under which timeouts are recorded. Nobody else is called that, however it is written.
 pub const TIMEOUT_NAME: &str = "SYSTEM_TIMEOUT";
 
-/// Whether a name is that of timeouts, in whatever case and with whatever blanks around it.
+/// Returns whether a name is that of timeouts, in whatever case and with whatever blanks around it.
 #[must_use]
 pub fn is_timeout_name(name: &str) -> bool {
     let is_blank = |c: char| c == '\u{2800}' || BLANK_CODE_POINTS.contains(&c);
@@ -71,13 +72,13 @@ pub enum IdentifierFault {
         "the {field} is missing or invisible; give it a name of at least one visible character"
     )]
     Missing {
-        /// Which identifier.
+        /// The identifier.
         field: &'static str,
     },
     /// Longer than [`MAX_IDENTIFIER_BYTES`].
     #[error("the {field} has {found} bytes; the limit is {expected}; shorten it")]
     TooLong {
-        /// Which identifier.
+        /// The identifier.
         field: &'static str,
         /// The limit, in bytes.
         expected: usize,
@@ -87,17 +88,17 @@ pub enum IdentifierFault {
     /// A control or invisible character, which could make two identifiers look alike.
     #[error("the {field} has the hidden character U+{found:04X} at byte {offset}; remove it")]
     Hidden {
-        /// Which identifier.
+        /// The identifier.
         field: &'static str,
-        /// Where, in bytes from the start.
+        /// Place, in bytes from the start.
         offset: usize,
         /// The code point.
         found: u32,
     },
 }
 
-/// Whether the text may name something in a command: visible, at most [`MAX_IDENTIFIER_BYTES`],
-/// no control and no invisible character.
+/// Checks whether the text may name something in a command: visible, at most
+/// [`MAX_IDENTIFIER_BYTES`], no control and no invisible character.
 ///
 /// # Errors
 /// [`IdentifierFault`] names the field, what was expected and what was found.

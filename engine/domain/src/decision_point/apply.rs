@@ -160,7 +160,7 @@ fn remembered<'a>(view: PointsView<'a>, event: &Event) -> Result<&'a DecisionPoi
     })
 }
 
-/// Whether an event about a round that is remembered counts.
+/// Returns whether an event about a round that is remembered counts.
 pub(crate) fn counts(view: PointsView<'_>, record: Record<'_>, event: &Event) -> bool {
     remembered(view, event).and_then(|point| check(view, point, record, event)).is_ok()
 }

@@ -1,5 +1,5 @@
-//! Whether what is asked and answered is well-formed, which does not depend on the state, and who
-//! may take an approval back.
+//! Checks that what is asked and answered is well-formed, which does not depend on the state, and
+//! who may take an approval back.
 
 use alloc::string::{String, ToString as _};
 
@@ -35,7 +35,7 @@ const NAME_PREFIXES: [&str; 4] = ["session:", "thread:", "correlation:", "stream
 /// Most bytes of a wrong id that a refusal shows.
 const SHOWN_BYTES: usize = 96;
 
-/// Whether the terms may be agreed on with this requester, by a record of this time.
+/// Checks whether the terms may be agreed on with this requester, by a record of this time.
 ///
 /// # Errors
 /// The first rule that says no.
@@ -59,7 +59,7 @@ pub fn check_terms(terms: &Terms, requester: &str, at: Timestamp) -> Result<(), 
     terms.binding.as_ref().map_or(Ok(()), check_binding)
 }
 
-/// Whether a proposal can be answered.
+/// Checks whether a proposal can be answered.
 ///
 /// # Errors
 /// The first rule that says no.
@@ -85,7 +85,7 @@ pub fn check_proposal(proposal: &Proposal, allow_text: bool) -> Result<(), No> {
     }
 }
 
-/// Whether a policy can be met where this one asks, and does not approve by accident.
+/// Checks whether a policy can be met where this one asks, and does not approve by accident.
 ///
 /// # Errors
 /// [`No::BadPolicy`](crate::decision_point::DecisionPointRefusal::BadPolicy).
@@ -112,7 +112,7 @@ pub fn check_policy(policy: &ApprovalPolicy, requester: &str) -> Result<(), No> 
     }
 }
 
-/// Whether an answer is well-formed, whatever it answers.
+/// Checks whether an answer is well-formed, whatever it answers.
 ///
 /// # Errors
 /// The first rule that says no.
@@ -129,8 +129,8 @@ pub fn check_response_form(response: &Response, comment: Option<&str>) -> Result
     comment.map_or(Ok(()), |comment| check_length("comment", comment, MAX_RESPONSE_BYTES))
 }
 
-/// Whether nobody takes the names that a new question chooses for others. What was recorded before
-/// this was asked for is not judged by it.
+/// Checks whether nobody takes the names that a new question chooses for others. What was recorded
+/// before this was asked for is not judged by it.
 pub(crate) fn check_chosen_names(terms: &Terms) -> Result<(), No> {
     let mut issue_id = terms.issue_id.iter();
     issue_id.try_for_each(|name| {
@@ -141,7 +141,7 @@ pub(crate) fn check_chosen_names(terms: &Terms) -> Result<(), No> {
     blocks.try_for_each(|name| check_no_blank_around("name of what is blocked", name))
 }
 
-/// That an issue is not taken for an id, or for another name that says what it is of.
+/// Checks that an issue is not taken for an id, or for another name that says what it is of.
 fn check_unlike_ids(issue: &str) -> Result<(), No> {
     let begins = OWN_PREFIXES.iter().chain(&NAME_PREFIXES).any(|prefix| issue.starts_with(prefix));
     match begins || issue.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -284,8 +284,8 @@ fn check_evidence(attachment: &EvidenceAttachment) -> Result<(), No> {
     check_words("media type of the evidence", &attachment.media_type, MAX_ID_BYTES)
 }
 
-/// Whether something can be bound to an action of this name.
-/// The form of what is claimed of an outcome.
+/// Checks whether something can be bound to an action of this name. The form of what is claimed of
+/// an outcome.
 pub(crate) fn check_claim(claim: &OutcomeClaim) -> Result<(), No> {
     check_identifier("tool_use_id", &claim.tool_use_id)?;
     check_length("head", &claim.head, MAX_EXCERPT_BYTES)?;
@@ -335,8 +335,8 @@ pub(crate) fn options(offered: &[DecisionOption]) -> Result<OptionList, No> {
 }
 
 impl DecisionPoint {
-    /// Whether somebody may revoke the approval: who asked, who answered, or an approver. Their
-    /// names are proven where those of before were.
+    /// Checks whether somebody may revoke the approval: who asked, who answered, or an approver.
+    /// Their names are proven where those of before were.
     pub(crate) fn check_revocation(&self, by: &Principal) -> Result<(), No> {
         let voters = self.votes.iter().map(|vote| &vote.by);
         let answered = self.ending.iter().filter_map(|ending| ending.by.as_ref());

@@ -46,7 +46,7 @@ bodies! {
         /// Fresh random bits.
         #[serde(default)]
         entropy: Entropy,
-        /// Who asks.
+        /// Principal who asks.
         by: Principal,
         /// The work item that it is about, 1 to 256 bytes.
         #[serde(default)]
@@ -62,23 +62,23 @@ bodies! {
         /// The option that the requester prefers.
         #[serde(default)]
         default_option: Option<String>,
-        /// Whether a text of one's own is an answer. Left away: yes, but for approvals (a policy
-        /// or a binding).
+        /// True if a text of one's own is an answer. Left away: yes, but for approvals (a policy or
+        /// a binding).
         #[serde(default)]
         allow_text: Option<bool>,
         /// The time to answer, in milliseconds from the record on. Not beside `expires_at`.
         #[serde(default)]
         timeout_ms: Option<u64>,
-        /// When the time is over.
+        /// Time when the time is over.
         #[serde(default)]
         expires_at: Option<Timestamp>,
-        /// Whether `timeout_ms` begins anew with every round.
+        /// True if `timeout_ms` begins anew with every round.
         #[serde(default)]
         timeout_per_round: bool,
         /// What becomes of a round that nobody answers in time. Left away: it is aborted.
         #[serde(default)]
         on_timeout: Option<OnTimeout>,
-        /// How many rounds there may be, 1 to 20. Left away: 3.
+        /// Number of rounds there may be, 1 to 20. Left away: 3.
         #[serde(default)]
         max_iterations: Option<u8>,
         /// How much it presses. Left away: medium.
@@ -96,14 +96,14 @@ bodies! {
         /// The one action that an approval is for.
         #[serde(default)]
         binding: Option<ActionBinding>,
-        /// How long after the answer a bound approval may be spent, in milliseconds. Left away:
-        /// 24 hours.
+        /// Time that after the answer a bound approval may be spent, in milliseconds. Left away: 24
+        /// hours.
         #[serde(default)]
         valid_for_ms: Option<u64>,
         /// The open decision point whose place it takes.
         #[serde(default)]
         supersedes: Option<String>,
-        /// Whether only another user than the one who asks may answer.
+        /// True if only another user than the one who asks may answer.
         #[serde(default)]
         separation: bool,
         /// The numbers of those whom it names: the engine looks them up, and nobody states them.
@@ -112,12 +112,12 @@ bodies! {
     }
     /// See [`DecisionPointCommand::RespondToDecisionPoint`].
     RespondToDecisionPoint {
-        /// Which round.
+        /// The round.
         decision_id: String,
         /// Fresh random bits: guidance opens a round with the id that is made of them.
         #[serde(default)]
         entropy: Entropy,
-        /// Who answers.
+        /// Principal who answers.
         by: Principal,
         /// What.
         response: Response,
@@ -128,9 +128,9 @@ bodies! {
     /// See [`DecisionPointCommand::RefineDecisionPoint`]. What is left away
     /// stays as it was, and has to fit the rest.
     RefineDecisionPoint {
-        /// Which round.
+        /// The round.
         decision_id: String,
-        /// Who proposes anew: the requester, or a person.
+        /// Principal who proposes anew: the requester, or a person.
         by: Principal,
         /// The question.
         #[serde(default)]
@@ -150,9 +150,9 @@ bodies! {
     }
     /// See [`DecisionPointCommand::CancelDecisionPoint`].
     CancelDecisionPoint {
-        /// Which round.
+        /// The round.
         decision_id: String,
-        /// Who takes it back: the requester, or a person.
+        /// Principal who takes it back: the requester, or a person.
         by: Principal,
         /// Why, at most 4,096 bytes.
         #[serde(default)]
@@ -160,9 +160,9 @@ bodies! {
     }
     /// See [`DecisionPointCommand::EscalateDecisionPoint`].
     EscalateDecisionPoint {
-        /// Which round.
+        /// The round.
         decision_id: String,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// To whom, 1 to 256 bytes.
         to: String,
@@ -172,32 +172,32 @@ bodies! {
     }
     /// See [`DecisionPointCommand::RemindDecisionPoint`].
     RemindDecisionPoint {
-        /// Which round.
+        /// The round.
         decision_id: String,
-        /// Who.
+        /// Principal.
         by: Principal,
     }
     /// See [`DecisionPointCommand::ConsumeApproval`].
     ConsumeApproval {
-        /// Which round.
+        /// The round.
         decision_id: String,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// What is to be done now.
         binding: ActionBinding,
     }
     /// See [`DecisionPointCommand::ReportOutcome`].
     ReportOutcome {
-        /// Which round.
+        /// The round.
         decision_id: String,
-        /// Who: whoever spent the approval.
+        /// Principal: whoever spent the approval.
         by: Principal,
         /// What is claimed.
         claim: Box<OutcomeClaim>,
     }
     /// See [`DecisionPointCommand::ExpireDecisionPoint`].
     ExpireDecisionPoint {
-        /// Which round.
+        /// The round.
         decision_id: String,
     }
 }
@@ -238,15 +238,15 @@ impl CreateDecisionPoint {
         }
     }
 
-    /// Whether the answer is a person's: see [`Terms::needs_person`](
+    /// Returns whether the answer is a person's: see [`Terms::needs_person`](
     /// crate::decision_point::Terms::needs_person).
     #[must_use]
     pub fn needs_person(&self) -> bool {
         self.policy.is_some() || self.binding.is_some() || !self.blocks.is_empty()
     }
 
-    /// What becomes of a round when its time is over: as it is stated; else a default is taken that
-    /// is named, unless the answer is a person's.
+    /// Returns what becomes of a round when its time is over: as it is stated; else a default is
+    /// taken that is named, unless the answer is a person's.
     pub(crate) fn at_deadline(&self) -> OnTimeout {
         let has_deadline = self.timeout_ms.is_some() || self.expires_at.is_some();
         let takes_default = self.default_option.is_some() && has_deadline && !self.needs_person();

@@ -1,4 +1,4 @@
-//! What happened to decision points (seed "Decisions"). Kinds 192 to 223.
+//! Events of decision points (seed "Decisions"). Kinds 192 to 223.
 
 use alloc::boxed::Box;
 
@@ -59,8 +59,8 @@ events! {
 }
 
 impl DecisionPointEvent {
-    /// Whether Holdpoint itself ended a question or an approval: a log was continued without the
-    /// records that may have ended it.
+    /// Returns whether Holdpoint itself ended a question or an approval: a log was continued
+    /// without the records that may have ended it.
     pub(crate) fn is_end_by_system(&self) -> bool {
         if let Self::DecisionPointCancelled(body) = self {
             return body.by.kind == Actor::System;
@@ -69,8 +69,8 @@ impl DecisionPointEvent {
         body.by.kind == Actor::System
     }
 
-    /// Whether somebody accepted a proposal: under rules before number 6, `_accept` accepted the
-    /// guidance.
+    /// Returns whether somebody accepted a proposal: under rules before number 6, `_accept`
+    /// accepted the guidance.
     pub(crate) const fn accepts_proposal(&self) -> bool {
         if let Self::LateResponseRecorded(body) = self {
             return matches!(body.response, Response::Proposal(_));
@@ -111,11 +111,11 @@ recorded! {
     DecisionPointCreated {
         /// `DP-` and 32 digits.
         decision_id: Text,
-        /// Who asks.
+        /// Principal who asks.
         by: Principal,
         /// What, and under which terms.
         terms: Box<Terms>,
-        /// Whether only another user than the one who asks may answer.
+        /// True if only another user than the one who asks may answer.
         separation: bool,
         /// The approvers with the numbers that they had. `None` in records that were made before
         /// numbers were.
@@ -168,7 +168,7 @@ recorded! {
     DecisionPointRefined {
         /// The round.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// What is asked now.
         proposal: Box<Proposal>,
@@ -178,7 +178,7 @@ recorded! {
     GuidanceGiven {
         /// The round that ended.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// The guidance, 1 to 32,768 bytes.
         guidance: Text,
@@ -194,9 +194,9 @@ recorded! {
         decision_id: Text,
         /// The round before.
         prior_id: Text,
-        /// Which round, from 2 on.
+        /// The round, from 2 on.
         iteration: u8,
-        /// When its time is over.
+        /// Time when its time is over.
         expires_at: Option<Timestamp>,
     }
 
@@ -204,7 +204,7 @@ recorded! {
     VoteCast {
         /// The round.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// For what.
         response: Response,
@@ -216,7 +216,7 @@ recorded! {
     DecisionPointResolved {
         /// The round.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// How.
         response: Response,
@@ -231,7 +231,7 @@ recorded! {
         decision_id: Text,
         /// The default.
         option_id: Text,
-        /// When the time was over.
+        /// Time when the time was over.
         expires_at: Timestamp,
     }
 
@@ -240,7 +240,7 @@ recorded! {
     DecisionPointAborted {
         /// The round.
         decision_id: Text,
-        /// When the time was over, as the terms state it.
+        /// Time when the time was over, as the terms state it.
         expires_at: Timestamp,
         /// The clock that ended it. `None` in records that were made before clocks were told apart.
         ended_by: Option<EndedBy>,
@@ -262,7 +262,7 @@ recorded! {
     DecisionPointCancelled {
         /// The round.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// Why, at most 4,096 bytes.
         reason: Option<Text>,
@@ -272,7 +272,7 @@ recorded! {
     DecisionPointSuperseded {
         /// The round.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// The question that took its place.
         superseded_by: Text,
@@ -282,7 +282,7 @@ recorded! {
     DecisionPointReminded {
         /// The round.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
     }
 
@@ -290,7 +290,7 @@ recorded! {
     DecisionPointEscalated {
         /// The round.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// To whom, 1 to 256 bytes.
         to: Text,
@@ -302,7 +302,7 @@ recorded! {
     LateResponseRecorded {
         /// The round.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// What.
         response: Response,
@@ -314,7 +314,7 @@ recorded! {
     ApprovalConsumed {
         /// The round.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// For what.
         binding: ActionBinding,
@@ -324,7 +324,7 @@ recorded! {
     ApprovalLapsed {
         /// The round.
         decision_id: Text,
-        /// When its time was over, as the terms state it.
+        /// Time when its time was over, as the terms state it.
         valid_until: Timestamp,
         /// The clock that ended it. `None` in records that were made before clocks were told apart.
         ended_by: Option<EndedBy>,
@@ -336,7 +336,7 @@ recorded! {
     ApprovalRevoked {
         /// The round.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// Why, at most 4,096 bytes.
         reason: Option<Text>,
@@ -355,7 +355,7 @@ recorded! {
     OutcomeReported {
         /// The round.
         decision_id: Text,
-        /// Who.
+        /// Principal.
         by: Principal,
         /// What is claimed.
         claim: Box<OutcomeClaim>,

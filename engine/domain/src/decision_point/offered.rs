@@ -1,4 +1,4 @@
-//! Which answers a round takes: its options, words, guidance, and what is there as it is.
+//! Answers that a round takes: its options, words, guidance, and what is there as it is.
 
 use alloc::string::ToString as _;
 
@@ -92,9 +92,9 @@ impl DecisionPoint {
         self.terms.proposal.option(id).is_some_and(|option| option.reject)
     }
 
-    /// What an answer means by the names that are no options: `_accept` accepts the proposal, and
-    /// `_guidance` answers with the words of the guidance that led to the round. In the first round
-    /// there is nothing to accept.
+    /// Returns what an answer means by the names that are no options: `_accept` accepts the
+    /// proposal, and `_guidance` answers with the words of the guidance that led to the round. In
+    /// the first round there is nothing to accept.
     #[must_use]
     pub fn meant(&self, response: &Response) -> Response {
         let name = match response {

@@ -45,7 +45,7 @@ refusals! {
     /// A name that could be taken for one of Holdpoint's own.
     #[error("the {field} may not be {found}: names that begin with DP- or system: are reserved")]
     ReservedName {
-        /// Which name.
+        /// The name.
         field: &'static str,
         /// What was given.
         found: String,
@@ -64,7 +64,7 @@ refusals! {
     /// A name that could be taken for another one.
     #[error("the {field} \"{found}\" has blanks around it; leave them away")]
     BlankAround {
-        /// Which name.
+        /// The name.
         field: &'static str,
         /// What was given.
         found: String,
@@ -107,13 +107,13 @@ refusals! {
     /// Nothing that a reader could see.
     #[error("the {field} is missing or invisible; say something")]
     Missing {
-        /// Which text.
+        /// The text.
         field: &'static str,
     } = "MISSING_TEXT",
     /// A text that is longer than it may be. It is not cut.
     #[error("the {field} has {found} bytes; the limit is {expected}; shorten it")]
     TooLong {
-        /// Which text.
+        /// The text.
         field: &'static str,
         /// The limit, in bytes.
         expected: usize,
@@ -123,7 +123,7 @@ refusals! {
     /// More items than a list may have.
     #[error("{found} {field} are given; the limit is {expected}; give fewer")]
     TooMany {
-        /// Which list.
+        /// The list.
         field: &'static str,
         /// The limit.
         expected: usize,
@@ -141,13 +141,13 @@ refusals! {
         whose: &'static str,
         /// How many may be open.
         expected: usize,
-        /// How many are.
+        /// Number of are.
         found: usize,
     } = "TOO_MANY_OPEN" in Gating,
     /// A time in which nobody can answer, or that never comes.
     #[error("{field}: {found}; give a time of 1 ms to 366 days from now")]
     BadTimeout {
-        /// Which time.
+        /// The time.
         field: &'static str,
         /// What was given.
         found: String,
@@ -208,7 +208,7 @@ refusals! {
     IterationLimit {
         /// The decision point.
         decision_id: String,
-        /// How many rounds there may be.
+        /// Number of rounds there may be.
         max: u8,
     } = "ITERATION_LIMIT" in Gating,
     /// Nothing can be accepted before guidance was given.
@@ -307,7 +307,7 @@ refusals! {
         decision_id: String,
         /// What became of it.
         state: DecisionPointState,
-        /// When its time was over.
+        /// Time when its time was over.
         expires_at: Timestamp,
     } = "EXPIRED" in Continuity,
     /// It ended, and otherwise.
@@ -369,7 +369,7 @@ refusals! {
     AlreadyConsumed {
         /// The decision point.
         decision_id: String,
-        /// When.
+        /// Time.
         at: Timestamp,
         /// By whom.
         by: String,
@@ -379,7 +379,7 @@ refusals! {
     Revoked {
         /// The decision point.
         decision_id: String,
-        /// When.
+        /// Time.
         at: Timestamp,
         /// By whom.
         by: String,
@@ -392,7 +392,7 @@ refusals! {
     AlreadySpent {
         /// The decision point.
         decision_id: String,
-        /// When.
+        /// Time.
         at: Timestamp,
         /// By whom.
         by: String,
@@ -441,7 +441,7 @@ refusals! {
     ApprovalLapsed {
         /// The decision point.
         decision_id: String,
-        /// When it ended.
+        /// Time when it ended.
         until: Timestamp,
     } = "APPROVAL_LAPSED" in Continuity,
     /// What is approved spends its approval itself.
@@ -481,7 +481,7 @@ refusals! {
     OutcomeReported {
         /// The decision point.
         decision_id: String,
-        /// When.
+        /// Time.
         at: Timestamp,
         /// As what.
         status: ClaimedStatus,
@@ -500,7 +500,7 @@ through! {
 }
 
 impl DecisionPointRefusal {
-    /// Whether somebody else was first: the same command may have been fine before.
+    /// Returns whether somebody else was first: the same command may have been fine before.
     #[must_use]
     pub const fn is_conflict(&self) -> bool {
         matches!(

@@ -1,5 +1,5 @@
-//! Who may do what with a round, when, and what each event does to it. `decide` asks before it
-//! makes an event, and every replay asks again.
+//! Rules for who may do what with a round, when, and what each event does to it. `decide` asks
+//! before it makes an event, and every replay asks again.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -27,14 +27,14 @@ use crate::human_decision::terms::Warning;
 use crate::log::policy::{GatePolicy, Loosened};
 
 impl DecisionPoint {
-    /// Whether the approval keeps a policy, but for how long there was to answer.
+    /// Checks whether the approval keeps a policy, but for how long there was to answer.
     pub(crate) fn check_spent(&self, floor: &GatePolicy, separation: bool) -> Result<(), Loosened> {
         let floor = GatePolicy { approval_timeout_ms: None, ..floor.clone() };
         self.check_spending(&floor, separation)
     }
 
-    /// Whether the approval keeps a policy now, how long there was to answer included: what is
-    /// recorded as spent was not always asked this.
+    /// Checks whether the approval keeps a policy now, how long there was to answer included: what
+    /// is recorded as spent was not always asked this.
     pub(crate) fn check_spending(
         &self,
         floor: &GatePolicy,
@@ -48,7 +48,7 @@ impl DecisionPoint {
         floor.check_approval(policy, separation, had_ms)
     }
 
-    /// Whether somebody may give this answer to the round as it stands, at a time.
+    /// Checks whether somebody may give this answer to the round as it stands, at a time.
     ///
     /// # Errors
     /// The first rule that says no.
@@ -76,7 +76,7 @@ impl DecisionPoint {
         self.check_offered(response)
     }
 
-    /// Whether the round is open at a time.
+    /// Checks whether the round is open at a time.
     pub(crate) fn check_open(&self, at: Timestamp) -> Result<(), No> {
         if !self.is_open() {
             return Err(self.ended());
@@ -120,7 +120,7 @@ impl DecisionPoint {
         Ok(())
     }
 
-    /// Whether this is the requester, or a person.
+    /// Checks whether this is the requester, or a person.
     pub(crate) fn check_requester(&self, by: &Principal) -> Result<(), No> {
         let asked = &self.requested_by;
         if by.kind == Actor::Human || (by.kind == asked.kind && by.id == asked.id) {
@@ -129,7 +129,7 @@ impl DecisionPoint {
         Err(No::NotRequester { decision_id: self.id(), by: name(by), requester: self.requester() })
     }
 
-    /// Whether this may be proposed anew, at a time.
+    /// Checks whether this may be proposed anew, at a time.
     pub(crate) fn check_refinement(
         &self,
         by: &Principal,
@@ -201,13 +201,13 @@ impl DecisionPoint {
         is_same.then_some(ending.sequence)
     }
 
-    /// Whether a name is proven as much as the policy asks.
+    /// Returns whether a name is proven as much as the policy asks.
     fn is_proven(&self, by: &Principal) -> bool {
         let policy = self.terms.policy.as_ref();
         policy.is_none_or(|policy| by.authenticated_by >= policy.authentication)
     }
 
-    /// Whether the approval may be spent for this action, at a time.
+    /// Checks whether the approval may be spent for this action, at a time.
     pub(crate) fn check_consumption(
         &self,
         binding: &ActionBinding,
@@ -254,8 +254,8 @@ impl DecisionPoint {
         }
     }
 
-    /// Whether the outcome of the action may be reported by somebody: once, by whoever spent the
-    /// approval.
+    /// Checks whether the outcome of the action may be reported by somebody: once, by whoever spent
+    /// the approval.
     pub(crate) fn check_report(&self, by: &Principal) -> Result<(), No> {
         let decision_id = self.id();
         let Some(spent) = &self.consumed else {
@@ -278,7 +278,7 @@ impl DecisionPoint {
     }
 }
 
-/// How it ended, in one line.
+/// Returns how it ended, in one line.
 pub(crate) fn outcome_line(point: &DecisionPoint) -> String {
     let Some(ending) = &point.ending else { return "nobody answered yet".to_string() };
     let by = ending.by.as_ref().map_or_else(|| "the deadline".to_string(), name);
@@ -313,7 +313,7 @@ fn said(response: &Response) -> String {
     }
 }
 
-/// Whether a comment is the one of before. None asks for none.
+/// Returns whether a comment is the one of before. None asks for none.
 fn is_said(comment: Option<&str>, before: Option<&str>) -> bool {
     comment.is_none_or(|comment| before == Some(comment))
 }
@@ -391,7 +391,7 @@ impl DecisionPoint {
         }
     }
 
-    /// When the next round's time is over, where it begins at a time.
+    /// Returns when the next round's time is over, where it begins at a time.
     pub(crate) fn next_round_expires_at(&self, at: Timestamp) -> Option<Timestamp> {
         match self.terms.round_timeout_ms {
             Some(ms) => Some(at.plus_ms(ms)),

@@ -56,7 +56,7 @@ pub(crate) struct PointsView<'a> {
     pub(crate) people: &'a People,
     /// The policy of the log; `None`: nobody has set one.
     pub(crate) policy: Option<&'a GatePolicy>,
-    /// Whether the records that were lost may have held it.
+    /// True if the records that were lost may have held it.
     pub(crate) is_policy_lost: bool,
     /// Why nothing is permitted by what was decided.
     pub(crate) doubt: Option<Doubt>,
@@ -83,14 +83,14 @@ impl<'a> PointsView<'a> {
         self.gates.get(&*point.decision_id).map(|gate| gate.terms())
     }
 
-    /// As [`World::is_released`](crate::World::is_released).
+    /// Does the same as [`World::is_released`](crate::World::is_released).
     pub(crate) fn is_released(self, point: &DecisionPoint) -> bool {
         let is_silence = point.ending.as_ref().is_some_and(|ending| ending.by.is_none());
         let is_gated = self.person(point).is_some();
         point.releases() && !(is_silence && is_gated && point.needs_person())
     }
 
-    /// Whether an approval keeps the policy of the log, as it was asked for.
+    /// Checks whether an approval keeps the policy of the log, as it was asked for.
     pub(crate) fn check_spent(self, point: &DecisionPoint) -> Result<(), Loosened> {
         let separation = self.person(point).is_some_and(|terms| terms.separation);
         point.check_spent(&self.floor(), separation)
@@ -197,7 +197,7 @@ fn create(
     Ok(events)
 }
 
-/// Whether what is asked keeps a policy.
+/// Checks whether what is asked keeps a policy.
 pub(crate) fn check_question(
     floor: &GatePolicy,
     command: &CreateDecisionPoint,
@@ -405,8 +405,8 @@ fn release(view: PointsView<'_>, point: &DecisionPoint) -> Option<Event> {
     (is_released && !blocks.is_empty()).then(|| released.into())
 }
 
-/// What happens by itself at a time: the default, the abort, the end of an approval. A default is
-/// taken only where both clocks say that the time is over.
+/// Returns what happens by itself at a time: the default, the abort, the end of an approval. A
+/// default is taken only where both clocks say that the time is over.
 fn due_events(view: PointsView<'_>, point: &DecisionPoint, now: Moment) -> Vec<Event> {
     let decision_id = point.decision_id.clone();
     let times = view.times(point, now);
@@ -570,8 +570,8 @@ pub(crate) fn spend<'w>(
     Ok((point, consumed(point, by, binding)))
 }
 
-/// Whether an approval can be spent for an action now. One that nothing proves permits nothing, and
-/// one that may be spent in a record that is lost.
+/// Checks whether an approval can be spent for an action now. One that nothing proves permits
+/// nothing, and one that may be spent in a record that is lost.
 fn check_consumption(
     view: PointsView<'_>,
     point: &DecisionPoint,

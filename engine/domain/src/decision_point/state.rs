@@ -43,35 +43,35 @@ pub struct DecisionPoint {
     pub prior_id: Option<Text>,
     /// The round that guidance led to.
     pub next_id: Option<Text>,
-    /// What is asked, with the proposal of this round.
+    /// Terms of the question, with the proposal of this round.
     pub terms: Terms,
-    /// Which round, from 1 on.
+    /// The round, from 1 on.
     pub iteration: u8,
     /// The guidance that led to this round.
     pub guidance: Option<Text>,
-    /// Who asks.
+    /// Principal who asks.
     pub requested_by: Principal,
-    /// Where it stands.
+    /// State of the round.
     pub state: DecisionPointState,
     /// The votes, where a policy asks for them, oldest first.
     pub votes: Vec<GivenResponse>,
-    /// How it ended.
+    /// End of the round.
     pub ending: Option<Ending>,
     /// Answers that came when it was over, oldest first; the first 16.
     pub late_responses: Vec<GivenResponse>,
     /// How many came.
     pub late_total: u64,
-    /// How often somebody was reminded.
+    /// Number of times somebody was reminded.
     pub reminders: u64,
-    /// Who was told of it last, and how often somebody was.
+    /// Newest escalation, and the number of them.
     pub escalation: Option<Escalation>,
-    /// When the approval was spent, and by whom.
+    /// Time and actor of the spending of the approval.
     pub consumed: Option<Consumed>,
-    /// When the approval ended, where it was not spent in time and that is on record.
+    /// Time when the approval ended, where it was not spent in time and that is on record.
     pub lapsed_at: Option<Timestamp>,
-    /// When what waited for the answer was released.
+    /// Time when what waited for the answer was released.
     pub released_at: Option<Timestamp>,
-    /// When the round began.
+    /// Time when the round began.
     pub created_at: Timestamp,
     /// The sequence of the record that began it.
     pub created_sequence: u64,
@@ -79,10 +79,10 @@ pub struct DecisionPoint {
     pub correlation: String,
     /// The sequence of the last record that changed it: its version.
     pub version: u64,
-    /// What became of the action, as whoever spent the approval claims.
+    /// Outcome of the action, as whoever spent the approval claims.
     #[serde(default, deserialize_with = "added")]
     pub outcome: Option<ClaimedOutcome>,
-    /// Who revoked the approval before it was spent.
+    /// Revocation of the approval before it was spent.
     #[serde(default, deserialize_with = "added")]
     pub revoked: Option<Revocation>,
     /// The warning that 80 % of the time to answer are over, once given and while it is live. A
@@ -91,21 +91,21 @@ pub struct DecisionPoint {
     pub warning: Option<Warning>,
 }
 
-/// What is said of an action that was approved and done. The beginning and the end of what the tool
+/// Claim about an action that was approved and done. The beginning and the end of what the tool
 /// answered are in the record alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimedOutcome {
-    /// Who says so.
+    /// Principal who says so.
     pub by: Principal,
     /// The host's own name of the call.
     pub tool_use_id: Text,
-    /// What became of it.
+    /// Outcome of the action.
     pub status: ClaimedStatus,
-    /// How long the whole answer of the tool is, in bytes.
+    /// Length of the whole answer of the tool, in bytes.
     pub response_bytes: u64,
     /// SHA-256 of the whole answer.
     pub response_sha256: Digest,
-    /// When it was said.
+    /// Time when it was said.
     pub at: Timestamp,
     /// The sequence of its record.
     pub sequence: u64,
@@ -114,103 +114,103 @@ pub struct ClaimedOutcome {
 /// An answer, by whom and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenResponse {
-    /// Who.
+    /// Principal.
     pub by: Principal,
-    /// What.
+    /// Answer that was given.
     pub response: Response,
-    /// What was said beside it.
+    /// Comment that came with it.
     pub comment: Option<Text>,
-    /// When.
+    /// Time.
     pub at: Timestamp,
     /// The sequence of its record.
     pub sequence: u64,
 }
 
 impl GivenResponse {
-    /// Whether the same somebody gives the same answer.
+    /// Returns whether the same somebody gives the same answer.
     #[must_use]
     pub fn is_by(&self, by: &Principal, response: &Response) -> bool {
         self.by.id == by.id && self.by.kind == by.kind && self.response == *response
     }
 }
 
-/// How a round ended.
+/// End of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
-    /// How; `None` where guidance led to another round.
+    /// Kind of the end; `None` where guidance led to another round.
     pub kind: Option<ResolutionKind>,
     /// The answer, where there was one.
     pub response: Option<Response>,
     /// The default, where it was taken.
     pub default_taken: Option<Text>,
-    /// Who ended it; `None`: the deadline did.
+    /// Principal who ended it; `None`: the deadline did.
     pub by: Option<Principal>,
-    /// What was said beside it: a comment, or the reason.
+    /// Comment or reason that came with it.
     pub comment: Option<Text>,
     /// The decision point that took its place.
     pub superseded_by: Option<Text>,
-    /// When it ended: the time of the record, or the deadline.
+    /// Time when it ended: the time of the record, or the deadline.
     pub ended_at: Timestamp,
-    /// When that was recorded.
+    /// Time when that was recorded.
     pub recorded_at: Timestamp,
     /// The sequence of the record.
     pub sequence: u64,
 }
 
-/// Who was told of a question.
+/// Escalation of a question to somebody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escalation {
     /// To whom.
     pub to: Text,
     /// Why.
     pub reason: Option<Text>,
-    /// Who.
+    /// Principal.
     pub by: Principal,
-    /// When.
+    /// Time.
     pub at: Timestamp,
-    /// How often it was escalated.
+    /// Number of times it was escalated.
     pub count: u64,
 }
 
 /// For what an approval was spent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Consumed {
-    /// Who.
+    /// Principal.
     pub by: Principal,
-    /// When.
+    /// Time.
     pub at: Timestamp,
     /// The sequence of its record.
     pub sequence: u64,
 }
 
-/// Who revoked an approval, and why.
+/// Revocation of an approval: who, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revocation {
-    /// Who.
+    /// Principal.
     pub by: Principal,
     /// Why.
     pub reason: Option<Text>,
-    /// When.
+    /// Time.
     pub at: Timestamp,
     /// The sequence of its record.
     pub sequence: u64,
 }
 
 impl DecisionPoint {
-    /// Whether it may still be answered.
+    /// Returns whether it may still be answered.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.state.is_open()
     }
 
-    /// When it ends by itself; `None`: it does not.
+    /// Returns the time when it ends by itself; `None`: it does not.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         let ends = self.is_open() && self.terms.on_timeout != OnTimeout::Hold;
         self.terms.expires_at.filter(|_| ends)
     }
 
-    /// Whether it waits although its time is over.
+    /// Returns whether it waits although its time is over.
     #[must_use]
     pub fn is_overdue(&self, at: Timestamp) -> bool {
         self.is_open() && self.terms.expires_at.is_some_and(|end| end <= at)
@@ -224,11 +224,11 @@ impl DecisionPoint {
         chosen.or(ending.default_taken.as_ref()).map(Text::as_str)
     }
 
-    /// Whether somebody said yes and nobody revoked it: an option that does not reject was chosen,
-    /// by its name or as the default of a proposal that was accepted, or the default was taken
-    /// where a policy says that this approves. Silence approves nothing else. Under rules before
-    /// number 6 the guidance was accepted, which says yes to something else than the action that
-    /// was bound.
+    /// Returns whether somebody said yes and nobody revoked it: an option that does not reject was
+    /// chosen, by its name or as the default of a proposal that was accepted, or the default was
+    /// taken where a policy says that this approves. Silence approves nothing else. Under rules
+    /// before number 6 the guidance was accepted, which says yes to something else than the action
+    /// that was bound.
     #[must_use]
     pub fn approves(&self) -> bool {
         self.revoked.is_none() && self.said_yes()
@@ -254,15 +254,15 @@ impl DecisionPoint {
         response == Some(&Response::Accept)
     }
 
-    /// Whether the option that was chosen, or taken as the default, is one that rejects.
+    /// Returns whether the option that was chosen, or taken as the default, is one that rejects.
     #[must_use]
     pub fn is_rejected(&self) -> bool {
         let chosen = self.selected_option().and_then(|id| self.terms.proposal.option(id));
         chosen.is_some_and(|option| option.reject)
     }
 
-    /// Whether an approval was asked for, given, and can still be revoked: it is neither spent nor
-    /// over. One that no action is bound to is never spent.
+    /// Returns whether an approval was asked for, given, and can still be revoked: it is neither
+    /// spent nor over. One that no action is bound to is never spent.
     #[must_use]
     pub fn is_revocable(&self) -> bool {
         let is_approval = self.terms.policy.is_some() || self.terms.binding.is_some();
@@ -270,20 +270,20 @@ impl DecisionPoint {
         is_approval && self.approves() && is_good
     }
 
-    /// Whether an option was chosen or taken, and not one that rejects.
+    /// Returns whether an option was chosen or taken, and not one that rejects.
     fn is_yes(&self) -> bool {
         let chosen = self.selected_option().and_then(|id| self.terms.proposal.option(id));
         chosen.is_some_and(|option| !option.reject)
     }
 
-    /// Whether its answer is a person's: approval is asked for, or something waits for it.
+    /// Returns whether its answer is a person's: approval is asked for, or something waits for it.
     #[must_use]
     pub fn needs_person(&self) -> bool {
         self.terms.needs_person()
     }
 
-    /// Whether what waits for the answer may go on: it was approved; or, where no approval is asked
-    /// for, answered in words or by the default that its terms take.
+    /// Returns whether what waits for the answer may go on: it was approved; or, where no approval
+    /// is asked for, answered in words or by the default that its terms take.
     #[must_use]
     pub fn releases(&self) -> bool {
         let is_approval = self.terms.policy.is_some() || self.terms.binding.is_some();
@@ -333,7 +333,7 @@ impl DecisionPoint {
         Some(ending.ended_at.plus_ms(self.terms.valid_for_ms))
     }
 
-    /// Whether something may still happen to it: it is open, or an approval is to be spent.
+    /// Returns whether something may still happen to it: it is open, or an approval is to be spent.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.is_open() || self.spendable_until().is_some()
@@ -352,19 +352,19 @@ impl DecisionPoint {
         self.warning_at().filter(|_| self.warning.is_none())
     }
 
-    /// What happens to it by itself, and when.
+    /// Returns what happens to it by itself, and when.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         self.warning_due().or_else(|| self.deadline()).or_else(|| self.spendable_until())
     }
 
-    /// How many votes there are for an answer.
+    /// Counts the votes there are for an answer.
     #[must_use]
     pub fn votes_for(&self, response: &Response) -> usize {
         self.votes.iter().filter(|vote| vote.response.is_same_choice(response)).count()
     }
 
-    /// How it ended, in one line; control characters visible.
+    /// Describes how it ended, in one line; control characters visible.
     #[must_use]
     pub fn outcome_line(&self) -> String {
         round::outcome_line(self)
@@ -418,7 +418,7 @@ impl DecisionPoints {
         self.live.values().filter(move |point| point.is_open() && !point.is_overdue(at))
     }
 
-    /// Whether this one is live.
+    /// Returns whether this one is live.
     pub(crate) fn is_live(&self, decision_id: &str) -> bool {
         self.live.contains_key(&Text::from(decision_id))
     }
@@ -468,7 +468,7 @@ impl DecisionPoints {
         older
     }
 
-    /// What is due by now, the earliest first.
+    /// Returns what is due by now, the earliest first.
     pub(crate) fn due(&self, at: Timestamp) -> impl Iterator<Item = (Timestamp, &DecisionPoint)> {
         let due = self.index.due.iter().take_while(move |(due_at, _)| *due_at <= at);
         due.filter_map(|(due_at, id)| Some((*due_at, self.live.get(id)?)))
@@ -483,7 +483,8 @@ impl DecisionPoints {
         self.index.due.first().map(|(at, _)| *at)
     }
 
-    /// What is carried: the live ones, and those that ended with the record that ended them.
+    /// Returns what is carried: the live ones, and those that ended with the record that ended
+    /// them.
     pub(crate) fn carried(&self) -> (Vec<&DecisionPoint>, &Closed) {
         (self.live.values().collect(), &self.closed)
     }
@@ -517,7 +518,7 @@ impl DecisionPoints {
         }
     }
 
-    /// What is carried on as it was carried.
+    /// Returns what is carried on as it was carried.
     pub(crate) fn parts(&mut self) -> impl Iterator<Item = &mut Part> {
         self.closed.values_mut().filter_map(|(_, point)| point.part_mut())
     }

@@ -44,7 +44,8 @@ pub const DEFAULT_MAX_ITERATIONS: u8 = 3;
 /// Longest time in which an answer may be awaited or an approval spent: 366 days, in milliseconds.
 pub const MAX_TIMEOUT_MS: u64 = 366 * 24 * 60 * 60 * 1000;
 
-/// How long an approval may be spent where the creator says nothing: 24 hours, in milliseconds.
+/// Time in which an approval may be spent where the creator says nothing: 24 hours, in
+/// milliseconds.
 pub const DEFAULT_VALID_FOR_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Most late responses of one round that are remembered; more are recorded all the same.
@@ -57,7 +58,7 @@ pub const MAX_VOTES: usize = 64;
 pub const MAX_CLOSED_DECISION_POINTS: usize = 1024;
 
 closed_enum! {
-    /// Where a round stands.
+    /// State of a round.
     pub enum DecisionPointState {
         /// It waits for an answer.
         Pending = "pending",
@@ -79,7 +80,7 @@ closed_enum! {
 }
 
 impl DecisionPointState {
-    /// Whether it may still be answered.
+    /// Returns whether it may still be answered.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::Refining)
@@ -87,7 +88,7 @@ impl DecisionPointState {
 }
 
 closed_enum! {
-    /// How a round ended.
+    /// Kind of a round's end.
     pub enum ResolutionKind {
         /// An option was chosen.
         Option = "option",
@@ -107,7 +108,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What becomes of a round that nobody answers in time.
+    /// Fate of a round that nobody answers in time.
     pub enum OnTimeout {
         /// Its default is taken.
         Default = "default",
@@ -119,11 +120,11 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// How much an answer presses.
+    /// Pressure of an answer.
     pub enum Urgency {
         /// Whenever it suits.
         Low = "low",
-        /// As usual.
+        /// The usual.
         Medium = "medium",
         /// At once.
         High = "high",
@@ -152,7 +153,7 @@ bodies! {
         /// More, as Markdown, at most 8 KiB.
         #[serde(default)]
         description: Option<Text>,
-        /// Whether choosing it says no: it ends a vote at once, releases nothing and approves
+        /// True if choosing it says no: it ends a vote at once, releases nothing and approves
         /// nothing.
         #[serde(default)]
         reject: bool,
@@ -230,7 +231,7 @@ bodies! {
     EvidenceAttachment {
         /// SHA-256 of the bytes.
         sha256: Digest,
-        /// How many bytes.
+        /// Number of bytes.
         bytes: u64,
         /// Their media type, at most 256 bytes.
         media_type: Text,
@@ -254,7 +255,7 @@ bodies! {
 pub const MAX_EXCERPT_BYTES: usize = 4 * 1024;
 
 closed_enum! {
-    /// What a host says became of an action that was approved.
+    /// Claim of a host about an action that was approved.
     pub enum ClaimedStatus {
         /// It was done.
         Succeeded = "SUCCEEDED",
@@ -293,15 +294,15 @@ bodies! {
         /// How many distinct people have to choose the same, 1 to 16. One choice of an option that
         /// rejects ends it at once.
         quorum: u8,
-        /// Whether the requester may answer too.
+        /// True if the requester may answer too.
         #[serde(default)]
         allow_requester: bool,
-        /// Whether agents may answer too.
+        /// True if agents may answer too.
         #[serde(default)]
         allow_agents: bool,
         /// What at least has to prove who answers.
         authentication: Authentication,
-        /// Whether a default that is taken at the deadline counts as approval.
+        /// True if a default that is taken at the deadline counts as approval.
         #[serde(default)]
         default_approves: bool,
     }
@@ -329,15 +330,15 @@ recorded! {
         issue_id: Option<Text>,
         /// What is asked in the first round.
         proposal: Proposal,
-        /// Whether a text of one's own is an answer.
+        /// True if a text of one's own is an answer.
         allow_text: bool,
         /// What becomes of a round that nobody answers in time.
         on_timeout: OnTimeout,
-        /// When the time is over; `None`: never.
+        /// Time when the time is over; `None`: never.
         expires_at: Option<crate::core::time::Timestamp>,
-        /// How long each round has, in milliseconds, where the time begins anew with every round.
+        /// Time that each round has, in milliseconds, where the time begins anew with every round.
         round_timeout_ms: Option<u64>,
-        /// How many rounds there may be, 1 to 20.
+        /// Number of rounds there may be, 1 to 20.
         max_iterations: u8,
         /// How much it presses.
         urgency: Urgency,
@@ -349,7 +350,7 @@ recorded! {
         evidence: List<EvidenceAttachment>,
         /// The one action that an approval is for.
         binding: Option<ActionBinding>,
-        /// How long after the answer an approval may be spent, in milliseconds.
+        /// Time that after the answer an approval may be spent, in milliseconds.
         valid_for_ms: u64,
         /// The decision point whose place it takes.
         supersedes: Option<Text>,
@@ -357,14 +358,14 @@ recorded! {
 }
 
 impl Terms {
-    /// Whether the answer is a person's: approval is asked for, or something waits for it.
+    /// Returns whether the answer is a person's: approval is asked for, or something waits for it.
     #[must_use]
     pub fn needs_person(&self) -> bool {
         self.policy.is_some() || self.binding.is_some() || !self.blocks.is_empty()
     }
 
-    /// Whether people are shown exactly this, once, and nothing besides: whoever may ask can bind a
-    /// question that shows something else to the same action.
+    /// Returns whether people are shown exactly this, once, and nothing besides: whoever may ask
+    /// can bind a question that shows something else to the same action.
     #[must_use]
     pub fn shows(&self, proposal: &Proposal) -> bool {
         let is_bare = self.issue_id.is_none() && self.blocks.is_empty() && self.evidence.is_empty();
@@ -378,7 +379,7 @@ pub const ACCEPT: &str = "_accept";
 /// The name for "accept my guidance as it is". No option may be called so.
 pub const GUIDANCE: &str = "_guidance";
 
-/// What somebody answers.
+/// Answer of somebody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

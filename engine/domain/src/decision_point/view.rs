@@ -32,14 +32,14 @@ pub struct DecisionPointView<'a> {
     pub prior_id: Option<&'a str>,
     /// The round that guidance led to.
     pub next_id: Option<&'a str>,
-    /// Where it stands.
+    /// State of the round.
     pub state: DecisionPointState,
-    /// What it waits for: `answer`, or `refinement` where it is the requester's turn; null where it
-    /// is over.
+    /// Step that it waits for: `answer`, or `refinement` where it is the requester's turn; null
+    /// where it is over.
     pub waits_for: Option<&'static str>,
     /// The question.
     pub prompt: &'a str,
-    /// What one should know to answer it.
+    /// Facts that one should know to answer it.
     pub context: Option<&'a str>,
     /// The ways to answer: the requester's options, and from the second round on `_accept` and
     /// `_guidance`.
@@ -50,91 +50,91 @@ pub struct DecisionPointView<'a> {
     pub selected_option: Option<&'a str>,
     /// The text of the answer; where the guidance was accepted, that guidance.
     pub response_text: Option<&'a str>,
-    /// What was said beside the answer, or why it was taken back.
+    /// Comment beside the answer, or reason for taking it back.
     pub comment: Option<&'a str>,
     /// The guidance that led to this round.
     pub guidance: Option<&'a str>,
     /// The guidance that ended this round.
     pub guidance_given: Option<&'a str>,
-    /// Which round, from 1 on.
+    /// The round, from 1 on.
     pub iteration: u8,
-    /// How many there may be.
+    /// Number of rounds that there may be.
     pub max_iterations: u8,
-    /// Whether a text is an answer.
+    /// True if a text is an answer.
     pub allow_text: bool,
-    /// How much it presses.
+    /// Pressure of the answer.
     pub urgency: Urgency,
-    /// Who asks.
+    /// Requester.
     pub requested_by: &'a str,
     /// `human`, `agent` or `system`.
     pub requested_kind: &'static str,
-    /// When the round began.
+    /// Time when the round began.
     pub created_at: Timestamp,
-    /// When its time is over.
+    /// Time when its time is over.
     pub expires_at: Option<Timestamp>,
-    /// What becomes of it then.
+    /// Fate of the round then.
     pub on_timeout: OnTimeout,
-    /// Whether it is open although its time is over.
+    /// True if it is open although its time is over.
     pub overdue: bool,
     /// The warning before the end.
     #[serde(flatten)]
     pub warning: WarningView<'a>,
-    /// How it ended; null while it is open, and where guidance led to another round.
+    /// Kind of its end; null while it is open, and where guidance led to another round.
     pub resolution_kind: Option<ResolutionKind>,
-    /// Who ended it.
+    /// Name of who ended it.
     pub responded_by: Option<&'a str>,
     /// `human`, `agent` or `system`.
     pub responded_kind: Option<&'static str>,
-    /// What proves who it was: `os-user` or `none`.
+    /// Proof of who it was: `os-user` or `none`.
     pub authenticated_by: Option<Authentication>,
     /// By what means: the terminal, the user's number.
     pub responded_means: Option<&'a str>,
-    /// When it ended: at the answer, or at the deadline.
+    /// Time when it ended: at the answer, or at the deadline.
     pub responded_at: Option<Timestamp>,
-    /// When that was recorded.
+    /// Time when that was recorded.
     pub recorded_at: Option<Timestamp>,
-    /// How many people have to choose the same; null where no policy is set.
+    /// Number of people that have to choose the same; null where no policy is set.
     pub quorum: Option<u8>,
-    /// Who may answer; empty: everybody whom the policy lets.
+    /// People who may answer; empty: everybody whom the policy lets.
     pub approvers: Vec<&'a str>,
-    /// Whether the requester may; null where no policy is set.
+    /// True if the requester may; null where no policy is set.
     pub allow_requester: Option<bool>,
-    /// Whether agents may; null where no policy is set.
+    /// True if agents may; null where no policy is set.
     pub allow_agents: Option<bool>,
-    /// What at least has to prove who answers; null where no policy is set.
+    /// Weakest proof that counts for who answers; null where no policy is set.
     pub authentication: Option<Authentication>,
     /// The votes, oldest first.
     pub approvals: Vec<VoteView<'a>>,
-    /// What the answer may rest on.
+    /// Evidence that the answer may rest on.
     pub evidence: &'a [EvidenceAttachment],
-    /// What waits for the answer.
+    /// Things that wait for the answer.
     pub blocks: Vec<&'a str>,
-    /// When that was released.
+    /// Time when that was released.
     pub released_at: Option<Timestamp>,
     /// The one action that an approval is for.
     pub binding: Option<&'a ActionBinding>,
-    /// Whether it was approved, and nobody revoked that.
+    /// True if it was approved, and nobody revoked that.
     pub approved: bool,
     /// Until when the approval of an action is or was good; null where there is none.
     pub valid_until: Option<Timestamp>,
-    /// When it ended, where it was not spent in time.
+    /// Time when it ended, where it was not spent in time.
     pub lapsed_at: Option<Timestamp>,
-    /// Who revoked the approval.
+    /// Revocation of the approval.
     #[serde(flatten)]
     pub revoked: RevokedView<'a>,
-    /// When it was spent.
+    /// Time when it was spent.
     pub consumed_at: Option<Timestamp>,
     /// By whom.
     pub consumed_by: Option<&'a str>,
-    /// What became of the action, as whoever spent the approval claims; null: nobody said.
+    /// Outcome of the action, as whoever spent the approval claims; null: nobody said.
     pub claimed_outcome: Option<&'a ClaimedOutcome>,
     /// The decision point whose place it takes.
     pub supersedes: Option<&'a str>,
     /// The decision point that took its place.
     pub superseded_by: Option<&'a str>,
-    /// How often somebody was reminded.
+    /// Number of times somebody was reminded.
     pub reminders: u64,
-    /// Who was told of it last.
+    /// Name of who was told of it last.
     pub escalated_to: Option<&'a str>,
     /// Answers that came when it was over, and do not count; the first 16.
     pub late_responses: Vec<VoteView<'a>>,
@@ -142,7 +142,7 @@ pub struct DecisionPointView<'a> {
     pub late_total: u64,
     /// The sequence of the last record that changed it.
     pub version: u64,
-    /// That record.
+    /// The newest record.
     pub head: HeadView<'a>,
 }
 
@@ -161,10 +161,10 @@ impl<'a> WarningView<'a> {
     }
 }
 
-/// Who revoked an approval before it was spent; null where nobody did.
+/// Revocation of an approval before it was spent; null where nobody did.
 #[derive(Debug, Serialize)]
 pub struct RevokedView<'a> {
-    /// When.
+    /// Time.
     pub revoked_at: Option<Timestamp>,
     /// By whom.
     pub revoked_by: Option<&'a str>,
@@ -186,17 +186,17 @@ impl<'a> RevokedView<'a> {
 /// One answer among others.
 #[derive(Debug, Serialize)]
 pub struct VoteView<'a> {
-    /// Who.
+    /// Name of the actor.
     pub by: &'a str,
     /// The option, where one was chosen.
     pub option_id: Option<&'a str>,
-    /// What was answered: `option`, `text`, `accept` or `guidance`.
+    /// Kind of the answer: `option`, `text`, `accept` or `guidance`.
     pub kind: &'static str,
     /// The words of a text or guidance.
     pub text: Option<&'a str>,
-    /// What was said beside it.
+    /// Comment that came with it.
     pub comment: Option<&'a str>,
-    /// When.
+    /// Time.
     pub at: Timestamp,
     /// The sequence of its record.
     pub event: u64,
@@ -325,7 +325,7 @@ impl DecisionPoint {
     }
 }
 
-/// What proves a name; a terminal is shown as the means.
+/// Returns what proves a name; a terminal is shown as the means.
 fn proof(authenticated_by: Authentication) -> Authentication {
     match authenticated_by {
         Authentication::Terminal | Authentication::OsUser => Authentication::OsUser,

@@ -25,13 +25,13 @@ use crate::evidence_capture::types::{
 pub struct ChainHead {
     /// The chain.
     pub chain_id: String,
-    /// How many records it has.
+    /// Number of records it has.
     pub length: u64,
     /// The seed's hash of the newest record; empty for an empty chain.
     pub head_hash: String,
     /// The injective hash of the newest record, or of the genesis.
     pub injective_head: Digest,
-    /// Whether the chain is sealed: a sealed chain takes no record.
+    /// True if the chain is sealed: a sealed chain takes no record.
     pub is_sealed: bool,
 }
 
@@ -48,8 +48,8 @@ impl ChainHead {
         }
     }
 
-    /// Whether this record, whose seed's hash was computed, is the next one: it names the newest
-    /// record, and is what its own hash says.
+    /// Checks whether this record, whose seed's hash was computed, is the next one: it names the
+    /// newest record, and is what its own hash says.
     ///
     /// # Errors
     /// [`ChainFinding`]: the first hash that is wrong.
@@ -88,7 +88,7 @@ impl ChainHead {
     }
 }
 
-/// What is recorded when a chain is sealed.
+/// Record of the sealing of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainSeal {
     /// The chain.
@@ -123,7 +123,7 @@ pub struct RecordView<'a> {
 }
 
 impl<'a> RecordView<'a> {
-    /// Of a record that was captured.
+    /// Makes the view of a record that was captured.
     #[must_use]
     pub fn of(record: &'a EvidenceRecord) -> Self {
         let offered = |offered: &'a OfferedEvidence| {
@@ -231,7 +231,8 @@ enum Message {
     Hashed(EvidenceHashes),
 }
 
-/// Whether raw bytes are few enough to be copied beside others; more fill a hash function alone.
+/// Returns whether raw bytes are few enough to be copied beside others; more fill a hash function
+/// alone.
 const fn is_gathered(raw: &[u8]) -> bool {
     raw.len() <= 16 * 1024
 }
@@ -295,7 +296,7 @@ impl EvidenceMessages {
 pub struct SessionHash(Sha256);
 
 impl SessionHash {
-    /// Of this session's chain with this id.
+    /// Makes the genesis of this session's chain with this id.
     #[must_use]
     pub fn of(context: &ObservationContext, chain_id: &str) -> Self {
         Self(identity("holdpoint.evidence-record", context, chain_id).into_hasher())
@@ -349,7 +350,7 @@ pub struct ChainFinding {
     pub field: &'static str,
     /// The seed's hash of the record before it, empty for the first; or the recomputed one.
     pub expected: String,
-    /// What the record says.
+    /// Value in the record.
     pub found: String,
 }
 

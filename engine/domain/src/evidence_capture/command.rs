@@ -25,7 +25,7 @@ bodies! {
     /// See [`EvidenceCaptureCommand::CaptureEvidence`]. All items are captured,
     /// in order, or none.
     CaptureEvidence {
-        /// Which loop.
+        /// The loop.
         loop_id: String,
         /// Fresh random bits.
         #[serde(default)]
@@ -37,7 +37,7 @@ bodies! {
     /// See [`EvidenceCaptureCommand::RecordOutput`]. All pieces are recorded, in order, or none;
     /// and of the snapshots those for which the loop's evidence has room.
     RecordOutput {
-        /// Which loop.
+        /// The loop.
         loop_id: String,
         /// Fresh random bits.
         #[serde(default)]
@@ -61,7 +61,7 @@ pub enum EvidenceItem {
     /// EXECUTOR_OUTPUT: a stream of output, or its beginning alone. Only while a response is
     /// awaited.
     ExecutorOutput {
-        /// Which stream.
+        /// The stream.
         stream: OutputStream,
         /// The bytes captured, at most 16 MiB.
         #[serde(with = "hex")]
@@ -83,13 +83,13 @@ pub enum EvidenceItem {
     /// EXECUTOR_OUTPUT: the beginning and the end of a stream of output that is longer than what
     /// is kept of it. Only while a response is awaited.
     ExecutorOutputCut {
-        /// Which stream.
+        /// The stream.
         stream: OutputStream,
         /// The first bytes, right before the last ones; at most 16 MiB.
         #[serde(with = "hex")]
         #[cfg_attr(feature = "schema", schemars(with = "crate::core::schema::Hex"))]
         raw_data: Vec<u8>,
-        /// How many of them are the beginning of the stream.
+        /// Number of them that are the beginning of the stream.
         head_length: u64,
         /// Length of the whole stream, in bytes; above that of the bytes captured.
         true_length: u64,
@@ -99,7 +99,7 @@ pub enum EvidenceItem {
     /// EXECUTOR_OUTPUT: a stream of output whose bytes are recorded in pieces before. Only while a
     /// response is awaited.
     ExecutorOutputPieces {
-        /// Which stream.
+        /// The stream.
         stream: OutputStream,
         /// Length of the whole stream, in bytes; not below where its last piece ends.
         true_length: u64,

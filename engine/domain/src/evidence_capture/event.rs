@@ -1,4 +1,4 @@
-//! What happened to evidence chains (seed Phase-31). Kinds 64 to 95.
+//! Events of evidence chains (seed Phase-31). Kinds 64 to 95.
 
 use crate::core::hash::Digest;
 use crate::core::payload::{Raw, Text};
@@ -44,7 +44,7 @@ recorded! {
         envelope_hash: Text,
         /// When: the record's time as RFC 3339 text, as the chain's hashes cover the text.
         created_at: Text,
-        /// Whether the expectations differ from the loop's, so that nothing but its end is
+        /// True if the expectations differ from the loop's, so that nothing but its end is
         /// observed.
         is_halted: bool,
         /// `CHAIN-` and 128 random bits.
@@ -61,7 +61,7 @@ recorded! {
         index: u64,
         /// `REC-` and 128 bits.
         record_id: Text,
-        /// Where in the loop.
+        /// Place in the loop.
         observation_point: ObservationPoint,
         /// What kind of evidence.
         evidence_type: EvidenceType,
@@ -98,11 +98,11 @@ recorded! {
         loop_id: Text,
         /// The attempt that runs, from 1.
         attempt: u8,
-        /// Which stream.
+        /// The stream.
         stream: OutputStream,
-        /// Where in the stream it begins, in bytes.
+        /// Place in the stream where it begins, in bytes.
         offset: u64,
-        /// When its first byte was read: a claim of the recorder's clock.
+        /// Time when its first byte was read: a claim of the recorder's clock.
         first_byte_at: Timestamp,
         /// The bytes, 1 to 64 KiB, never parsed.
         raw_data: Raw,
@@ -116,7 +116,7 @@ recorded! {
         loop_id: Text,
         /// Its chain.
         chain_id: Text,
-        /// How many records it has.
+        /// Number of records it has.
         length: u64,
         /// The seed's hash of the last record.
         head_hash: Text,

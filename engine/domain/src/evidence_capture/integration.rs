@@ -5,7 +5,7 @@ use crate::evidence_capture::types::{EvidenceType, ObservationPoint};
 use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
 
 closed_enum! {
-    /// What happens to a loop that may have to be observed.
+    /// Step of a loop that may have to be observed.
     pub enum LoopStep {
         /// The loop was initialized.
         Initialized = "INITIALIZED",
@@ -35,12 +35,12 @@ closed_enum! {
 /// One row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct IntegrationRow {
-    /// What happens.
+    /// Step that is taken.
     pub step: LoopStep,
     /// The state that the loop is in while the evidence is captured: the state before the step
     /// for a "pre" capture, the state after it otherwise.
     pub captured_in: ExecutionLoopState,
-    /// Where and as what it is captured; nothing for the internal step.
+    /// Place and type of its capture; nothing for the internal step.
     pub place: Option<(ObservationPoint, EvidenceType)>,
     /// The row of the seed's table that says so.
     pub seed: &'static str,
@@ -144,13 +144,13 @@ const fn row(
     IntegrationRow { step, captured_in, place, seed }
 }
 
-/// Where and as what a step is captured; `None` for the internal step.
+/// Returns where and as what a step is captured; `None` for the internal step.
 #[must_use]
 pub fn capture_place(step: LoopStep) -> Option<(ObservationPoint, EvidenceType)> {
     INTEGRATION.iter().find(|row| row.step == step)?.place
 }
 
-/// Whether evidence of this point and type may be captured while the loop is in this state.
+/// Returns whether evidence of this point and type may be captured while the loop is in this state.
 #[must_use]
 pub fn may_capture(
     state: ExecutionLoopState,

@@ -31,11 +31,11 @@ pub const MAX_RECORDED_BYTES: u64 = 1024 * 1024 * 1024;
 bodies! {
     /// A piece of output that is offered.
     OutputPiece {
-        /// Which stream.
+        /// The stream.
         stream: OutputStream,
-        /// Where in the stream it begins, in bytes.
+        /// Place in the stream where it begins, in bytes.
         offset: u64,
-        /// When its first byte was read, by the recorder's clock.
+        /// Time when its first byte was read, by the recorder's clock.
         first_byte_at: Timestamp,
         /// 1 byte to 64 KiB.
         #[serde(with = "hex")]
@@ -58,11 +58,11 @@ bodies! {
 recorded! {
     /// What evidence states of an output stream whose bytes are recorded in pieces.
     OutputPieces {
-        /// Which stream.
+        /// The stream.
         stream: OutputStream,
-        /// How many pieces there are.
+        /// Number of pieces there are.
         pieces: u64,
-        /// How many bytes they hold.
+        /// Number of bytes they hold.
         kept_length: u64,
         /// The hash over all pieces, in their order.
         pieces_hash: Digest,
@@ -81,7 +81,7 @@ recorded! {
 }
 
 impl OutputPieces {
-    /// How much of the stream is recorded; `None`: its end is not known.
+    /// Returns how much of the stream is recorded; `None`: its end is not known.
     #[must_use]
     pub fn extent(&self) -> Option<OutputExtent> {
         self.end.map(|end| OutputExtent {
@@ -108,33 +108,33 @@ impl OutputPieces {
     }
 }
 
-/// What is known of one stream of the attempt that runs.
+/// Knowledge of one stream of the attempt that runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedStream {
-    /// Which stream.
+    /// The stream.
     pub stream: OutputStream,
-    /// Where the next piece begins, unless something is missing before it.
+    /// Place where the next piece begins, unless something is missing before it.
     pub end: u64,
-    /// How many bytes are recorded.
+    /// Number of bytes that are recorded.
     pub kept_length: u64,
-    /// How many pieces are recorded.
+    /// Number of pieces that are recorded.
     pub pieces: u64,
     /// The hash over them.
     pub pieces_hash: Digest,
     /// SHA-256 of the stream up to `end`, where the newest piece states it.
     pub running_sha256: Option<Digest>,
-    /// Whether the attempt's evidence states it: no piece follows.
+    /// True if the attempt's evidence states it: no piece follows.
     pub is_stated: bool,
 }
 
 /// Why a piece of output, or what is stated of all of them, does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PieceFault {
-    /// What does not fit.
+    /// Field that does not fit.
     pub field: &'static str,
-    /// What it should be.
+    /// Value that it should have.
     pub expected: String,
-    /// What it is.
+    /// Value that it has.
     pub found: String,
 }
 
@@ -146,21 +146,21 @@ fn fault<T>(
     Err(PieceFault { field, expected: expected.to_string(), found: found.to_string() })
 }
 
-/// What a piece says of itself, wherever its bytes lie.
+/// Statement of a piece about itself, wherever its bytes lie.
 #[derive(Debug, Clone, Copy)]
 pub struct PieceView {
-    /// Where it begins.
+    /// Place where it begins.
     pub offset: u64,
     /// The time of its first byte.
     pub first_byte_at: Timestamp,
-    /// How many bytes it has.
+    /// Number of bytes it has.
     pub length: u64,
-    /// What is missing before it.
+    /// Gap before it.
     pub gap: Option<OutputGap>,
 }
 
 impl PieceView {
-    /// Of a piece that is offered.
+    /// Makes the view of a piece that is offered.
     #[must_use]
     pub fn of(piece: &OutputPiece) -> Self {
         let length = u64::try_from(piece.raw_data.len()).unwrap_or(u64::MAX);
@@ -168,7 +168,7 @@ impl PieceView {
         Self { offset, first_byte_at, length, gap }
     }
 
-    /// Of a piece that was recorded.
+    /// Makes the view of a piece that was recorded.
     #[must_use]
     pub fn of_event(body: &OutputRecorded) -> Self {
         let OutputRecorded { offset, first_byte_at, gap, .. } = *body;
@@ -196,7 +196,7 @@ impl RecordedStream {
         }
     }
 
-    /// Whether the piece is the next one.
+    /// Checks whether the piece is the next one.
     ///
     /// # Errors
     /// [`PieceFault`]: the first thing that does not fit.
@@ -239,7 +239,7 @@ impl RecordedStream {
         self.running_sha256 = piece.gap.map(|gap| gap.running_sha256);
     }
 
-    /// What the evidence states of it.
+    /// Returns what the evidence states of it.
     #[must_use]
     pub const fn stated(&self, end: Option<OutputEnd>) -> OutputPieces {
         OutputPieces {
@@ -251,7 +251,7 @@ impl RecordedStream {
         }
     }
 
-    /// Whether this is what the evidence may state.
+    /// Checks whether this is what the evidence may state.
     ///
     /// # Errors
     /// [`PieceFault`]: the first thing that does not fit.
@@ -289,7 +289,7 @@ pub struct RecordedOutputs {
 }
 
 impl RecordedOutputs {
-    /// What is recorded of the attempt of this loop that runs.
+    /// Returns what is recorded of the attempt of this loop that runs.
     #[must_use]
     pub fn of(&self, loop_id: &str) -> &[RecordedStream] {
         self.loops.get(loop_id).map_or(&[], Vec::as_slice)
@@ -316,7 +316,7 @@ impl RecordedOutputs {
     }
 }
 
-/// What is recorded of a stream; nothing yet, where no piece of it is there.
+/// Returns what is recorded of a stream; nothing yet, where no piece of it is there.
 #[must_use]
 pub fn recorded_stream(
     recorded: &[RecordedStream],

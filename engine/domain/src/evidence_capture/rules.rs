@@ -87,7 +87,7 @@ pub fn observer_mismatch(
 }
 
 impl ObservationContext {
-    /// Whether every field says something: none is blank.
+    /// Returns whether every field says something: none is blank.
     #[must_use]
     pub fn is_initialized(&self) -> bool {
         ![&self.session_id, &self.loop_id, &self.executor_id, &self.envelope_hash, &self.created_at]
@@ -96,7 +96,7 @@ impl ObservationContext {
     }
 }
 
-/// What a halted context captures instead of what it is offered.
+/// Data that a halted context captures instead of what it is offered.
 pub const CONTEXT_HALTED: &[u8] = b"CONTEXT_HALTED";
 
 /// Why evidence is not appended.
@@ -154,7 +154,7 @@ fn halted() -> OfferedEvidence {
     }
 }
 
-/// What triggers a stop condition, as a row of the table.
+/// Trigger of a stop condition, as a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct StopTrigger {
     /// The condition.
@@ -168,7 +168,7 @@ pub struct StopTrigger {
     known: fn(&ObservationContext, &StopFacts) -> Option<bool>,
 }
 
-/// What triggers each of the ten; [`check_stop`] decides by this table. CONTEXT_UNINITIALIZED
+/// Triggers of the ten conditions; [`check_stop`] decides by this table. CONTEXT_UNINITIALIZED
 /// depends on the context itself: it goes on when no field is blank. Whatever the condition, a
 /// missing or a halted context halts.
 ///
@@ -216,8 +216,8 @@ const fn needs(
     StopTrigger { condition, fact, goes_on_when: true, known }
 }
 
-/// Whether the condition halts the loop: `true` is HALT. Missing context, halted context and
-/// unknown fact all halt; only the fact of this condition is looked at.
+/// Returns whether the condition halts the loop: `true` is HALT. Missing context, halted context
+/// and unknown fact all halt; only the fact of this condition is looked at.
 #[must_use]
 pub fn check_stop(
     context: Option<&ObservationContext>,

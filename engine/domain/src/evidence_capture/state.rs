@@ -23,8 +23,7 @@ pub struct Chain {
     pub records: Vec<ChainRecord>,
     /// The time of the last record.
     pub last_at: Option<Timestamp>,
-    /// Whether some event contradicted the chain; the loop then stops with
-    /// EVIDENCE_CHAIN_BROKEN.
+    /// True if some event contradicted the chain; the loop then stops with EVIDENCE_CHAIN_BROKEN.
     pub is_broken: bool,
     /// What every record's hash begins with, once it was needed.
     #[serde(skip)]
@@ -39,11 +38,11 @@ pub struct Chain {
 pub struct ChainRecord {
     /// `REC-` and 128 bits.
     pub record_id: Text,
-    /// Where in the loop.
+    /// Place in the loop.
     pub observation_point: ObservationPoint,
-    /// What kind of evidence.
+    /// Kind of evidence.
     pub evidence_type: EvidenceType,
-    /// When, as the seed's hash covers it.
+    /// Time, as the seed's hash covers it.
     pub timestamp: Text,
     /// Length of the raw bytes.
     pub raw_length: u64,
@@ -55,7 +54,7 @@ pub struct ChainRecord {
     pub self_hash: Text,
     /// Our own hash of this record.
     pub injective_hash: Digest,
-    /// What the raw bytes are.
+    /// Content of the raw bytes.
     pub content: EvidenceContent,
     /// The sequence of the log record that holds them.
     pub sequence: u64,
@@ -77,7 +76,7 @@ impl Chain {
         Self { head, records, last_at: None, is_broken: false, session, ends }
     }
 
-    /// What every record's hash begins with in this session.
+    /// Returns what every record's hash begins with in this session.
     pub(crate) fn session(&self, context: &ObservationContext) -> &SessionHash {
         self.session.get_or_make(|| SessionHash::of(context, &self.head.chain_id))
     }
@@ -95,8 +94,8 @@ impl Chain {
         self.records.push(record);
     }
 
-    /// Whether a record with this id is there. A new id ends otherwise than all others, which is
-    /// seen without a look at each.
+    /// Returns whether a record with this id is there. A new id ends otherwise than all others,
+    /// which is seen without a look at each.
     #[must_use]
     pub fn contains(&self, record_id: &str) -> bool {
         let ends = || self.records.iter().map(|record| id_end(&record.record_id)).collect();
@@ -110,15 +109,15 @@ impl Chain {
 pub struct ChainView<'a> {
     /// `CHAIN-...`.
     pub chain_id: &'a str,
-    /// How many records.
+    /// Number of records.
     pub length: u64,
     /// The seed's hash of the last record.
     pub head_hash: &'a str,
     /// Our own hash over the whole chain.
     pub injective_head: &'a Digest,
-    /// Whether the chain has ended.
+    /// True if the chain has ended.
     pub sealed: bool,
-    /// Whether some event contradicted it.
+    /// True if some event contradicted it.
     pub broken: bool,
     /// The records.
     pub records: &'a [ChainRecord],

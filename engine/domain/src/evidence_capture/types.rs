@@ -16,7 +16,7 @@ use crate::execution_loop::types::{ExecutionLoopState, Exit, ResponseDecision};
 use crate::sandbox_fault::types::ExecutionFaultType;
 
 closed_enum! {
-    /// Where in the execution loop something is observed.
+    /// Place in the execution loop where something is observed.
     pub enum ObservationPoint {
         /// Before INIT -> DISPATCHED.
         PreDispatch = "PRE_DISPATCH",
@@ -32,24 +32,24 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What kind of evidence is captured.
+    /// Kind of evidence that is captured.
     pub enum EvidenceType {
         /// A change of the execution state.
         StateTransition = "STATE_TRANSITION",
-        /// What the executor put out, raw.
+        /// Output of the executor, raw.
         ExecutorOutput = "EXECUTOR_OUTPUT",
         /// A timed observation.
         TimestampEvent = "TIMESTAMP_EVENT",
         /// Resource metrics.
         ResourceSnapshot = "RESOURCE_SNAPSHOT",
-        /// What triggered a halt.
+        /// Trigger of a halt.
         StopCondition = "STOP_CONDITION",
     }
 }
 
 closed_enum! {
-    /// What halts a loop at once. [`STOP_TRIGGERS`](crate::evidence_capture::STOP_TRIGGERS) says
-    /// what triggers each.
+    /// Condition that halts a loop at once.
+    /// [`STOP_TRIGGERS`](crate::evidence_capture::STOP_TRIGGERS) says what triggers each.
     pub enum StopCondition {
         /// Nobody authorized the execution.
         MissingAuthorization = "MISSING_AUTHORIZATION",
@@ -67,22 +67,22 @@ closed_enum! {
         TimestampInvalid = "TIMESTAMP_INVALID",
         /// An earlier execution has not ended.
         PriorExecutionPending = "PRIOR_EXECUTION_PENDING",
-        /// What is wanted is not clear.
+        /// The intent is not clear.
         AmbiguousIntent = "AMBIGUOUS_INTENT",
         /// A human said stop.
         HumanAbort = "HUMAN_ABORT",
     }
 }
 
-/// What was offered to a halted context. The seed puts a fixed `CONTEXT_HALTED` record in its
-/// place; the offer itself is kept here, under the injective hash, so that nothing is dropped.
+/// Evidence that was offered to a halted context. The seed puts a fixed `CONTEXT_HALTED` record in
+/// its place; the offer itself is kept here, under the injective hash, so that nothing is dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferedEvidence {
     /// The point it was offered for.
     pub observation_point: ObservationPoint,
     /// The type it was offered as.
     pub evidence_type: EvidenceType,
-    /// What was offered.
+    /// Data that was offered.
     pub raw_data: RawData,
 }
 
@@ -91,11 +91,11 @@ pub struct OfferedEvidence {
 pub struct EvidenceRecord {
     /// `REC-` and the entropy it was made with.
     pub record_id: String,
-    /// Where in the loop it was observed.
+    /// Place in the loop where it was observed.
     pub observation_point: ObservationPoint,
-    /// What kind of evidence.
+    /// Kind of evidence.
     pub evidence_type: EvidenceType,
-    /// When, as ISO-8601 text.
+    /// Time, as ISO-8601 text.
     pub timestamp: String,
     /// The evidence, never parsed.
     pub raw_data: RawData,
@@ -104,8 +104,8 @@ pub struct EvidenceRecord {
     /// The seed's hash of this record; see
     /// [`evidence_hash`](crate::evidence_capture::evidence_hash).
     pub self_hash: String,
-    /// What a halted context was offered; absent otherwise. Not in the seed's hash, but in the
-    /// injective one.
+    /// Evidence that a halted context was offered; absent otherwise. Not in the seed's hash, but in
+    /// the injective one.
     pub offered: Option<OfferedEvidence>,
 }
 
@@ -120,9 +120,9 @@ pub struct ObservationContext {
     pub executor_id: String,
     /// The instruction hash that is expected.
     pub envelope_hash: String,
-    /// When the session started, as ISO-8601 text.
+    /// Time when the session started, as ISO-8601 text.
     pub created_at: String,
-    /// Whether the session may capture nothing but its halt.
+    /// True if the session may capture nothing but its halt.
     pub is_halted: bool,
 }
 
@@ -179,7 +179,7 @@ recorded! {
     }
 }
 
-/// What is known about raw evidence besides its bytes.
+/// Knowledge about raw evidence besides its bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -190,7 +190,7 @@ pub enum EvidenceContent {
     Instruction,
     /// A stream of an executor's output, whole or its beginning alone.
     Output(OutputExtent),
-    /// What an attempt used; the raw bytes spell the same out.
+    /// Resources that an attempt used; the raw bytes spell the same out.
     Resources(ResourceUsage),
     /// A change of the loop's state; the raw bytes spell it out.
     Transition {
@@ -199,7 +199,7 @@ pub enum EvidenceContent {
         /// The state after.
         to: ExecutionLoopState,
     },
-    /// What a response is worth; the raw bytes are its name.
+    /// Worth of a response; the raw bytes are its name.
     Decision(ResponseDecision),
     /// A stop condition; the raw bytes are its name and details.
     Stop(StopCondition),
@@ -213,7 +213,7 @@ pub enum EvidenceContent {
 }
 
 impl EvidenceContent {
-    /// How much of an output stream the evidence holds, where it holds any.
+    /// Returns how much of an output stream the evidence holds, where it holds any.
     #[must_use]
     pub fn output(&self) -> Option<OutputExtent> {
         match self {
@@ -234,20 +234,20 @@ impl EvidenceContent {
 recorded! {
     /// How much of an output stream the evidence holds.
     OutputExtent {
-        /// Which stream.
+        /// The stream.
         stream: OutputStream,
         /// Length of the whole stream, in bytes.
         true_length: u64,
         /// SHA-256 of the whole stream.
         whole_sha256: Digest,
-        /// Whether the evidence holds less than the whole.
+        /// True if the evidence holds less than the whole.
         truncated: bool,
     }
 
     /// What evidence holds of an output stream of which the middle is missing: its first bytes,
     /// right before its last ones.
     OutputCut {
-        /// Which stream.
+        /// The stream.
         stream: OutputStream,
         /// Length of the whole stream, in bytes.
         true_length: u64,
@@ -274,7 +274,7 @@ impl OutputCut {
 }
 
 closed_enum! {
-    /// Where output came from. Closed.
+    /// Source of output. Closed.
     pub enum OutputStream {
         /// Standard output.
         Stdout = "STDOUT",
@@ -304,9 +304,9 @@ recorded! {
     ResourceSnapshot {
         /// The attempt, from 1.
         attempt: u8,
-        /// When it was taken: a claim of the recorder's clock.
+        /// Time when it was taken: a claim of the recorder's clock.
         taken_at: Timestamp,
-        /// How long the command had run by then, in nanoseconds.
+        /// Time that the command had run by then, in nanoseconds.
         ran_ns: u64,
         /// How many processes lived.
         processes: u64,
@@ -343,16 +343,16 @@ impl ResourceSnapshot {
     }
 }
 
-/// How a command ended, as its guard saw it, which outlived the recorder.
+/// End of a command, as its guard saw it, which outlived the recorder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardedEnd {
-    /// How its process ended.
+    /// End of its process.
     pub exit: Exit,
     /// The fault that this is, where it is one.
     pub fault: Option<ExecutionFaultType>,
     /// The same in words.
     pub message: String,
-    /// What it used.
+    /// Resources that it used.
     pub usage: ResourceUsage,
 }
 
@@ -368,19 +368,19 @@ impl<'a> arbitrary::Arbitrary<'a> for GuardedEnd {
     }
 }
 
-/// What is said of an output contradicts the bytes that are there.
+/// Statement about an output that contradicts the bytes that are there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtentFault {
-    /// What is said.
+    /// Field of the statement.
     pub field: &'static str,
-    /// What it should be.
+    /// Value that it should have.
     pub expected: String,
-    /// What it is.
+    /// Value that it has.
     pub found: u64,
 }
 
-/// What must hold where so many bytes were captured: the beginning is part of them, and with what
-/// is missing they are the whole. Something is missing.
+/// Checks what must hold where so many bytes were captured: the beginning is part of them, and with
+/// what is missing they are the whole. Something is missing.
 ///
 /// # Errors
 /// The first thing said that contradicts the bytes.

@@ -63,11 +63,11 @@ bodies! {
         instruction_envelope_hash: String,
         /// The instruction as a person may read it, already redacted.
         command_line: String,
-        /// How many attempts there may be, 1 to 3.
+        /// Number of attempts there may be, 1 to 3.
         max_attempts: u8,
         /// What a caller allows at most after a fault; it can only narrow what the fault allows.
         retry_ceiling: RetryPolicy,
-        /// How long one attempt may take, in milliseconds. `None`: as long as it wants.
+        /// Time that one attempt may take, in milliseconds. `None`: as long as it wants.
         timeout_ms: Option<u64>,
         /// When and how a person is asked. Agreed before anything runs: nobody changes it
         /// afterwards.
@@ -101,7 +101,7 @@ bodies! {
     SpentApproval {
         /// The decision point, bound to [`RUN_TOOL`](crate::log::RUN_TOOL).
         decision_id: String,
-        /// Who spends it.
+        /// Principal who spends it.
         by: Principal,
         /// The digest of all that the approval is bound to besides the instruction envelope; see
         /// [`run_binding`](crate::log::run_binding).

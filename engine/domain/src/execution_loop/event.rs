@@ -1,4 +1,4 @@
-//! What happened to execution loops (seeds Phase-29 and Phase-30). Kinds 32 to 63.
+//! Events of execution loops (seeds Phase-29 and Phase-30). Kinds 32 to 63.
 
 use crate::core::actor::NamedUsers;
 use crate::core::confidence::Confidence;
@@ -53,7 +53,7 @@ recorded! {
         max_attempts: u8,
         /// What the caller allows at most after a fault.
         retry_ceiling: RetryPolicy,
-        /// How long one attempt may take, in milliseconds. `None`: as long as it wants.
+        /// Time that one attempt may take, in milliseconds. `None`: as long as it wants.
         timeout_ms: Option<u64>,
         /// When and how a person is asked, agreed before anything runs.
         hold: HoldTerms,
@@ -167,7 +167,7 @@ recorded! {
     ResponseAwaited {
         /// The loop.
         loop_id: Text,
-        /// Which attempt.
+        /// The attempt.
         attempt: u8,
         /// The public half of the key by which the attempt's recorder signs what it could not put
         /// on the log at once (Ed25519, RFC 8032). `None` where nothing is signed, and in records
@@ -202,7 +202,7 @@ recorded_of! {
     ResponseEvaluated {
         /// The loop.
         loop_id: Text,
-        /// Which attempt.
+        /// The attempt.
         attempt: u8,
         /// What the executor reported.
         response_type: ExecutorResponseType,

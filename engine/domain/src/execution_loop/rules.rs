@@ -1,4 +1,4 @@
-//! How a loop starts and moves, and what an executor's answer is worth (Phase-28 to Phase-30).
+//! Start and moves of a loop, and the worth of an executor's answer (Phase-28 to Phase-30).
 //!
 //! A handshake proves that an executor is eligible and grants no authority. Its response is data,
 //! not truth.
@@ -44,7 +44,7 @@ pub fn transition_execution_state(
     is_allowed
 }
 
-/// Whether the table of Phase-29 has this transition.
+/// Returns whether the table of Phase-29 has this transition.
 #[must_use]
 pub fn is_transition_allowed(from: ExecutionLoopState, to: ExecutionLoopState) -> bool {
     ALLOWED_TRANSITIONS.contains(&(from, to))
@@ -89,7 +89,7 @@ fn handshake_fault(
     None
 }
 
-/// What becomes of a response of this type (Phase-30).
+/// Decides what becomes of a response of this type (Phase-30).
 #[must_use]
 pub const fn decide_response_outcome(response_type: ExecutorResponseType) -> ResponseDecision {
     match response_type {
@@ -101,7 +101,7 @@ pub const fn decide_response_outcome(response_type: ExecutorResponseType) -> Res
     }
 }
 
-/// How far a response of this type may be trusted (Phase-30).
+/// Decides how far a response of this type may be trusted (Phase-30).
 #[must_use]
 pub const fn evaluate_response_trust(response_type: ExecutorResponseType) -> Confidence {
     Confidence::literal(match response_type {

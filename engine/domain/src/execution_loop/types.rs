@@ -12,7 +12,7 @@ use crate::core::payload::RawData;
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 
 closed_enum! {
-    /// Where an execution loop is.
+    /// State of an execution loop.
     pub enum ExecutionLoopState {
         /// Made, not yet dispatched.
         Init = "INIT",
@@ -28,7 +28,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What becomes of a command whose output cannot be recorded, because the disk is full.
+    /// Fate of a command whose output cannot be recorded, because the disk is full.
     #[derive(Default)]
     pub enum OnFull {
         /// It is ended.
@@ -75,7 +75,7 @@ impl ExecutionLoopContext {
         &self.instruction_envelope_hash
     }
 
-    /// Where the loop is.
+    /// Returns the state of the loop.
     #[must_use]
     pub const fn current_state(&self) -> ExecutionLoopState {
         self.current_state
@@ -89,7 +89,7 @@ impl ExecutionLoopContext {
 }
 
 closed_enum! {
-    /// What is known about an executor's identity.
+    /// Status of an executor's identity.
     pub enum ExecutorIdentityStatus {
         /// Nothing is known.
         Unknown = "UNKNOWN",
@@ -115,18 +115,18 @@ closed_enum! {
 pub struct ExecutorIdentity {
     /// Its id.
     pub executor_id: String,
-    /// What is known about it.
+    /// Status of its identity.
     pub trust_status: ExecutorIdentityStatus,
 }
 
-/// What is compared in a handshake.
+/// Values that are compared in a handshake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandshakeContext {
     /// The hash of the envelope that the executor says it holds.
     pub instruction_envelope_hash: String,
     /// The executor.
     pub executor_identity: ExecutorIdentity,
-    /// When, as ISO-8601 text.
+    /// Time, as ISO-8601 text.
     pub timestamp: String,
 }
 
@@ -140,7 +140,7 @@ pub struct HandshakeResult {
 }
 
 closed_enum! {
-    /// What the executor reported.
+    /// Report of the executor.
     pub enum ExecutorResponseType {
         /// It says it succeeded.
         Success = "SUCCESS",
@@ -156,7 +156,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What becomes of a response.
+    /// Outcome of a response.
     pub enum ResponseDecision {
         /// Taken as it is, subject to verification.
         Accept = "ACCEPT",
@@ -170,13 +170,13 @@ closed_enum! {
 /// A response as it came in. The payload is opaque: it is never read to decide anything.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecutorRawResponse {
-    /// Who answers.
+    /// Executor that answers.
     pub executor_id: String,
     /// The hash of the instruction that is answered.
     pub instruction_hash: String,
     /// The answer itself.
     pub raw_payload: RawData,
-    /// What the executor says about it.
+    /// Report of the executor about it.
     pub reported_status: ExecutorResponseType,
 }
 
@@ -188,12 +188,12 @@ pub struct NormalizedExecutionResult {
     /// Why. A mismatch quotes both hashes word for word: show it through
     /// [`visible`](crate::core::text::visible).
     pub reason: String,
-    /// How far the result may be trusted.
+    /// Degree to which the result may be trusted.
     pub confidence_score: Confidence,
 }
 
 closed_enum! {
-    /// How a loop goes on after an evaluation. CONTINUE here is the loop's own and never stands
+    /// Continuation of a loop after an evaluation. CONTINUE here is the loop's own and never stands
     /// for the CONTINUE of a human.
     pub enum ExecutionDecision {
         /// The loop may go on.
@@ -245,7 +245,7 @@ closed_enum! {
     }
 }
 
-/// How an executor's process ended.
+/// End of an executor's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

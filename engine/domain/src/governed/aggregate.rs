@@ -46,25 +46,25 @@ pub struct ExecutionLoop {
     pub context: ExecutionLoopContext,
     /// The instruction as a person may read it.
     pub command_line: String,
-    /// How many attempts there may be, 1 to 3.
+    /// Number of attempts there may be, 1 to 3.
     pub max_attempts: u8,
-    /// What the caller allows at most after a fault.
+    /// Ceiling of the caller after a fault.
     pub retry_ceiling: RetryPolicy,
-    /// How long one attempt may take, in milliseconds.
+    /// Time that one attempt may take, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// When and how a person is asked.
+    /// Terms on which a person is asked.
     pub hold: HoldTerms,
-    /// What was asked and decided.
+    /// Questions and their decisions.
     pub decisions: HumanDecisions,
-    /// Whether the executor is eligible.
+    /// Decision on the executor's eligibility.
     pub handshake_decision: HandshakeDecision,
     /// Why.
     pub handshake_reason: String,
-    /// Who initialized it.
+    /// Actor who initialized it.
     pub actor: ActorId,
     /// The story that it belongs to.
     pub correlation: String,
-    /// When it began.
+    /// Time when it began.
     pub started_at: Timestamp,
     /// The sequence of the record that began it.
     pub started_sequence: u64,
@@ -78,7 +78,7 @@ pub struct ExecutionLoop {
     pub attempts: Vec<Attempt>,
     /// The stop condition that was found, if any.
     pub stop: Option<StopDetected>,
-    /// How it ended.
+    /// End of the loop.
     pub halt: Option<Halt>,
 }
 
@@ -87,7 +87,7 @@ pub struct ExecutionLoop {
 pub struct Attempt {
     /// From 1.
     pub number: u8,
-    /// When it was dispatched.
+    /// Time when it was dispatched.
     pub dispatched_at: Timestamp,
     /// The sequence of the record that dispatched it.
     pub dispatched_sequence: u64,
@@ -97,31 +97,31 @@ pub struct Attempt {
     pub permitted_by_decision: Option<String>,
     /// The output streams that were captured.
     pub outputs: Vec<OutputExtent>,
-    /// What it used.
+    /// Resources that it used.
     pub resources: Option<ResourceUsage>,
-    /// How it failed.
+    /// Fault of the attempt.
     pub fault: Option<AttemptFault>,
-    /// What it answered.
+    /// Answer of the attempt.
     pub response: Option<AttemptResponse>,
 }
 
 impl Attempt {
-    /// Whether how it ended was told to its recorder, and observed by nobody: who watches a process
-    /// measures what it uses.
+    /// Returns whether how it ended was told to its recorder, and observed by nobody: who watches a
+    /// process measures what it uses.
     #[must_use]
     pub const fn is_reported(&self) -> bool {
         self.response.is_some() && self.resources.is_none()
     }
 }
 
-/// What an attempt answered and what that is worth.
+/// Answer of an attempt and what that is worth.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct AttemptResponse {
-    /// What was reported.
+    /// Kind of the report.
     pub response_type: ExecutorResponseType,
     /// Phase-30's decision.
     pub response_decision: ResponseDecision,
-    /// How far it is trusted.
+    /// Degree to which it is trusted.
     #[serde(rename = "confidence_basis_points")]
     pub confidence: Confidence,
     /// Phase-30's reason.
@@ -130,9 +130,9 @@ pub struct AttemptResponse {
     pub execution_decision: ExecutionDecision,
     /// Phase-29's reason.
     pub execution_reason: String,
-    /// How the process ended.
+    /// End of the process.
     pub exit: Exit,
-    /// When it was evaluated.
+    /// Time when it was evaluated.
     pub evaluated_at: Timestamp,
 }
 
@@ -149,31 +149,31 @@ scored! {
     } by confidence
 }
 
-/// How an attempt failed and what Phase-21 decided.
+/// Fault of an attempt and what Phase-21 decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptFault {
     /// `FAULT-` and 128 random bits.
     pub fault_id: String,
-    /// How.
+    /// Kind of the fault.
     pub fault_type: ExecutionFaultType,
-    /// What was said about it.
+    /// Message about it.
     pub fault_message: String,
-    /// When.
+    /// Time.
     pub occurred_at: Timestamp,
-    /// What follows.
+    /// Consequence of it.
     pub outcome: Option<SandboxDecisionResult>,
 }
 
 /// A stop condition that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StopDetected {
-    /// Which of the ten.
+    /// Condition, one of the ten.
     pub condition: StopCondition,
     /// In words.
     pub details: String,
 }
 
-/// How a loop ended.
+/// End of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Halt {
     /// Why.
@@ -186,7 +186,7 @@ pub struct Halt {
     pub stop_condition: Option<StopCondition>,
     /// The fault, where that is the reason.
     pub fault_type: Option<ExecutionFaultType>,
-    /// When.
+    /// Time.
     pub at: Timestamp,
     /// The sequence of the record that halted it.
     pub sequence: u64,
@@ -199,7 +199,7 @@ impl ExecutionLoop {
         self.context.loop_id()
     }
 
-    /// Where the loop is.
+    /// Returns the state of the loop.
     #[must_use]
     pub const fn state(&self) -> ExecutionLoopState {
         self.context.current_state()
@@ -221,13 +221,13 @@ impl ExecutionLoop {
         self.attempts.last()
     }
 
-    /// How many attempts were dispatched.
+    /// Counts the attempts that were dispatched.
     #[must_use]
     pub fn attempt_count(&self) -> u8 {
         self.current_attempt().map_or(0, |attempt| attempt.number)
     }
 
-    /// Whether nothing can happen to the loop any more: HALTED, and its chain sealed.
+    /// Returns whether nothing can happen to the loop any more: HALTED, and its chain sealed.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.halt.is_some() && self.chain.as_ref().is_none_or(|chain| chain.head.is_sealed)
@@ -273,8 +273,8 @@ impl ExecutionLoop {
         Some((report, self.sandbox_context()?))
     }
 
-    /// How an EVALUATED loop ends when nothing more is done: the reason, and the fault where that
-    /// is the reason. `None` in every other state.
+    /// Returns how an EVALUATED loop ends when nothing more is done: the reason, and the fault
+    /// where that is the reason. `None` in every other state.
     #[must_use]
     pub fn ending(&self) -> Option<(HaltReason, Option<ExecutionFaultType>)> {
         if self.state() != ExecutionLoopState::Evaluated {
@@ -359,7 +359,7 @@ impl ExecutionLoop {
         (last.context.attempt == self.attempt_count()).then_some(last)
     }
 
-    /// Whether the loop is held: it is EVALUATED, and its terms say that a person decides.
+    /// Returns whether the loop is held: it is EVALUATED, and its terms say that a person decides.
     #[must_use]
     pub fn hold_applies(&self) -> bool {
         match (self.hold.policy, self.ending()) {
@@ -369,7 +369,7 @@ impl ExecutionLoop {
         }
     }
 
-    /// What keeps the loop from ending as its last evaluation gives.
+    /// Returns what keeps the loop from ending as its last evaluation gives.
     pub(crate) fn completion_barrier(&self) -> Option<Barrier<'_>> {
         match self.attempt_request() {
             None if self.hold_applies() => Some(Barrier::NobodyAsked),
@@ -382,7 +382,7 @@ impl ExecutionLoop {
         }
     }
 
-    /// What allows another attempt, or what stands in its way.
+    /// Returns what allows another attempt, or what stands in its way.
     pub(crate) fn retry_permitted(&self) -> Result<RetryPermission<'_>, Barrier<'_>> {
         let fault = self.retry_permission();
         let within = self.sandbox_context().as_ref().is_some_and(enforce_retry_limit);
@@ -413,14 +413,14 @@ impl ExecutionLoop {
         (is_continued && is_evaluated).then_some(&*decided.record.decision_id)
     }
 
-    /// Whether CONTINUE ends the loop: this program executes its commands, and has no other one.
-    /// Whoever reports what became of an attempt may have more to do in the same loop.
+    /// Returns whether CONTINUE ends the loop: this program executes its commands, and has no other
+    /// one. Whoever reports what became of an attempt may have more to do in the same loop.
     #[must_use]
     pub fn ends_with_continue(&self) -> bool {
         !self.current_attempt().is_some_and(Attempt::is_reported)
     }
 
-    /// What a dispatch refers to: nothing for the first attempt.
+    /// Returns what a dispatch refers to: nothing for the first attempt.
     pub(crate) fn dispatch_permission(&self) -> RetryPermission<'_> {
         let nothing = RetryPermission { fault: None, decision: None };
         if self.state() != ExecutionLoopState::Evaluated {
@@ -429,7 +429,7 @@ impl ExecutionLoop {
         self.retry_permitted().unwrap_or(nothing)
     }
 
-    /// Whether the loop halted, or is about to, because nobody answered.
+    /// Returns whether the loop halted, or is about to, because nobody answered.
     pub(crate) fn is_timed_out(&self) -> bool {
         let decided = self.attempt_request().and_then(HeldRequest::decided);
         self.state() == ExecutionLoopState::Evaluated
@@ -554,7 +554,7 @@ impl ExecutionLoop {
     }
 }
 
-/// Where a request lies.
+/// Place of a request.
 #[derive(Debug, Clone, Copy)]
 pub enum RequestPlace<'a> {
     /// In a live loop.

@@ -257,7 +257,7 @@ fn passed_on(command: &AnswerHumanDecision) -> String {
 }
 
 impl ExecutionLoop {
-    /// What becomes of a decision about this loop now.
+    /// Returns what becomes of a decision about this loop now.
     pub(crate) fn outcome_of(&self, record: &HumanDecisionRecord) -> HumanDecisionOutcome {
         let retries = i64::from(self.attempt_count().saturating_sub(1));
         let most = i64::from(self.max_attempts.saturating_sub(1));

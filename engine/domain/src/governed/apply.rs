@@ -35,7 +35,7 @@ use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted};
 /// What a new loop's id begins with.
 const ID_PREFIX: &str = "LOOP-";
 
-/// Whether a loop may begin; `is_taken` says whether a live one has its id.
+/// Returns whether a loop may begin; `is_taken` says whether a live one has its id.
 pub(crate) fn may_begin(is_taken: bool, body: &LoopInitialized, checks: &mut RuleChecks) -> bool {
     let (rule, id) = (Rule::Initialization, &body.loop_id);
     let is_loop = id.strip_prefix(ID_PREFIX).is_some_and(is_strong_entropy);
@@ -189,8 +189,8 @@ pub(crate) fn judge_evaluated(
     }
 }
 
-/// Whether the evidence before the newest states the pieces of a stream whose end is not known: its
-/// recorder was lost.
+/// Returns whether the evidence before the newest states the pieces of a stream whose end is not
+/// known: its recorder was lost.
 fn states_pieces(entity: &ExecutionLoop) -> bool {
     let records = entity.chain.as_ref().map(|chain| chain.records.iter().rev());
     let before = records.and_then(|mut records| records.nth(1));
@@ -276,7 +276,7 @@ pub(crate) fn judge_halted(entity: &ExecutionLoop, body: &LoopHalted, checks: &m
     }
 }
 
-/// Whether a loop that ends for this reason passes its hold point.
+/// Returns whether a loop that ends for this reason passes its hold point.
 const fn is_ending(reason: HaltReason) -> bool {
     match reason {
         HaltReason::Completed
@@ -349,7 +349,7 @@ fn check_decision_evidence(entity: &ExecutionLoop, checks: &mut RuleChecks) {
     }
 }
 
-/// Whether the table allows it. What it does not allow halts the loop, and is found.
+/// Returns whether the table allows it. What it does not allow halts the loop, and is found.
 fn judge_transition(
     entity: &ExecutionLoop,
     to: ExecutionLoopState,

@@ -209,7 +209,8 @@ pub(crate) fn timed_out(
     }
 }
 
-/// What a timeout decides. How the reason is worded is no rule: it is ABORT whatever that says.
+/// Returns what a timeout decides. How the reason is worded is no rule: it is ABORT whatever that
+/// says.
 fn timeout(
     held: &HeldRequest,
     record: Record<'_>,
@@ -272,7 +273,7 @@ pub(crate) fn answered(
     }
 }
 
-/// What an answer comes to; `None`: it counts for nothing.
+/// Returns what an answer comes to; `None`: it counts for nothing.
 pub(crate) fn outcome(
     entity: &ExecutionLoop,
     person: Option<PersonTerms>,
@@ -431,7 +432,7 @@ pub(crate) fn overridden(
     }
 }
 
-/// Whether a field may be shown: as it is, once, by somebody who may allow it.
+/// Returns whether a field may be shown: as it is, once, by somebody who may allow it.
 pub(crate) fn may_override(
     entity: &ExecutionLoop,
     person: Option<PersonTerms>,

@@ -231,7 +231,7 @@ pub(crate) fn report_fault(
     Ok(())
 }
 
-/// What Phase-21 decides of a fault, and the evaluation.
+/// Returns what Phase-21 decides of a fault, and the evaluation.
 fn evaluate_fault(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,
@@ -321,7 +321,7 @@ fn record(
     });
 }
 
-/// What a fault means to Phase-30. None of them is SUCCESS.
+/// Returns what a fault means to Phase-30. None of them is SUCCESS.
 fn as_response(entity: &ExecutionLoop, fault_type: ExecutionFaultType) -> ExecutorRawResponse {
     ExecutorRawResponse {
         executor_id: String::from(entity.context.executor_id()),
@@ -433,9 +433,9 @@ const fn states_own_fact(facts: &StopFacts) -> Option<&'static str> {
     }
 }
 
-/// What stops a dispatch. All ten conditions are checked. The first that holds halts; the details
-/// name all. HUMAN_ABORT is a person's act: where nobody says whether there was one, the context is
-/// not whole.
+/// Returns what stops a dispatch. All ten conditions are checked. The first that holds halts; the
+/// details name all. HUMAN_ABORT is a person's act: where nobody says whether there was one, the
+/// context is not whole.
 fn stop_of_dispatch(
     entity: &ExecutionLoop,
     command: &DispatchLoop,
@@ -463,8 +463,8 @@ fn stop_of_dispatch(
 /// What stands between the fact and the instruction that was offered instead.
 const OFFERED: &str = ", offered is ";
 
-/// What the caller states, and what the log knows and nobody is asked for. `on_loop` has checked
-/// the chain before.
+/// Returns what the caller states, and what the log knows and nobody is asked for. `on_loop` has
+/// checked the chain before.
 fn dispatch_facts(
     entity: &ExecutionLoop,
     command: &DispatchLoop,
@@ -491,8 +491,8 @@ fn is_chain_valid(entity: &ExecutionLoop) -> Option<bool> {
     entity.chain.as_ref().map(|chain| !chain.is_broken)
 }
 
-/// Whether the times of the loop are those at which things happened. Of a loop over whose life the
-/// wall clock was set back, they are not: `set_back` is the newest record that says so.
+/// Returns whether the times of the loop are those at which things happened. Of a loop over whose
+/// life the wall clock was set back, they are not: `set_back` is the newest record that says so.
 fn is_timestamp_valid(entity: &ExecutionLoop, at: Timestamp, set_back: u64) -> bool {
     let last_at = entity.chain.as_ref().and_then(|chain| chain.last_at);
     set_back < entity.started_sequence && check_follows(last_at, at).is_ok()
@@ -542,7 +542,7 @@ pub(crate) fn judge_stop_detected(
     }
 }
 
-/// What would have to be on record, where it is not.
+/// Returns what would have to be on record, where it is not.
 fn contradicted(
     entity: &ExecutionLoop,
     record: Record<'_>,
@@ -580,8 +580,8 @@ fn contradicted(
     (!holds).then_some(expected)
 }
 
-/// Whether the observer expects another instruction than the loop's, the bytes on record are of
-/// another one, or the details name one that was offered.
+/// Returns whether the observer expects another instruction than the loop's, the bytes on record
+/// are of another one, or the details name one that was offered.
 fn is_another_instruction(entity: &ExecutionLoop, details: &str) -> bool {
     let own = entity.context.instruction_envelope_hash();
     let expected = entity.observer.as_ref().map(|observer| observer.envelope_hash.as_str());

@@ -305,7 +305,8 @@ pub(crate) fn judge_captured(
     is_linked(chain, hashes(chain, context, record, body), body, checks);
 }
 
-/// What binds the evidence to its place in the chain: whoever judges and applies hashes once.
+/// Returns what binds the evidence to its place in the chain: whoever judges and applies hashes
+/// once.
 fn hashes(
     chain: &Chain,
     context: &ObservationContext,
@@ -386,7 +387,7 @@ fn check_point(
     }
 }
 
-/// Whether the evidence is linked, as the seed has it and by the injective hash.
+/// Returns whether the evidence is linked, as the seed has it and by the injective hash.
 fn is_linked(
     chain: &Chain,
     [_, hash, injective]: [Digest; 3],

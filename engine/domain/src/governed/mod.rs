@@ -1,4 +1,4 @@
-//! What needs several of the first four systems at once: one execution loop with its attempts,
+//! Rules that need several of the first four systems at once: one execution loop with its attempts,
 //! evidence, faults and questions to a person, and the rules that move it.
 
 pub(crate) mod aggregate;

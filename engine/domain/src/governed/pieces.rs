@@ -76,7 +76,7 @@ fn stream_of<'s>(
     streams.get_mut(place).ok_or_else(missing)
 }
 
-/// What the evidence of a stream states, where it fits the pieces.
+/// Returns what the evidence of a stream states, where it fits the pieces.
 pub(crate) fn stated(
     entity: &ExecutionLoop,
     streams: &mut Vec<RecordedStream>,
@@ -90,7 +90,7 @@ pub(crate) fn stated(
     Ok(stated)
 }
 
-/// What is stated of streams whose attempt ends without a word about them.
+/// Returns what is stated of streams whose attempt ends without a word about them.
 pub(crate) fn unstated(recorded: &[RecordedStream]) -> Vec<OutputPieces> {
     let open = recorded.iter().filter(|stream| !stream.is_stated);
     open.map(|stream| stream.stated(None)).collect()

@@ -132,7 +132,7 @@ refusals! {
     /// A piece of output does not follow the ones before it, or what is stated of them is not so.
     #[error("the output's {field} is {found}, but should be {expected}; record pieces in order")]
     PieceContradicted {
-        /// Which part.
+        /// The part.
         field: &'static str,
         /// What follows from the pieces.
         expected: String,
@@ -148,7 +148,7 @@ refusals! {
     /// A snapshot is not of the attempt that runs, or was not taken behind the one before it.
     #[error("the snapshot's {field} is {found}, but should be {expected}; record them in order")]
     SnapshotContradicted {
-        /// Which part.
+        /// The part.
         field: &'static str,
         /// What follows from the snapshots before.
         expected: String,

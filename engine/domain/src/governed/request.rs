@@ -34,7 +34,7 @@ use crate::human_decision::types::{AnswerMeans, AuditEntry, HumanDecisionRecord}
 
 use ExecutionLoopState::{Evaluated, Halted};
 
-/// What every command on a request begins with: the request.
+/// Returns what every command on a request begins with: the request.
 pub(crate) fn find<'a>(
     place: Option<RequestPlace<'a>>,
     request_id: &str,
@@ -83,7 +83,7 @@ pub(crate) fn ended(held: &HeldRequest, outcome: &RequestOutcome) -> LoopRefusal
     }
 }
 
-/// Where a decision goes in the loop's audit trail.
+/// Returns where a decision goes in the loop's audit trail.
 pub(crate) fn audit_entry(
     entity: &ExecutionLoop,
     held: &HeldRequest,

@@ -29,13 +29,13 @@ use crate::sandbox_fault::types::{ExecutionFaultType, RetryPolicy};
 pub struct LoopView<'a> {
     /// `LOOP-...`.
     pub loop_id: &'a str,
-    /// Who executes.
+    /// Executor of the loop.
     pub executor_id: &'a str,
     /// SHA-256 of the exact instruction.
     pub instruction_envelope_hash: &'a str,
     /// The instruction, redacted.
     pub command_line: &'a str,
-    /// Where the loop is.
+    /// State of the loop.
     pub current_state: ExecutionLoopState,
     /// Why it halted.
     pub halt_reason: Option<HaltReason>,
@@ -49,19 +49,19 @@ pub struct LoopView<'a> {
     pub halted_from: Option<ExecutionLoopState>,
     /// The state that was asked for when it halted.
     pub halt_requested: Option<ExecutionLoopState>,
-    /// How many attempts there may be.
+    /// Number of attempts there may be.
     pub max_attempts: u8,
-    /// What the caller allows at most after a fault.
+    /// Ceiling of the caller after a fault.
     pub retry_ceiling: RetryPolicy,
-    /// How long one attempt may take.
+    /// Time that one attempt may take.
     pub timeout_ms: Option<u64>,
-    /// When and how a person is asked.
+    /// Terms on which a person is asked.
     pub hold: &'a HoldTerms,
-    /// What was asked and decided, first to last.
+    /// Questions and their decisions, first to last.
     pub decision_requests: Vec<RequestView<'a>>,
     /// The audit trail of what was decided; null until somebody is asked.
     pub decision_audit: Option<HumanDecisionAuditView<'a>>,
-    /// Whether the executor is eligible.
+    /// Decision on the executor's eligibility.
     pub handshake_decision: HandshakeDecision,
     /// Why.
     pub handshake_reason: &'a str,
@@ -71,21 +71,21 @@ pub struct LoopView<'a> {
     pub observer: Option<&'a ObservationContext>,
     /// The evidence, without raw bytes.
     pub evidence_chain: Option<ChainView<'a>>,
-    /// Who initialized it.
+    /// Actor who initialized it.
     pub actor: &'a ActorId,
     /// The story that it belongs to.
     pub correlation: &'a str,
-    /// When it began.
+    /// Time when it began.
     pub started_at: Timestamp,
     /// With which record.
     pub started_sequence: u64,
-    /// When it halted.
+    /// Time when it halted.
     pub ended_at: Option<Timestamp>,
     /// With which record.
     pub ended_sequence: Option<u64>,
     /// The last record that changed it.
     pub version: u64,
-    /// Whether nothing can happen to it any more.
+    /// True if nothing can happen to it any more.
     pub settled: bool,
 }
 
@@ -144,7 +144,7 @@ pub struct RequestView<'a> {
     pub command_line: &'a str,
     /// The attempt that is decided on.
     pub attempt: u8,
-    /// What the executor claims, marked as a claim.
+    /// Claim of the executor, marked as a claim.
     pub executor_claim: String,
     /// The curated summary of the evidence.
     pub evidence_summary: EvidenceSummary,
@@ -152,17 +152,17 @@ pub struct RequestView<'a> {
     pub self_hash: &'a str,
     /// The seed's hash of the record before it.
     pub prior_hash: &'a str,
-    /// What may be decided.
+    /// Decisions that are allowed.
     pub allowed_decisions: &'a [HumanDecision],
-    /// When it was asked.
+    /// Time when it was asked.
     pub created_at: Timestamp,
-    /// When the warning is due.
+    /// Time when the warning is due.
     pub warning_at: Timestamp,
     /// From when on no answer counts.
     pub timeout_at: Timestamp,
-    /// What happens then.
+    /// Decision that is taken then.
     pub timeout_decision: HumanDecision,
-    /// How often the question was passed on before.
+    /// Number of times the question was passed on before.
     pub escalation_depth: u8,
     /// To whom it was passed on.
     pub asked_of: Option<&'a str>,
@@ -172,14 +172,14 @@ pub struct RequestView<'a> {
     pub requested_sequence: u64,
     /// The warning, once given.
     pub warning: Option<&'a Warning>,
-    /// What was allowed to be shown, and its value while the loop lives.
+    /// Fields that were allowed to be shown, and their values while the loop lives.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub disclosed: BTreeMap<OverrideField, DisclosureView<'a>>,
-    /// What was decided.
+    /// Decision that was taken.
     pub decision: Option<HumanDecisionView<'a>>,
     /// The record that withdrew it.
     pub withdrawn_sequence: Option<u64>,
-    /// How many answers came too late.
+    /// Number of answers that came too late.
     pub late_answers: u64,
     /// The hash of all that the person sees: what a decision binds.
     pub shown_hash: Digest,
@@ -191,7 +191,7 @@ pub struct DisclosureView<'a> {
     /// Its value; absent where its loop settled and the value is only in the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Disclosed>,
-    /// Who allowed it.
+    /// Person who allowed it.
     pub human_id: &'a str,
     /// Why.
     pub reason: &'a str,
@@ -212,7 +212,7 @@ pub struct HumanDecisionAuditView<'a> {
     pub head_hash: &'a str,
     /// Our own.
     pub injective_head: &'a Digest,
-    /// How many decisions it has.
+    /// Number of decisions it has.
     pub length: u64,
     /// The decisions, oldest first.
     pub records: Vec<&'a HumanDecisionRecord>,
@@ -223,19 +223,19 @@ pub struct HumanDecisionAuditView<'a> {
 pub struct HumanDecisionView<'a> {
     /// `DEC-...`.
     pub decision_id: &'a str,
-    /// Who decided, or `SYSTEM_TIMEOUT`.
+    /// Person who decided, or `SYSTEM_TIMEOUT`.
     pub human_id: &'a str,
-    /// What.
+    /// Decision of the person.
     pub decision: HumanDecision,
     /// Why.
     pub reason: Option<&'a str>,
     /// To whom it was passed on.
     pub escalation_target: Option<&'a str>,
-    /// What became of it.
+    /// Outcome of the decision.
     pub outcome: HumanDecisionOutcome,
     /// By what means; `None` for a timeout.
     pub means: Option<&'a AnswerMeans>,
-    /// When.
+    /// Time.
     pub at: Timestamp,
     /// The record.
     pub sequence: u64,

@@ -52,7 +52,7 @@ pub fn injective_request_hash(context: &RequestContext, request: &HumanDecisionR
     request.evidence_summary.observed.iter().fold(fields, observed).finish()
 }
 
-/// What a question of before has not, and its hash has not either.
+/// Returns what a question of before has not, and its hash has not either.
 fn observed(fields: HashBuilder, observed: &ObservedAttempt) -> HashBuilder {
     let fields = fields.number(u64::from(observed.attempts_max));
     let fields = match observed.exit {
@@ -145,7 +145,7 @@ fn injective_decision_hash(
     .finish()
 }
 
-/// What a decision binds besides its own fields.
+/// Facts that a decision binds besides its own fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HumanDecisionBinding {
     /// The hash of all that the person saw; see [`shown_hash`].
@@ -162,7 +162,7 @@ pub struct AuditHead {
     pub audit_id: String,
     /// The session that it is about.
     pub session_id: String,
-    /// How many decisions it has.
+    /// Number of decisions it has.
     pub length: u64,
     /// The seed's hash of the newest decision; empty for an empty trail.
     pub head_hash: String,

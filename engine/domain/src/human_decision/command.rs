@@ -30,7 +30,7 @@ bodies! {
     /// `REQ-` and the entropy; the summary is made of the loop's own evidence, the deadline of the
     /// terms of its hold.
     RequestHumanDecision {
-        /// Which loop.
+        /// The loop.
         loop_id: String,
         /// Fresh random bits.
         #[serde(default)]
@@ -40,7 +40,7 @@ bodies! {
     /// See [`HumanDecisionCommand::AnswerHumanDecision`]. The decision's id is `DEC-`
     /// and the entropy. The record's envelope has to carry the same actor and human id.
     AnswerHumanDecision {
-        /// Which request.
+        /// The request.
         request_id: String,
         /// Its loop, where the caller wants it checked.
         #[serde(default)]
@@ -67,7 +67,7 @@ bodies! {
     /// See [`HumanDecisionCommand::ExpireDue`]. A timeout's decision has the id
     /// `DEC-` and the entropy.
     ExpireDue {
-        /// Which request.
+        /// The request.
         request_id: String,
         /// Fresh random bits.
         #[serde(default)]
@@ -88,7 +88,7 @@ bodies! {
         actor: Actor,
         /// Who allows it.
         human_id: String,
-        /// Which field.
+        /// The field.
         field: OverrideField,
         /// Why, at most 4096 bytes.
         reason: String,

@@ -1,4 +1,4 @@
-//! What happened to questions put to a person (seed Phase-32). Kinds 128 to 159.
+//! Events of questions put to a person (seed Phase-32). Kinds 128 to 159.
 
 use crate::core::clocks::EndedBy;
 use crate::core::codec::Before;
@@ -77,7 +77,7 @@ recorded! {
         request: HumanDecisionRequest,
         /// What the person sees besides.
         context: RequestContext,
-        /// When the person is warned: at exactly 80 % of the time.
+        /// Time when the person is warned: at exactly 80 % of the time.
         warning_at: Timestamp,
         /// The injective hash of everything above that the person sees.
         request_hash: Digest,
@@ -142,7 +142,7 @@ recorded! {
         loop_id: Text,
         /// The request.
         request_id: Text,
-        /// When the warning was due; the record's own time is when somebody looked.
+        /// Time when the warning was due; the record's own time is when somebody looked.
         due_at: Timestamp,
         /// The own clock as the monotonic one continued it, where only that says that it is due.
         steady: Option<Timestamp>,
@@ -168,7 +168,7 @@ recorded! {
     HumanDecisionTimedOut {
         /// The loop.
         loop_id: Text,
-        /// When the deadline was; the record's own time is when somebody looked.
+        /// Time when the deadline was; the record's own time is when somebody looked.
         due_at: Timestamp,
         /// The decision, as the seed records it.
         record: HumanDecisionRecord,

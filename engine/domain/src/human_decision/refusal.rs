@@ -76,7 +76,7 @@ refusals! {
     NotHuman {
         /// The request.
         request_id: String,
-        /// Who answers.
+        /// Actor who answers.
         found: Actor,
     } = "NOT_A_HUMAN" in Scope,
     /// A person who is not asked.

@@ -28,7 +28,7 @@ pub enum RequestRefusal {
     /// The deadline would lie past the end of the calendar.
     #[error("{timeout_ms} ms after {created_at} the calendar has ended; give less time")]
     NoDeadline {
-        /// When the request would be made.
+        /// Time when the request would be made.
         created_at: Timestamp,
         /// The timeout, in milliseconds.
         timeout_ms: u64,
@@ -117,7 +117,7 @@ refusals! {
     /// Before the request was made.
     #[error("the answer is dated {found}, before the request of {expected}; check the clock")]
     TooEarly {
-        /// When the request was made.
+        /// Time when the request was made.
         expected: Timestamp,
         /// The answer's time.
         found: Timestamp,
@@ -163,8 +163,8 @@ pub fn accept_decision(
     })
 }
 
-/// As [`accept_decision`], for an answer at a known time: it counts from the request's creation
-/// on and strictly before its deadline.
+/// Decides like [`accept_decision`], for an answer at a known time: it counts from the request's
+/// creation on and strictly before its deadline.
 ///
 /// # Errors
 /// [`AnswerRefusal`] names what is missing, or by how much the time is off.
@@ -239,7 +239,7 @@ pub(crate) fn visible_or_none(text: Option<&str>) -> Option<String> {
     readable(text).map(String::from)
 }
 
-/// What becomes of a decision in this state, after so many retries of so many.
+/// Decides what becomes of a decision in this state, after so many retries of so many.
 ///
 /// | decision | APPLIED | PENDING | REJECTED |
 /// |---|---|---|---|

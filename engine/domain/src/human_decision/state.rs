@@ -1,4 +1,4 @@
-//! What is remembered of the questions that a loop puts to a person.
+//! Memory of the questions that a loop puts to a person.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -17,7 +17,7 @@ use crate::human_decision::types::{
     RequestContext,
 };
 
-/// What a loop asked and what was decided.
+/// Questions of a loop and their decisions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HumanDecisions {
     /// The head of the audit trail; `None` until somebody is asked.
@@ -31,7 +31,7 @@ pub struct HumanDecisions {
 pub struct HeldRequest {
     /// The request.
     pub request: HumanDecisionRequest,
-    /// What the person sees besides.
+    /// Context that the person sees besides.
     pub context: RequestContext,
     /// The injective hash of both.
     pub request_hash: Digest,
@@ -41,7 +41,7 @@ pub struct HeldRequest {
     pub warning: Option<Warning>,
     /// The fields that were allowed to be shown.
     pub overrides: Vec<Override>,
-    /// What became of it; `None` while it is open.
+    /// Outcome of it; `None` while it is open.
     pub outcome: Option<RequestOutcome>,
     /// Answers that came too late.
     pub late_answers: u64,
@@ -52,7 +52,7 @@ pub struct HeldRequest {
 pub struct Override {
     /// The field.
     pub field: OverrideField,
-    /// Who allowed it.
+    /// Person who allowed it.
     pub human_id: String,
     /// Why.
     pub reason: String,
@@ -64,14 +64,14 @@ pub struct Override {
     pub sequence: u64,
 }
 
-/// How a request ended.
+/// End of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RequestOutcome {
     /// A person decided, or nobody did in time.
     Decided(Box<Decided>),
     /// The loop halted for another reason.
     Withdrawn {
-        /// When.
+        /// Time.
         at: Timestamp,
         /// The sequence of the record.
         sequence: u64,
@@ -87,7 +87,7 @@ pub struct Decided {
     pub means: Option<AnswerMeans>,
     /// APPLIED, PENDING or TIMEOUT.
     pub outcome: HumanDecisionOutcome,
-    /// When it was recorded.
+    /// Time when it was recorded.
     pub at: Timestamp,
     /// The sequence of the record.
     pub sequence: u64,
@@ -99,13 +99,13 @@ pub struct Decided {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Disclosed {
-    /// How the process ended.
+    /// End of the process.
     Exit(Exit),
-    /// What the attempt used.
+    /// Resources that the attempt used.
     Resources(ResourceUsage),
-    /// How much was put out.
+    /// Amounts of output.
     Outputs(Vec<OutputExtent>),
-    /// What was said about the fault.
+    /// Message about the fault.
     Message(String),
 }
 
@@ -116,7 +116,7 @@ impl HeldRequest {
         &self.request.request_id
     }
 
-    /// Whether it waits for an answer.
+    /// Returns whether it waits for an answer.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         self.outcome.is_none()
@@ -131,14 +131,14 @@ impl HeldRequest {
         }
     }
 
-    /// What falls due next, if anything does: the warning, or the deadline.
+    /// Returns what falls due next, if anything does: the warning, or the deadline.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let due = if self.warning.is_none() { self.warning_at() } else { self.request.timeout_at };
         self.is_open().then_some(due)
     }
 
-    /// When the warning is due.
+    /// Returns the time when the warning is due.
     #[must_use]
     pub fn warning_at(&self) -> Timestamp {
         self.request.warning_at()

@@ -16,7 +16,7 @@ pub const MAX_TIMEOUT_MS: u64 = 366 * 24 * 60 * 60 * 1000;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// How long a person has to decide, in milliseconds: 1 to [`MAX_TIMEOUT_MS`].
+/// Time that a person has to decide, in milliseconds: 1 to [`MAX_TIMEOUT_MS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "u64", into = "u64")]
@@ -27,7 +27,7 @@ pub struct HumanDecisionTimeout(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a decision timeout of {found_ms} ms is out of range; give 1 ms to 366 days")]
 pub struct TimeoutOutOfRange {
-    /// What was asked for, in milliseconds.
+    /// Time that was asked for, in milliseconds.
     pub found_ms: u64,
 }
 
@@ -87,8 +87,8 @@ pub struct Warning {
     pub sequence: u64,
 }
 
-/// When the person is warned: after exactly 80 % of the time between the two, rounded down to the
-/// nanosecond.
+/// Computes when the person is warned: after exactly 80 % of the time between the two, rounded down
+/// to the nanosecond.
 #[must_use]
 pub fn warning_time(created_at: Timestamp, timeout_at: Timestamp) -> Timestamp {
     let whole = u128::from(timeout_at.nanoseconds_since(created_at));
@@ -97,11 +97,11 @@ pub fn warning_time(created_at: Timestamp, timeout_at: Timestamp) -> Timestamp {
 }
 
 closed_enum! {
-    /// When a loop is held for a person's decision.
+    /// Condition on which a loop is held for a person's decision.
     pub enum HoldPolicy {
         /// Never, unless somebody asks.
         Never = "NEVER",
-        /// When the attempt did not end well: anything that would not halt as COMPLETED.
+        /// Hold after an attempt that did not end well: anything that would not halt as COMPLETED.
         OnFailure = "ON_FAILURE",
         /// After every attempt that Phase-21 did not terminate.
         After = "AFTER",
@@ -113,10 +113,10 @@ bodies! {
     HoldTerms {
         /// When the loop is held.
         policy: HoldPolicy,
-        /// Whether a retry that Phase-21 permits needs a person as well where the hold applies.
+        /// True if a retry that Phase-21 permits needs a person as well where the hold applies.
         #[serde(default = "yes")]
         retry_needs_person: bool,
-        /// How long a person has to decide, in milliseconds.
+        /// Time that a person has to decide, in milliseconds.
         #[serde(default = "default_timeout")]
         decision_timeout_ms: HumanDecisionTimeout,
         /// Who may answer, at most 16. Empty: any person.
@@ -138,7 +138,7 @@ bodies! {
         /// Who may answer for it. Empty: the person of exactly that name.
         #[serde(default)]
         approvers: List<Text>,
-        /// How long they have, in milliseconds.
+        /// Time that they have, in milliseconds.
         timeout_ms: HumanDecisionTimeout,
     }
 }
@@ -152,7 +152,7 @@ pub enum TermsFault {
     /// The timeout's own name.
     #[error("{SYSTEM_TIMEOUT} is reserved for timeouts and cannot be an {field}")]
     Reserved {
-        /// Which list it is in.
+        /// Name of the list it is in.
         field: &'static str,
     },
     /// A target that is listed twice.
@@ -183,7 +183,7 @@ impl HoldTerms {
         }
     }
 
-    /// Whether every name can be recorded and every target is listed once.
+    /// Checks whether every name can be recorded and every target is listed once.
     ///
     /// # Errors
     /// [`TermsFault`] names the field and what was found.
@@ -200,8 +200,8 @@ impl HoldTerms {
         Ok(())
     }
 
-    /// Whether this person may answer a request that was passed on to this target, or to nobody
-    /// yet.
+    /// Returns whether this person may answer a request that was passed on to this target, or to
+    /// nobody yet.
     #[must_use]
     pub fn may_answer(&self, human_id: &str, asked_of: Option<&str>) -> bool {
         let Some(target) = asked_of else {
@@ -214,7 +214,7 @@ impl HoldTerms {
         }
     }
 
-    /// Whether this person may allow a field to be shown.
+    /// Returns whether this person may allow a field to be shown.
     #[must_use]
     pub fn may_override(&self, human_id: &str) -> bool {
         names(&self.override_approvers, human_id)

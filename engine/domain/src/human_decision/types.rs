@@ -20,7 +20,7 @@ use crate::sandbox_fault::types::ExecutionFaultType;
 use EvidenceVisibility::{Hidden, OverrideRequired, Visible};
 
 closed_enum! {
-    /// What a person can decide.
+    /// Decision of a person.
     pub enum HumanDecision {
         /// Proceed to the next step. An evaluated loop has none left: it ends.
         Continue = "CONTINUE",
@@ -34,7 +34,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What became of an attempt to apply a decision.
+    /// Outcome of an attempt to apply a decision.
     #[cfg_attr(feature = "schema", schemars(rename = "DecisionOutcome"))]
     pub enum HumanDecisionOutcome {
         /// The decision was applied.
@@ -49,7 +49,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// Who may see a field of evidence.
+    /// Visibility of a field of evidence.
     pub enum EvidenceVisibility {
         /// The person who decides.
         Visible = "VISIBLE",
@@ -64,19 +64,19 @@ closed_enum! {
     /// The fields that need an override: what Holdpoint derived from raw evidence, or what an
     /// executor said in its own words. Raw evidence itself can never be overridden.
     pub enum OverrideField {
-        /// How the attempt's process ended.
+        /// End of the attempt's process.
         AttemptExit = "attempt_exit",
-        /// What the attempt used.
+        /// Resources that the attempt used.
         AttemptResources = "attempt_resources",
         /// Length and SHA-256 of the attempt's output streams.
         AttemptOutputs = "attempt_outputs",
-        /// What was said about the attempt's fault, control characters visible.
+        /// Message about the attempt's fault, control characters visible.
         FaultMessage = "attempt_fault",
     }
 }
 
 closed_enum! {
-    /// How an answer reached Holdpoint.
+    /// Way by which an answer reached Holdpoint.
     pub enum AnswerChannel {
         /// Typed at a terminal.
         Terminal = "TERMINAL",
@@ -139,7 +139,7 @@ pub const VISIBILITY: [(&str, EvidenceVisibility); 21] = [
     (OverrideField::FaultMessage.name(), OverrideRequired),
 ];
 
-/// Who may see the field with exactly this name. Unknown fields are HIDDEN.
+/// Returns who may see the field with exactly this name. Unknown fields are HIDDEN.
 #[must_use]
 pub fn get_visibility(field_name: &str) -> EvidenceVisibility {
     VISIBILITY.iter().find(|(name, _)| *name == field_name).map_or(Hidden, |(_, visible)| *visible)
@@ -166,7 +166,8 @@ recorded! {
         self_hash: Text,
         /// The seed's hash of the record before it; empty for the first.
         prior_hash: Text,
-        /// How often the question was passed on before: 0 for the first request of an attempt.
+        /// Number of times the question was passed on before: 0 for the first request of an
+        /// attempt.
         escalation_depth: u8,
         /// Who is asked; `None`: the approvers of the hold, or anyone where it names none.
         asked_of: Option<Text>,
@@ -178,11 +179,11 @@ recorded! {
     /// of it is a text: nothing that a command put out can stand here.
     #[derive(Copy)]
     ObservedAttempt {
-        /// How many attempts there may be.
+        /// Number of attempts there may be.
         attempts_max: u8,
         /// How the process ended.
         exit: Exit,
-        /// How long it ran, in nanoseconds, by the clock of whoever ran it; `None`: not measured.
+        /// Time that it ran, in nanoseconds, by the clock of whoever ran it; `None`: not measured.
         duration_ns: Option<u64>,
         /// How it failed, where it did.
         fault_type: Option<ExecutionFaultType>,
@@ -199,7 +200,7 @@ recorded! {
         evidence_summary: EvidenceSummary,
         /// What the person may decide, in the order of [`HumanDecision::ALL`]. ABORT always may.
         allowed_decisions: List<HumanDecision>,
-        /// When it was created.
+        /// Time when it was created.
         created_at: Timestamp,
         /// From when on no answer counts any more. A time, not a text: now is already too late.
         timeout_at: Timestamp,
@@ -217,19 +218,19 @@ impl HumanDecisionRequest {
         self
     }
 
-    /// Whether this decision may be given. ABORT always may, whatever the list says.
+    /// Returns whether this decision may be given. ABORT always may, whatever the list says.
     #[must_use]
     pub fn allows(&self, decision: HumanDecision) -> bool {
         decision == HumanDecision::Abort || self.allowed_decisions.contains(&decision)
     }
 
-    /// When the person is warned: at exactly 80 % of the time.
+    /// Returns when the person is warned: at exactly 80 % of the time.
     #[must_use]
     pub fn warning_at(&self) -> Timestamp {
         warning_time(self.created_at, self.timeout_at)
     }
 
-    /// Whether the deadline has passed: at the deadline it has.
+    /// Returns whether the deadline has passed: at the deadline it has.
     #[must_use]
     pub fn is_expired(&self, at: Timestamp) -> bool {
         at >= self.timeout_at
@@ -260,7 +261,7 @@ recorded! {
 }
 
 impl HumanDecisionRecord {
-    /// Whether nobody made this decision: it is the one of a timeout.
+    /// Returns whether nobody made this decision: it is the one of a timeout.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         self.human_id.as_str() == SYSTEM_TIMEOUT
@@ -268,9 +269,9 @@ impl HumanDecisionRecord {
             && self.reason.as_deref() == Some(TIMEOUT_REASON)
     }
 
-    /// Whether the record has what its decision requires: a person (or the timeout), a reason, a
-    /// target. A name that nobody can see is nobody's. A reason and a target that are not blank are
-    /// there; that somebody can see them is asked when an answer is accepted.
+    /// Checks whether the record has what its decision requires: a person (or the timeout), a
+    /// reason, a target. A name that nobody can see is nobody's. A reason and a target that are not
+    /// blank are there; that somebody can see them is asked when an answer is accepted.
     ///
     /// # Errors
     /// [`AnswerRefusal`] names what is missing.

@@ -482,7 +482,7 @@ fn check_status(context: Context<'_>, body: &TurnTaken, checks: &mut RuleChecks)
     }
 }
 
-/// Whether what is said may count.
+/// Returns whether what is said may count.
 fn may_speak(context: Context<'_>, spoken: &Spoken<'_>, checks: &mut RuleChecks) -> bool {
     if !passes_gate(context.threads, spoken, checks) {
         return false;
@@ -517,7 +517,7 @@ fn names_its_session(context: Context<'_>, spoken: &Spoken<'_>, checks: &mut Rul
     }
 }
 
-/// Where a session is. One that was closed so long ago that only the log knows is so still.
+/// Returns where a session is. One that was closed so long ago that only the log knows is so still.
 pub(crate) fn status(
     context: Context<'_>,
     tenant_id: &Text,

@@ -99,8 +99,8 @@ fn interrupted_subject(before: &Marks, turn: &Turn<'_>) -> Text {
         .unwrap_or_else(|| request.subject_ref.clone())
 }
 
-/// What a turn's snapshot leaves unsaid: a function of the state before it and of the turn. It
-/// belongs to who was told that very text, or else to who spoke last.
+/// Returns what a turn's snapshot leaves unsaid: a function of the state before it and of the turn.
+/// It belongs to who was told that very text, or else to who spoke last.
 pub(crate) fn captured(before: &ThreadState, turn: &Turn<'_>) -> Option<ResumeBuffer> {
     let snapshot = turn.request.tts_resume_snapshot.as_ref()?;
     let cursor = usize::try_from(snapshot.spoken_cursor_byte).ok()?;
@@ -448,7 +448,7 @@ fn tool_answered(mut draft: Draft<'_>, status: ToolStatus, text: &str) -> TurnDe
     }
 }
 
-/// Whether the newest remainder and a text may be said as one, with a space between them.
+/// Returns whether the newest remainder and a text may be said as one, with a space between them.
 fn fits(draft: &Draft<'_>, text: &str) -> bool {
     let rest = draft.live().map_or(0, |buffer| buffer.unsaid_remainder.len());
     let space = usize::from(!text.is_empty());

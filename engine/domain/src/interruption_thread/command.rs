@@ -98,7 +98,7 @@ macro_rules! scoped {
     };
 }
 
-/// Who does what, where, and under which conditions: what every turn and row has.
+/// Actor, act, place and conditions: what every turn and row has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnScope<'a> {
     /// The tenant.
@@ -117,7 +117,7 @@ pub struct TurnScope<'a> {
     pub work_order_id: &'a str,
     /// Its status, as the caller sees it.
     pub work_order_status_snapshot: WorkOrderStatus,
-    /// What the thread waits for, as the caller sees it.
+    /// Event that the thread waits for, as the caller sees it.
     pub pending_state: PendingState,
     /// The key.
     pub idempotency_key: &'a str,
@@ -209,7 +209,7 @@ scoped! {
 pub struct CallerRow<'a> {
     /// The fields that every capability has.
     pub scope: TurnScope<'a>,
-    /// Which of the five.
+    /// Directive, one of the five.
     pub directive: Directive,
     /// The directive's own kind.
     pub kind: &'a str,
@@ -284,9 +284,9 @@ impl InterruptionThreadCommand {
         Some(request)
     }
 
-    /// Whether the command's turn interrupts what is being said. A candidate that is not sure
-    /// enough for a commit interrupts nothing, neither by its commit nor where the plan bars the
-    /// turn.
+    /// Returns whether the command's turn interrupts what is being said. A candidate that is not
+    /// sure enough for a commit interrupts nothing, neither by its commit nor where the plan bars
+    /// the turn.
     pub(crate) fn interrupts(&self, is_barred_by_plan: bool) -> bool {
         let interruption = self.taken().and_then(|request| request.interruption.as_ref());
         let is_planned = is_barred_by_plan || matches!(self, Self::CommitTurn(_));
@@ -299,13 +299,13 @@ impl InterruptionThreadCommand {
         Some((self.turn_scope()?, request))
     }
 
-    /// What was being said when the command's turn interrupted it.
+    /// Returns what was being said when the command's turn interrupted it.
     fn snapshot(&self) -> Option<(&TurnRequest, &TtsResumeSnapshot)> {
         let request = self.taken()?;
         Some((request, request.tts_resume_snapshot.as_ref()?))
     }
 
-    /// What the command's snapshot leaves unsaid, as it ends where the turn is refused.
+    /// Returns what the command's snapshot leaves unsaid, as it ends where the turn is refused.
     pub(crate) fn unsaid(&self) -> Option<Remainder> {
         let (request, snapshot) = self.snapshot()?;
         Some(Remainder {

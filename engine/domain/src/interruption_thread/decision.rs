@@ -1,4 +1,4 @@
-//! What a turn comes to, the audit row that PH1.X commits for it (seed, "Audit Emission
+//! Outcome of a turn, the audit row that PH1.X commits for it (seed, "Audit Emission
 //! Requirements"), and what a thread knows between two turns.
 
 use alloc::vec::Vec;
@@ -87,7 +87,7 @@ recorded! {
 }
 
 impl Fate {
-    /// What the fate means for the words.
+    /// Returns what the fate means for the words.
     #[must_use]
     pub const fn policy(self) -> ResumePolicy {
         match self {
@@ -106,7 +106,7 @@ recorded! {
     /// A row's payload: exactly the seed's twelve keys, absent where they say nothing. Everything
     /// more about a turn is in its transition event.
     RowPayload {
-        /// Which directive.
+        /// The directive.
         directive: Directive,
         /// CONFIRM: what is confirmed, 1 to 64 bytes.
         confirm_kind: Option<Text>,
@@ -159,20 +159,20 @@ pub const MAX_NESTED_BUFFERS: usize = 8;
 /// Most texts that are remembered with who was told them.
 pub const MAX_SAID: usize = 8;
 
-/// How long a remainder, and a question whether to go back to it, is kept: 60 s.
+/// Lifetime of a remainder, and of a question whether to go back to it: 60 s.
 pub const BUFFER_LIFETIME_MS: u64 = 60_000;
 
 /// The state that the branch table reads and changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadState {
-    /// What the thread knows besides its remainders.
+    /// Marks of the thread besides its remainders.
     pub marks: Marks,
-    /// What was left unsaid, oldest first: the last one was interrupted last. At most
+    /// Unsaid remainders, oldest first: the last one was interrupted last. At most
     /// [`MAX_NESTED_BUFFERS`], each with a turn of its own.
     pub resume_buffers: Vec<ResumeBuffer>,
-    /// What was said last, and to whom, oldest first: at most [`MAX_SAID`]. An interrupted answer
-    /// belongs to who was told it.
+    /// Newest speech, and to whom it was said, oldest first: at most [`MAX_SAID`]. An interrupted
+    /// answer belongs to who was told it.
     pub said: Vec<Said>,
 }
 
@@ -231,56 +231,56 @@ pub struct ResumeBuffer {
     pub session_id: Option<Text>,
     /// The answer that they belong to.
     pub answer_id: u64,
-    /// What it is about.
+    /// Topic of the words.
     pub topic_hint: Option<Text>,
     /// `interrupted_subject_ref` when they were left.
     pub interrupted_subject_ref: Text,
-    /// What had been said.
+    /// Words that had been said.
     pub spoken_prefix: Text,
-    /// What had not, without leading white space. Not blank.
+    /// Words that had not been said, without leading white space. Not blank.
     pub unsaid_remainder: Text,
     /// From when on they are gone.
     pub expires_at: Timestamp,
 }
 
-/// What a thread waits for, with what it needs to go on.
+/// Event that a thread waits for, with what it needs to go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Pending {
     /// An answer to a question.
     Clarify {
-        /// What is missing.
+        /// Name of the missing field.
         missing_field: Text,
-        /// How often in a row it was asked, 1 to 10; it stops at 10.
+        /// Number of times in a row it was asked, 1 to 10; it stops at 10.
         attempts: u8,
     },
     /// A yes or no to an action.
     Confirm {
         /// The intent that would be carried out, or the caller's `confirm_kind`.
         intent_type: Text,
-        /// How often in a row it was asked, 1 to 10.
+        /// Number of times in a row it was asked, 1 to 10.
         attempts: u8,
     },
     /// A yes or no to saying what is kept in memory.
     MemoryPermission {
-        /// What would be said.
+        /// Words to be said.
         deferred_response_text: Text,
         /// The turn of the remainder that would be said before it, if it is still kept then.
         resumes_turn: Option<u64>,
-        /// How often in a row it was asked, 1 to 10.
+        /// Number of times in a row it was asked, 1 to 10.
         attempts: u8,
     },
     /// A tool's response.
     Tool {
         /// To which request.
         request_id: Text,
-        /// How often in a row, 1 to 10.
+        /// Number of times in a row, 1 to 10.
         attempts: u8,
     },
     /// A stronger proof of identity.
     StepUp {
-        /// How often in a row, 1 to 10.
+        /// Number of times in a row, 1 to 10.
         attempts: u8,
     },
 }
@@ -298,8 +298,8 @@ impl Pending {
         }
     }
 
-    /// Whether what was waited for is so still: the same action, the same request to a tool, the
-    /// same words that need permission. By earlier rules, whatever was of the same kind.
+    /// Returns whether what was waited for is so still: the same action, the same request to a
+    /// tool, the same words that need permission. By earlier rules, whatever was of the same kind.
     pub(crate) fn goes_on_in(&self, rules: &Rules, after: &Self) -> bool {
         if !rules.names_ends {
             return self.state() == after.state();
@@ -325,7 +325,7 @@ impl Pending {
 }
 
 impl ThreadState {
-    /// What the thread waits for; NONE included.
+    /// Returns what the thread waits for; NONE included.
     #[must_use]
     pub fn pending_state(&self) -> PendingState {
         self.marks.pending.as_ref().map_or(PendingState::None, Pending::state)
@@ -336,7 +336,7 @@ impl ThreadState {
         self.marks.pending.is_some() || self.marks.return_check.is_some()
     }
 
-    /// Who was told this very text last.
+    /// Returns who was told this very text last.
     pub(crate) fn listener_of(&self, text: &str) -> Option<&Text> {
         let digest = sha256(text.as_bytes());
         let told = self.said.iter().rev().find(|said| said.text_sha256 == digest);
@@ -362,12 +362,12 @@ impl ThreadState {
         self.resume_buffers.iter().rev().find(is_theirs)
     }
 
-    /// What the interruption of a turn left unsaid, where it is kept.
+    /// Returns what the interruption of a turn left unsaid, where it is kept.
     pub(crate) fn buffer(&self, captured_turn: u64) -> Option<&ResumeBuffer> {
         self.resume_buffers.iter().find(|buffer| buffer.captured_turn == captured_turn)
     }
 
-    /// When something of it expires next.
+    /// Returns the time when something of it expires next.
     #[must_use]
     pub fn next_expiry(&self) -> Option<Timestamp> {
         let buffers = self.resume_buffers.iter().map(|buffer| buffer.expires_at);
@@ -384,7 +384,7 @@ impl ThreadState {
 }
 
 impl ResumeBuffer {
-    /// Whether it is gone: from `expires_at` on.
+    /// Returns whether it is gone: from `expires_at` on.
     #[must_use]
     pub fn is_expired(&self, at: Timestamp) -> bool {
         at >= self.expires_at
@@ -400,14 +400,14 @@ impl ResumeBuffer {
         issue_fingerprint_by(rules, &self.interrupted_subject_ref)
     }
 
-    /// Whether it was left unsaid in this session.
+    /// Returns whether it was left unsaid in this session.
     pub(crate) fn is_of_session(&self, session_id: &str) -> bool {
         self.session_id.as_deref() == Some(session_id)
     }
 }
 
 impl ReturnCheck {
-    /// Whether an answer is too late: from `expires_at` on.
+    /// Returns whether an answer is too late: from `expires_at` on.
     #[must_use]
     pub fn is_expired(&self, at: Timestamp) -> bool {
         at >= self.expires_at

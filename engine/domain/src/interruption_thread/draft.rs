@@ -197,7 +197,7 @@ impl<'a> Draft<'a> {
         self.after.pending = None;
     }
 
-    /// How often in a row a question was asked, this time included: 1 to 10.
+    /// Counts how often in a row a question was asked, this time included: 1 to 10.
     pub(crate) fn attempts(&self, is_same: impl FnOnce(&Pending) -> Option<u8>) -> u8 {
         let before = self.before.pending.as_ref().and_then(is_same).unwrap_or(0);
         before.saturating_add(1).min(10)
@@ -256,8 +256,8 @@ impl<'a> Draft<'a> {
         TurnDecision { dispatch: Some(dispatch), ..decision }
     }
 
-    /// What the thread waited for and will not get any more. A clarifying question is answered by
-    /// whatever is said next.
+    /// Returns what the thread waited for and will not get any more. A clarifying question is
+    /// answered by whatever is said next.
     fn dropped_pending(&self) -> Option<PendingState> {
         let before = self.before.pending.as_ref()?;
         let after = self.after.pending.as_ref();
@@ -268,7 +268,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What became of words, and why.
+/// Returns what became of words, and why.
 pub(crate) fn told(buffer: &ResumeBuffer, fate: Fate, reason: FateReason) -> Remainder {
     Remainder {
         captured_turn: buffer.captured_turn,
@@ -366,15 +366,16 @@ fn label(text: &str) -> String {
     shown.chars().take(LABEL_MAX.saturating_sub(3)).chain("...".chars()).collect()
 }
 
-/// Which missing field is asked for: PH1.PRUNE's, where several are missing and it is one of them;
-/// else the first (seed, "Related Engine Boundary (`PH1.PRUNE`)"). `None` where none is missing.
+/// Selects the missing field that is asked for: PH1.PRUNE's, where several are missing and it is
+/// one of them; else the first (seed, "Related Engine Boundary (`PH1.PRUNE`)"). `None` where none
+/// is missing.
 #[must_use]
 pub fn selected_missing_field<'a>(missing: &'a [Text], advice: &Advice) -> Option<&'a Text> {
     let is_selected = |field: &&Text| advice.prune_selected_missing_field.as_ref() == Some(*field);
     missing.iter().find(is_selected).or_else(|| missing.first())
 }
 
-/// How the words may be said. It says nothing about which words, or whether.
+/// Manner in which the words may be said. It says nothing about which words, or whether.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Style<'a> {
     /// PH1.EMO.GUIDE's profile, where it was validated.
@@ -406,8 +407,8 @@ pub fn explanation(advice: &Advice, reason_code: ReasonCode) -> Option<&Text> {
     is_asked_for.then_some(&explain.text)
 }
 
-/// Whether PH1.K's handoff speaks of this very interruption: its four fields are those of the
-/// interruption (seed, "PH1.K handoff projection lock").
+/// Checks whether PH1.K's handoff speaks of this very interruption: its four fields are those of
+/// the interruption (seed, "PH1.K handoff projection lock").
 ///
 /// # Errors
 /// [`Malformed`] names the first field that differs.

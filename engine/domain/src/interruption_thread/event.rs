@@ -1,4 +1,4 @@
-//! What happened in interruption threads (seed PH1.X), and to whom they belong. Kinds 160 to 191.
+//! Events of interruption threads (seed PH1.X), and their owners. Kinds 160 to 191.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -169,7 +169,7 @@ recorded! {
         answer_id: u64,
         /// Whom they were being said to.
         speaker_user_id: Text,
-        /// When they expired; the record's own time is when somebody looked.
+        /// Time when they expired; the record's own time is when somebody looked.
         expires_at: Timestamp,
         /// What becomes of the words: always DISCARD.
         interrupt_resume_policy: ResumePolicy,
@@ -187,7 +187,7 @@ recorded! {
         tenant_id: Text,
         /// The thread.
         correlation_id: Text,
-        /// When it expired, not later than the words; the record's own time is when somebody
+        /// Time when it expired, not later than the words; the record's own time is when somebody
         /// looked.
         expires_at: Timestamp,
         /// What becomes of the words: RESUME_LATER, or DISCARD where their own time is over as
@@ -384,7 +384,7 @@ pub struct OutcomeRow {
     pub answer_id: Option<u64>,
     /// Why.
     pub reason_code: ReasonCode,
-    /// What becomes of the words.
+    /// Fate of the words.
     pub interrupt_resume_policy: ResumePolicy,
     /// HEALTH's topic marker of what had been interrupted, where it is known.
     pub issue_fingerprint: Option<Text>,

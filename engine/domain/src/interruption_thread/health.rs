@@ -31,8 +31,8 @@ const SUFFIX_BYTES: usize = 33;
 /// As many of them as there were by the rules before number 6.
 const SUFFIX_BYTES_BEFORE: usize = 9;
 
-/// What PH1.X's rows say about interruption continuity: for every tenant and issue the newest
-/// outcome, and for every tenant how often something was refused.
+/// Summary of what PH1.X's rows say about interruption continuity: for every tenant and issue the
+/// newest outcome, and for every tenant how often something was refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HealthReport {
     rows: BTreeMap<(Text, Issue), HealthRow>,
@@ -59,7 +59,7 @@ pub struct HealthRow {
     pub latest_sequence: u64,
     /// The time of its record.
     pub latest_at: Timestamp,
-    /// How many outcomes the issue has had.
+    /// Number of outcomes the issue has had.
     pub occurrences: u64,
 }
 
@@ -103,13 +103,13 @@ impl HealthReport {
         rows
     }
 
-    /// How many turns and rows of each tenant were refused.
+    /// Counts the refused turns and rows of each tenant.
     #[must_use]
     pub const fn refusals(&self) -> &BTreeMap<Text, u64> {
         &self.refusals
     }
 
-    /// How many turns and rows of a tenant were refused, by the tenant that the command named.
+    /// Counts the refused turns and rows of a tenant, by the tenant that the command named.
     #[must_use]
     pub fn refusals_of(&self, tenant_id: &str) -> u64 {
         self.refusals.get(&Text::from(tenant_id)).copied().unwrap_or_default()

@@ -64,7 +64,7 @@ impl<'a> Standing<'a> {
         self.plan.map(|(_, words)| words)
     }
 
-    /// Whether a turn or a row of this number passes the plan by.
+    /// Returns whether a turn or a row of this number passes the plan by.
     pub(crate) fn is_passed_by(&self, turn_id: u64) -> bool {
         self.plan.is_some_and(|(open, _)| turn_id > open.turn_id)
     }
@@ -118,8 +118,8 @@ const fn reason_of(code: ReasonCode) -> FateReason {
     }
 }
 
-/// Whether two interruptions leave words of the same answer to the same person: the speech that was
-/// under way is the same, wherever each of them cut it.
+/// Returns whether two interruptions leave words of the same answer to the same person: the speech
+/// that was under way is the same, wherever each of them cut it.
 pub(crate) fn is_same(one: &ResumeBuffer, other: &ResumeBuffer) -> bool {
     one.answer_id == other.answer_id
         && one.speaker_user_id == other.speaker_user_id
@@ -141,7 +141,7 @@ pub(crate) fn giving_way<'a>(
     }
 }
 
-/// Whether words give way to others: they have a row of their own.
+/// Returns whether words give way to others: they have a row of their own.
 pub(crate) const fn gives_way(words: &Remainder) -> bool {
     matches!(words.reason, FateReason::NestingLimit | FateReason::PlanReplaced)
 }
@@ -192,7 +192,7 @@ impl Thread {
         self.open_plan().zip(self.planned_remainder.as_ref())
     }
 
-    /// When something of it expires next: words, a return check, or a plan that owns words.
+    /// Returns when something of it expires next: words, a return check, or a plan that owns words.
     pub(crate) fn next_expiry(&self) -> Option<Timestamp> {
         let plan = self.plan_words().map(|(open, _)| open.expires_at);
         self.state.next_expiry().into_iter().chain(plan).min()
@@ -204,7 +204,7 @@ impl Thread {
         Standing::new(Some(self), (&self.tenant_id, &self.correlation_id), at)
     }
 
-    /// What of these words the thread still keeps, itself or by its plan, where a turn that
+    /// Returns what of these words the thread still keeps, itself or by its plan, where a turn that
     /// interrupts them is refused.
     pub(crate) fn still_kept(
         &self,

@@ -43,16 +43,16 @@ closed_enum! {
     }
 }
 
-/// What a read-only tool answered. Lengths are in bytes of UTF-8.
+/// Answer of a read-only tool. Lengths are in bytes of UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ToolResponse {
-    /// Which request, as the DISPATCH named it, 1 to 128 bytes.
+    /// The request, as the DISPATCH named it, 1 to 128 bytes.
     pub request_id: Text,
-    /// Which tool, 1 to 64 bytes.
+    /// The tool, 1 to 64 bytes.
     pub tool_name: Text,
-    /// How it answered.
+    /// Kind of its answer.
     pub status: ToolStatus,
     /// The answer, 1 to 1024 bytes. Given unless the tool failed.
     #[serde(default)]
@@ -60,13 +60,13 @@ pub struct ToolResponse {
     /// Details, at most [`MAX_TOOL_ITEMS`].
     #[serde(default)]
     pub fields: Vec<ToolField>,
-    /// Where it is from: at most [`MAX_TOOL_ITEMS`], at least one where the status is OK.
+    /// Sources of the answer: at most [`MAX_TOOL_ITEMS`], at least one where the status is OK.
     #[serde(default)]
     pub sources: Vec<ToolSource>,
-    /// What the sources say, word for word: at most [`MAX_TOOL_ITEMS`].
+    /// Statements of the sources, word for word: at most [`MAX_TOOL_ITEMS`].
     #[serde(default)]
     pub citations: Option<Vec<Citation>>,
-    /// When the tool found it, after 1970 began.
+    /// Time when the tool found it, after 1970 began.
     pub retrieved_at: Timestamp,
     /// Why the tool failed, for whoever mends it: at most 1024 bytes. Never shown to a user.
     #[serde(default)]
@@ -84,7 +84,7 @@ pub struct ToolField {
     pub value: Text,
 }
 
-/// Where something is from.
+/// Source of something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -98,18 +98,18 @@ pub struct ToolSource {
     pub snippet: Option<Text>,
 }
 
-/// What a source says, word for word.
+/// Statement of a source, word for word.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Citation {
-    /// Which source: its place among the sources, from 1.
+    /// The source: its place among the sources, from 1.
     pub source_number: u32,
     /// Its words, 1 to 2048 bytes.
     pub quote: Text,
 }
 
-/// What the user is given.
+/// Response that the user is given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -120,7 +120,7 @@ pub struct RenderedResponse {
     pub source_list: Vec<ToolSource>,
     /// Every citation, where the tool gave any.
     pub citations: Option<Vec<Citation>>,
-    /// When the tool found it.
+    /// Time when the tool found it.
     pub retrieved_at: Timestamp,
     /// The reason that was given.
     pub reason_code: ReasonCode,
@@ -128,8 +128,9 @@ pub struct RenderedResponse {
     pub locale: RenderLocale,
 }
 
-/// What the user is given for a tool's response (seed, `PH1X_TOOL_RESPONSE_RENDER`). The same
-/// arguments give the same bytes. A failure gives a fixed apology, and nothing that the tool said.
+/// Renders what the user is given for a tool's response (seed, `PH1X_TOOL_RESPONSE_RENDER`). The
+/// same arguments give the same bytes. A failure gives a fixed apology, and nothing that the tool
+/// said.
 ///
 /// # Errors
 /// [`ThreadRefusal::Malformed`] names the first field that breaks the contract.
@@ -230,7 +231,7 @@ impl Phrases {
     }
 }
 
-/// How much of a quote is shown, in bytes: the list behind the text has all of it.
+/// Amount of a quote that is shown, in bytes: the list behind the text has all of it.
 const SHOWN_QUOTE_MAX: usize = 512;
 
 fn shown_text(response: &ToolResponse, phrases: &Phrases) -> String {
@@ -384,8 +385,8 @@ fn without_tags(line: &str) -> String {
     kept
 }
 
-/// What stands before and behind an address in a word: it begins with a scheme before `://`, or
-/// with `www.`, and ends before the word's closing marks.
+/// Returns what stands before and behind an address in a word: it begins with a scheme before
+/// `://`, or with `www.`, and ends before the word's closing marks.
 fn without_address(word: &str) -> (&str, &str) {
     let of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     let before_scheme = word.split_once("://").map(|(head, _)| head.trim_end_matches(of_scheme));

@@ -1,4 +1,4 @@
-//! What PH1.X is told about a turn: the seed's request contract, field by field.
+//! Facts that PH1.X is given about a turn: the seed's request contract, field by field.
 //!
 //! The time of a turn is the time of its record: no field says `now`. Times in a request are
 //! nanoseconds since 1970-01-01T00:00:00Z, as the record's.
@@ -48,7 +48,7 @@ scored_bodies! {
     }
 }
 
-/// What a turn's content is.
+/// Content of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE", deny_unknown_fields)]
@@ -58,37 +58,37 @@ pub enum TurnInput {
     None,
     /// An answer in words was made.
     Chat {
-        /// What would be said, 1 to 32 768 bytes.
+        /// Words to be said, 1 to 32 768 bytes.
         response_text: Text,
     },
     /// An intent was understood.
     Intent {
         /// Its name, 1 to 64 bytes.
         intent_type: Text,
-        /// What it needs.
+        /// Need of the intent.
         class: IntentClass,
     },
     /// The words are not clear, upstream.
     NlpClarify {
         /// The question, one line of 1 to 240 characters.
         question: Text,
-        /// How it may be answered: 2 or 3 formats, each 1 to 128 bytes.
+        /// Ways to answer: 2 or 3 formats, each 1 to 128 bytes.
         accepted_answer_formats: List<Text>,
-        /// What is missing: 1 to 16 names, each 1 to 64 bytes. Exactly one is asked for.
+        /// Missing fields: 1 to 16 Exactly one is asked for.
         missing_fields: List<Text>,
     },
     /// A tool answered.
     ToolResponse {
-        /// Which request, as the DISPATCH named it.
+        /// The request, as the DISPATCH named it.
         request_id: Text,
-        /// How.
+        /// Kind of the failure.
         status: ToolStatus,
-        /// What would be said, 1 to 32 768 bytes.
+        /// Words to be said, 1 to 32 768 bytes.
         response_text: Text,
     },
-    /// What was tried last failed.
+    /// The last attempt failed.
     LastFailure {
-        /// What would be said, 1 to 32 768 bytes.
+        /// Words to be said, 1 to 32 768 bytes.
         response_text: Text,
     },
 }
@@ -144,7 +144,7 @@ bodies! {
 }
 
 impl DegradationContext {
-    /// Whether anything was degraded.
+    /// Returns whether anything was degraded.
     #[must_use]
     pub const fn is_degraded(self) -> bool {
         self.capture_degraded
@@ -213,7 +213,7 @@ scored_bodies! {
 bodies! {
     /// What was being said when it was interrupted: `tts_resume_snapshot`.
     TtsResumeSnapshot {
-        /// Which answer, above 0.
+        /// The answer, above 0.
         answer_id: u64,
         /// What it is about, 1 to 64 bytes.
         #[serde(default)]
@@ -295,7 +295,7 @@ bodies! {
 }
 
 crate::core::closed_enum! {
-    /// What asked for an explanation.
+    /// Trigger of an explanation.
     pub enum ExplainTrigger {
         /// The user, in words.
         Explicit = "EXPLICIT",

@@ -54,7 +54,7 @@ pub(crate) struct ThreadView<'a> {
     pub(crate) registered: Registered<'a>,
 }
 
-/// Whether a command is well-formed, as far as that can be said without any state.
+/// Checks whether a command is well-formed, as far as that can be said without any state.
 pub(crate) fn check_command(command: &Command) -> Result<(), Malformed> {
     if let Some((scope, request, heard)) = command.turn() {
         check_fields(&scope)?;
@@ -73,7 +73,7 @@ pub(crate) fn check_command(command: &Command) -> Result<(), Malformed> {
     check_thread_names(tenant_id, correlation_id)
 }
 
-/// What follows from a turn, a caller's row, or a command on a thread.
+/// Returns what follows from a turn, a caller's row, or a command on a thread.
 pub(crate) fn on_thread(
     view: ThreadView<'_>,
     command: &Command,
@@ -470,7 +470,7 @@ fn shown_name(name: &str) -> String {
     visible(bounded(name, 128)).to_string()
 }
 
-/// What expired in a thread, as facts.
+/// Returns what expired in a thread, as facts.
 pub(crate) fn expiries(tenant_id: &str, correlation_id: &str, expired: &[Expiry]) -> Vec<Event> {
     let event = |expiry: &Expiry| match expiry {
         Expiry::Buffer(buffer) => Event::from(BufferExpired {

@@ -44,8 +44,8 @@ pub(crate) fn speaks_in<'a>(view: ThreadView<'a>, scope: TurnScope<'a>) -> TurnS
     own
 }
 
-/// Where the session of a scope is, in which its user and device are. A session that is not named
-/// is told of in other words: the caller did not choose it, and may choose another.
+/// Returns where the session of a scope is, in which its user and device are. A session that is not
+/// named is told of in other words: the caller did not choose it, and may choose another.
 pub(crate) fn session_of(
     registered: Registered<'_>,
     given: &TurnScope<'_>,
@@ -164,27 +164,27 @@ fn barred(reason_code: ReasonCode, expected: String, found: String) -> ThreadRef
 }
 
 impl Registered<'_> {
-    /// Whether tenant, user, device and session belong together and may be used; where the session
-    /// is (ACTIVE where there is none).
+    /// Checks whether tenant, user, device and session belong together and may be used; where the
+    /// session is (ACTIVE where there is none).
     pub(crate) fn session_of(&self, scope: &TurnScope<'_>) -> Result<SessionStatus, ThreadRefusal> {
         self.find_session(scope)
             .map_err(|m| ThreadRefusal::barred(ReasonCode::FailTenantScopeInvalid, m))
     }
 
-    /// Where a session is; `None` where it is not known.
+    /// Returns where a session is; `None` where it is not known.
     pub(crate) fn session_status(&self, tenant_id: &str, session: &str) -> Option<SessionStatus> {
         self.session(tenant_id, session).map(|session| session.status)
     }
 
-    /// Whether the work order is of this tenant and correlation, is as the caller states, and has
-    /// not ended.
+    /// Checks whether the work order is of this tenant and correlation, is as the caller states,
+    /// and has not ended.
     pub(crate) fn check_work_order(&self, scope: &TurnScope<'_>) -> Result<(), ThreadRefusal> {
         self.open_work_order(scope)
             .map_err(|m| ThreadRefusal::barred(ReasonCode::FailWorkOrderScopeInvalid, m))
     }
 
-    /// Whether a lease allows a dispatch under the scope's work order now: one that is held and
-    /// has not expired. From its `expires_at` on it allows nothing.
+    /// Checks whether a lease allows a dispatch under the scope's work order now: one that is held
+    /// and has not expired. From its `expires_at` on it allows nothing.
     pub(crate) fn check_lease(
         &self,
         scope: &TurnScope<'_>,
@@ -255,9 +255,9 @@ impl Registered<'_> {
     }
 }
 
-/// What is left behind in a thread by a session that is closed: what was pending in it is disarmed
-/// and what was left unsaid in it given up. What has expired by now is no longer there to be given
-/// up.
+/// Returns what is left behind in a thread by a session that is closed: what was pending in it is
+/// disarmed and what was left unsaid in it given up. What has expired by now is no longer there to
+/// be given up.
 pub(crate) fn ended_with_session(thread: &Thread, session_id: &str, at: Timestamp) -> Vec<Event> {
     let now = thread.standing(at);
     let mut left = Vec::from_iter(disarmed(thread, &now.state, Some(session_id)));

@@ -45,7 +45,7 @@ pub const COMMIT_THRESHOLD: BasisPoints = RELATION_THRESHOLD;
 /// What can be done about the open plan of another speaker.
 const OF_ANOTHER: &str = "take a later turn, or wait until that plan ends";
 
-/// How long a plan may be committed: 60 s.
+/// Time in which a plan may be committed: 60 s.
 pub const PLAN_LIFETIME_MS: u64 = 60_000;
 
 /// Longest transcript of a turn, in bytes.
@@ -67,7 +67,7 @@ bodies! {
     PartialTranscript {
         /// The words, on one line, 1 to 32 768 bytes.
         text: Text,
-        /// Whether the user has ended.
+        /// True if the user has ended.
         is_final: bool,
     }
 }
@@ -105,7 +105,7 @@ scored_bodies! {
 }
 
 closed_enum! {
-    /// Which way a turn went (seed, "branch discipline").
+    /// Branch that a turn took (seed, "branch discipline").
     pub enum DuplexBranch {
         /// The same subject goes on.
         Same = "SAME",
@@ -169,18 +169,18 @@ recorded! {
 }
 
 impl OpenPlan {
-    /// Whether it is of this turn, and may be committed now.
+    /// Returns whether it is of this turn, and may be committed now.
     pub(crate) fn is_of(&self, turn_id: u64, at: Timestamp) -> bool {
         self.turn_id == turn_id && !self.is_lapsed(at)
     }
 
-    /// Whether it is too late to commit it.
+    /// Returns whether it is too late to commit it.
     #[must_use]
     pub fn is_lapsed(&self, at: Timestamp) -> bool {
         at >= self.expires_at
     }
 
-    /// Which plan it is, whose, and until when.
+    /// Returns which plan it is, whose, and until when.
     fn told(&self, at: Timestamp) -> String {
         let (key, whose) = (shown(&self.plan_key), shown(&self.speaker_user_id));
         let stands = if self.is_lapsed(at) { "lapsed at" } else { "is open until" };
@@ -408,7 +408,7 @@ fn check_hypothesis(of: &IntentHypothesis, request: &TurnRequest) -> Result<(), 
     require(is_same, field, "the request's intent", found)
 }
 
-/// Whether the turn interrupts, or the speaker has a remainder that is kept.
+/// Returns whether the turn interrupts, or the speaker has a remainder that is kept.
 fn is_interrupted(state: &ThreadState, turn: &Turn<'_>) -> bool {
     let speaker = &turn.request.active_speaker_user_id;
     turn.request.interruption.is_some() || state.live_buffer(speaker, turn.at).is_some()

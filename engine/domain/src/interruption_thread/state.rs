@@ -27,17 +27,17 @@ pub struct Thread {
     pub tenant_id: Text,
     /// The correlation.
     pub correlation_id: Text,
-    /// What the branch table reads and changes.
+    /// State that the branch table reads and changes.
     pub state: ThreadState,
     /// The newest turn.
     pub last_turn_id: u64,
-    /// What it came to.
+    /// Directive that it came to.
     pub last_directive: Directive,
     /// Why.
     pub last_reason_code: ReasonCode,
     /// The session of the newest turn, where it had one.
     pub session_id: Option<Text>,
-    /// When the thread began.
+    /// Time when the thread began.
     pub started_at: Timestamp,
     /// The sequence of the record that began it.
     pub started_sequence: u64,
@@ -45,9 +45,9 @@ pub struct Thread {
     pub version: u64,
     /// The turns that were taken and the rows that callers committed.
     pub turns: u64,
-    /// Whether the newest turn's row is still to come: never between two batches.
+    /// True if the newest turn's row is still to come: never between two batches.
     pub awaits_row: bool,
-    /// Whether it ended.
+    /// True if it ended.
     pub is_closed: bool,
     /// What is planned for its next turn. A room of its own carries it.
     #[serde(skip)]
@@ -67,7 +67,7 @@ pub struct Thread {
 pub(crate) type Planned = (OpenPlan, Option<Box<(Heard, TurnCommitDecision)>>);
 
 impl Thread {
-    /// What is planned for its next turn, also where it is too late for that.
+    /// Returns what is planned for its next turn, also where it is too late for that.
     #[must_use]
     pub fn open_plan(&self) -> Option<&OpenPlan> {
         self.plan.as_ref().map(|(open, _)| open)
@@ -82,7 +82,7 @@ impl Thread {
         if self.last_directive == Directive::Wait { active.or(newest) } else { newest.or(active) }
     }
 
-    /// Whether the session is its own.
+    /// Returns whether the session is its own.
     pub(crate) fn is_in(&self, session_id: &str) -> bool {
         self.own_session().is_some_and(|own| own.as_str() == session_id)
     }
@@ -283,12 +283,12 @@ impl Threads {
         self.past.ended.get(&(Text::from(tenant_id), Text::from(correlation_id))).copied()
     }
 
-    /// What is carried first: those that live.
+    /// Returns what is carried first: those that live.
     pub(crate) fn carried(&self) -> Vec<&Thread> {
         self.live.values().collect()
     }
 
-    /// What is carried behind those: the ones that were closed, and who ended.
+    /// Returns what is carried behind those: the ones that were closed, and who ended.
     pub(crate) const fn past(&self) -> &Kept<PastThreads> {
         &self.past
     }
@@ -297,7 +297,7 @@ impl Threads {
         &mut self.past
     }
 
-    /// What is planned, by thread.
+    /// Returns what is planned, by thread.
     pub(crate) fn plans(&self) -> Vec<(&ThreadKey, &Planned)> {
         self.live.iter().filter_map(|(key, thread)| Some((key, thread.plan.as_ref()?))).collect()
     }
@@ -351,19 +351,19 @@ pub struct ThreadView<'a> {
     pub tenant_id: &'a str,
     /// The correlation.
     pub correlation_id: &'a str,
-    /// What the thread waits for; NONE included.
+    /// Event that the thread waits for; NONE included.
     pub pending_state: PendingState,
     /// The same, with what is needed to go on; null for NONE.
     pub pending: Option<&'a Pending>,
-    /// What the newest answered turn was about.
+    /// Subject of the newest answered turn.
     pub active_subject_ref: Option<&'a Text>,
-    /// What was interrupted.
+    /// Subject that was interrupted.
     pub interrupted_subject_ref: Option<Text>,
     /// The words that were left unsaid last: the innermost of [`Self::resume_buffers`].
     pub resume_buffer: Option<ResumeBuffer>,
     /// All words that were left unsaid and are kept at this time, oldest first: at most 8.
     pub resume_buffers: Vec<ResumeBuffer>,
-    /// Whether it was asked whether to go back to what was interrupted.
+    /// True if it was asked whether to go back to what was interrupted.
     pub return_check_pending: bool,
     /// From when on an answer to that is too late.
     pub return_check_expires_at: Option<Timestamp>,
@@ -373,21 +373,21 @@ pub struct ThreadView<'a> {
     pub return_check_lapsed: bool,
     /// Words that were left unsaid expired, and nobody has spoken since.
     pub buffer_lapsed: bool,
-    /// Who spoke last.
+    /// Newest speaker.
     pub active_speaker_user_id: Option<&'a Text>,
     /// In which session, where there was one.
     pub active_session_id: Option<&'a Text>,
-    /// What is planned for its next turn: words, of which nothing comes but by their commit.
+    /// Plan for its next turn: words, of which nothing comes but by their commit.
     pub open_plan: Option<&'a OpenPlan>,
     /// The time of what is planned is over: nothing comes of it any more.
     pub open_plan_lapsed: bool,
     /// The words that the open plan owns: what its turn would leave unsaid.
     pub open_plan_unsaid: Option<&'a ResumeBuffer>,
-    /// What was said last, and to whom, oldest first: digests alone.
+    /// Newest speech, and to whom it was said, oldest first: digests alone.
     pub said: &'a [Said],
     /// The newest turn.
     pub last_turn_id: u64,
-    /// What it came to; `None` where there is none yet.
+    /// Directive that it came to; `None` where there is none yet.
     pub last_directive: Option<Directive>,
     /// Why.
     pub last_reason_code: Option<ReasonCode>,
@@ -395,19 +395,19 @@ pub struct ThreadView<'a> {
     pub session_id: Option<&'a Text>,
     /// The turns that were taken and the rows that callers committed.
     pub turns: u64,
-    /// When the thread began.
+    /// Time when the thread began.
     pub started_at: Timestamp,
     /// With which record.
     pub started_sequence: u64,
     /// The last record that changed it.
     pub version: u64,
-    /// Whether it ended.
+    /// True if it ended.
     pub is_closed: bool,
 }
 
 impl Thread {
-    /// What the branch table would read at this time: what is over by then is taken out, whether or
-    /// not that is on record yet.
+    /// Returns what the branch table would read at this time: what is over by then is taken out,
+    /// whether or not that is on record yet.
     #[must_use]
     pub fn state_at(&self, seen_from: Timestamp) -> ThreadState {
         self.standing(seen_from).state

@@ -20,16 +20,16 @@ pub struct Turn<'a> {
     pub turn_id: u64,
     /// The session, where there is one.
     pub session_id: Option<&'a str>,
-    /// Where the session is.
+    /// State of the session.
     pub session_status: SessionStatus,
-    /// What is known about the turn.
+    /// Request that is the turn's input.
     pub request: &'a TurnRequest,
     /// The time of its record.
     pub at: Timestamp,
 }
 
-/// What a turn comes to. What has expired by then counts as expired, whether or not that is on
-/// record yet.
+/// Decides what a turn comes to. What has expired by then counts as expired, whether or not that is
+/// on record yet.
 ///
 /// # Errors
 /// [`ThreadRefusal::Malformed`] names the field of a request that breaks the contract (seed,
@@ -68,9 +68,9 @@ pub enum Expiry {
         /// HEALTH's topic marker of what had been interrupted, where the words are kept and have
         /// one.
         issue_fingerprint: Option<Text>,
-        /// When: not later than the words.
+        /// Time: not later than the words.
         expires_at: Timestamp,
-        /// What becomes of the words: RESUME_LATER, or DISCARD where they expire with it.
+        /// Fate of the words: RESUME_LATER, or DISCARD where they expire with it.
         policy: ResumePolicy,
     },
 }
@@ -91,7 +91,7 @@ impl ThreadState {
         expired
     }
 
-    /// What expired first; a question before words of the same time.
+    /// Returns what expired first; a question before words of the same time.
     fn next_expired(&self, at: Timestamp) -> Option<Expiry> {
         let gone = self.resume_buffers.iter().filter(|buffer| buffer.is_expired(at));
         let buffer = gone.min_by_key(|buffer| buffer.expires_at);
@@ -111,8 +111,8 @@ impl ThreadState {
         Some(Expiry::ReturnCheck { captured_turn, issue_fingerprint, expires_at, policy })
     }
 
-    /// When the question whether to go back expires, and what becomes of the words with it: they
-    /// are kept for their own time, or it is their time that is over.
+    /// Returns when the question whether to go back expires, and what becomes of the words with it:
+    /// they are kept for their own time, or it is their time that is over.
     pub(crate) fn return_check_expiry(&self) -> Option<(Timestamp, ResumePolicy)> {
         let check = self.marks.return_check?;
         Some(match self.buffer(check.captured_turn) {
@@ -188,15 +188,15 @@ impl ThreadState {
         self.said.clear();
     }
 
-    /// Whether the thread waits for an answer that only its own speaker may give, and this is
-    /// somebody else. A clarifying question is answered by whatever comes next.
+    /// Returns whether the thread waits for an answer that only its own speaker may give, and this
+    /// is somebody else. A clarifying question is answered by whatever comes next.
     pub(crate) fn waits_for_another(&self, user_id: &str) -> bool {
         let waits = !matches!(self.pending_state(), PendingState::None | PendingState::Clarify);
         let speaker = self.marks.active_speaker_user_id.as_deref();
         waits && speaker.is_some_and(|speaker| speaker != user_id)
     }
 
-    /// What the thread waits for, where a caller's row gives that up without an answer. A
+    /// Returns what the thread waits for, where a caller's row gives that up without an answer. A
     /// clarifying question is answered by whatever comes next, and one to somebody else ends
     /// nothing.
     pub(crate) fn dropped_by_row(

@@ -10,7 +10,7 @@ use crate::core::closed_enum;
 use crate::core::refusal::stated;
 
 closed_enum! {
-    /// What a thread waits for.
+    /// Event that a thread waits for.
     pub enum PendingState {
         /// Nothing.
         None = "NONE",
@@ -28,7 +28,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What a turn comes to. Every turn comes to exactly one.
+    /// Outcome of a turn. Every turn comes to exactly one.
     pub enum Directive {
         /// Ask for a yes or no to an action.
         Confirm = "CONFIRM",
@@ -58,7 +58,7 @@ impl Directive {
 }
 
 closed_enum! {
-    /// How an interruption relates to what was interrupted (`interrupt_subject_relation`).
+    /// Relation of an interruption to what was interrupted (`interrupt_subject_relation`).
     pub enum SubjectRelation {
         /// The same subject.
         Same = "SAME",
@@ -126,7 +126,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What happens to speech that is under way.
+    /// Effect on speech that is under way.
     pub enum TtsControl {
         /// It stops.
         Cancel = "CANCEL",
@@ -134,7 +134,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// How a directive reaches the user.
+    /// Way in which a directive reaches the user.
     pub enum DeliveryHint {
         /// Said and shown.
         AudibleAndText = "AUDIBLE_AND_TEXT",
@@ -144,7 +144,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What an intent needs. The vocabulary of intents is the caller's; this is what the rules ask.
+    /// Need of an intent. The vocabulary of intents is the caller's; this is what the rules ask.
     pub enum IntentClass {
         /// A tool that only reads: dispatched at once.
         ReadOnlyTool = "READ_ONLY_TOOL",
@@ -160,7 +160,7 @@ closed_enum! {
 }
 
 impl IntentClass {
-    /// Whether the user asked, in words, for what was left unsaid.
+    /// Returns whether the user asked, in words, for what was left unsaid.
     #[must_use]
     pub const fn is_resume(self) -> bool {
         matches!(self, Self::Continue | Self::MoreDetail)
@@ -168,7 +168,7 @@ impl IntentClass {
 }
 
 closed_enum! {
-    /// How a tool answered.
+    /// Kind of a tool's answer.
     pub enum ToolStatus {
         /// With a result.
         Ok = "OK",
@@ -180,7 +180,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What a DISPATCH hands over (`dispatch_target` of a turn's row).
+    /// Target of a DISPATCH (`dispatch_target` of a turn's row).
     pub enum DispatchKind {
         /// A request to a read-only tool.
         ToolRequest = "TOOL_REQUEST",
@@ -214,9 +214,9 @@ impl RowEventType {
 }
 
 closed_enum! {
-    /// How much a row matters.
+    /// Weight of a row.
     pub enum Severity {
-        /// As it should be.
+        /// Nothing is wrong.
         Info = "INFO",
         /// Somebody should look.
         Warn = "WARN",
@@ -232,7 +232,7 @@ impl Severity {
 }
 
 closed_enum! {
-    /// Who chose a row's directive.
+    /// Origin of a row's directive.
     pub enum DecidedBy {
         /// The branch table, in a turn.
         BranchTable = "BRANCH_TABLE",
@@ -242,7 +242,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What became of words that were left unsaid.
+    /// Fate of words that were left unsaid.
     pub enum Fate {
         /// An interruption left them unsaid, and they are kept.
         Captured = "CAPTURED",
@@ -314,7 +314,7 @@ macro_rules! reason_codes {
                 REGISTRY_BASE + match self { $(Self::$Member => $number,)+ }
             }
 
-            /// What it says, in a sentence.
+            /// Returns it as a sentence.
             #[must_use]
             pub const fn words(self) -> &'static str {
                 match self { $(Self::$Member => $doc,)+ }
@@ -431,14 +431,14 @@ reason_codes! {
 }
 
 impl ReasonCode {
-    /// Whether the code says that something was refused. No committed row carries one.
+    /// Returns whether the code says that something was refused. No committed row carries one.
     #[must_use]
     pub const fn is_refusal(self) -> bool {
         self.number() >= REGISTRY_BASE + 0x40
     }
 
-    /// Whether only a turn, an expiry or a closing says so: it tells what became of words that were
-    /// left unsaid, which no caller's row changes.
+    /// Returns whether only a turn, an expiry or a closing says so: it tells what became of words
+    /// that were left unsaid, which no caller's row changes.
     #[must_use]
     pub const fn is_of_remainders(self) -> bool {
         matches!(
@@ -458,7 +458,7 @@ impl ReasonCode {
         )
     }
 
-    /// Whether the code is an outcome of interruption continuity: what HEALTH reports.
+    /// Returns whether the code is an outcome of interruption continuity: what HEALTH reports.
     #[must_use]
     pub const fn is_branch_outcome(self) -> bool {
         matches!(

@@ -72,8 +72,8 @@ pub(crate) fn check_request(state: &ThreadState, turn: &Turn<'_>) -> Fitting {
     check_fit(state, turn)
 }
 
-/// What of the contract depends on the thread and on the time: whoever breaks that told what was
-/// said, and is answered by a row.
+/// Returns what of the contract depends on the thread and on the time: whoever breaks that told
+/// what was said, and is answered by a row.
 pub(crate) fn check_fit(state: &ThreadState, turn: &Turn<'_>) -> Fitting {
     let request = turn.request;
     check_tool(state, &request.input)?;
@@ -111,7 +111,7 @@ pub(crate) fn is_below_one(rules: &Rules, request: &TurnRequest, heard: Option<&
     !rules.is_below_one || check_below_one(request, heard).is_ok()
 }
 
-/// What of the contract depends on the request alone.
+/// Returns what of the contract depends on the request alone.
 pub(crate) fn check_form(request: &TurnRequest) -> Checked {
     let expected = "1 to 256 bytes, visible, without control characters";
     check_name("request.subject_ref", &request.subject_ref, 256, expected)?;

@@ -45,7 +45,7 @@ impl<'a> arbitrary::Arbitrary<'a> for RecordFingerprint {
     }
 }
 
-/// What the log's own writer records, when it has seen it. The rules
+/// Records of the log's own writer, made when it has seen the fact. The rules
 /// ([`decide_for_writer`](crate::decide_for_writer)) refuse what the state contradicts. Closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriterCommand {
@@ -57,7 +57,7 @@ pub enum WriterCommand {
     ClockStepped(ClockStepped),
     /// A person accepted that the log's time is ahead.
     AcceptClockStep {
-        /// Who, and by how much.
+        /// Actor, and size of the step.
         body: Box<ClockStepAccepted>,
         /// The commands that end what is due by the old time ([`World::due`](crate::World::due)),
         /// with their random bits.
@@ -71,18 +71,18 @@ pub enum WriterCommand {
     UnlockPolicy(Box<PolicyUnlocked>),
     /// A person goes on from a log that ends before its HEAD.
     ContinueLog {
-        /// Who, and from which records.
+        /// Actor, and the records it goes on from.
         body: Box<LogContinued>,
         /// Every live loop, with fresh random bits: its recorder is gone.
         lost: Vec<(String, Entropy)>,
     },
     /// Any state to HALTED, because the process that recorded the loop is gone.
     DeclareLost {
-        /// Which loop.
+        /// The loop.
         loop_id: String,
         /// Fresh random bits.
         entropy: Entropy,
-        /// How the command ended, where its guard saw that.
+        /// End of the command, where its guard saw it.
         end: Option<GuardedEnd>,
     },
 }
@@ -113,7 +113,7 @@ bodies! {
     /// See [`LogCommand::SetPolicy`] and
     /// [`LogCommand::RelaxPolicy`].
     ChangePolicy {
-        /// Who: a person at a terminal.
+        /// Principal: a person at a terminal.
         by: Principal,
         /// The whole policy from here on.
         policy: GatePolicy,

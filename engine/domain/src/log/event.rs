@@ -1,4 +1,4 @@
-//! What happened to the log itself. Kinds 1 to 31.
+//! Events of the log itself. Kinds 1 to 31.
 
 use crate::core::actor::{NamedUsers, Principal};
 use crate::core::forbidden::RefusalClass;
@@ -71,7 +71,7 @@ recorded! {
         first_sequence: u64,
         /// The last record that was found.
         last_sequence: u64,
-        /// Whether LOCK tells that it was the newest one. Else records behind it may be lost, and
+        /// True if LOCK tells that it was the newest one. Else records behind it may be lost, and
         /// what began before this event permits nothing.
         is_end_known: bool,
     }
@@ -89,7 +89,7 @@ recorded! {
     /// stands still as before; limits that are made from here on are judged by own clocks until it
     /// moves again.
     ClockStepAccepted {
-        /// Who: a person, at a terminal.
+        /// Principal: a person, at a terminal.
         by: Principal,
         /// The time of the newest record, which is this record's too.
         log_time: Timestamp,
@@ -105,7 +105,7 @@ recorded! {
     /// began before this record permits nothing, because it may have ended in a record that is
     /// missing.
     LogContinued {
-        /// Who: a person, at a terminal.
+        /// Principal: a person, at a terminal.
         by: Principal,
         /// The identity of the other log, as 32 hexadecimal digits.
         source_log: Text,
@@ -159,7 +159,7 @@ recorded! {
 
     /// A person set the policy of this log: what every hold point in it demands from here on.
     PolicyChanged {
-        /// Who.
+        /// Principal.
         by: Principal,
         /// The policy from here on.
         policy: GatePolicy,
@@ -174,7 +174,7 @@ recorded! {
     /// Root set another policy, without an approval: the one before names somebody who is no user
     /// of this machine any more. Root is no approver by this.
     PolicyUnlocked {
-        /// Who: root, at a terminal.
+        /// Principal: root, at a terminal.
         by: Principal,
         /// The policy from here on.
         policy: GatePolicy,
@@ -193,7 +193,7 @@ recorded! {
     /// policy may have been among them: what a policy could hold does not begin until a person
     /// sets one.
     PolicyUnknown {
-        /// How many records are known to be lost.
+        /// Number of records that are known to be lost.
         records_lost: u64,
     }
 
@@ -241,7 +241,7 @@ recorded! {
     }
 }
 
-/// Whether these are records, in their order, that all lie before this one.
+/// Returns whether these are records, in their order, that all lie before this one.
 pub(crate) const fn are_records_before(first: u64, last: u64, sequence: u64) -> bool {
     1 <= first && first <= last && last < sequence
 }
@@ -256,13 +256,13 @@ recorded! {
         source_first_sequence: u64,
         /// The last record of the other log that is known of. 0: none.
         source_last_sequence: u64,
-        /// How many records were kept.
+        /// Number of records that were kept.
         records_kept: u64,
-        /// How many records are known to be missing.
+        /// Number of records that are known to be missing.
         records_lost: u64,
-        /// How many bytes, zeros excluded, were found and not kept as records.
+        /// Number of bytes, zeros excluded, were found and not kept as records.
         bytes_not_kept: u64,
-        /// When it was done. The record's own time is that of the records kept, so that theirs
+        /// Time when it was done. The record's own time is that of the records kept, so that theirs
         /// stay.
         salvaged_at: Timestamp,
         /// Which records of the other log became which of this one, in order.
@@ -271,7 +271,7 @@ recorded! {
         runs_total: u64,
         /// What was found wrong with the other log, in words: at most 4096 bytes each.
         findings: List<Text>,
-        /// How many findings there are, `findings` being the first of them.
+        /// Number of findings there are, `findings` being the first of them.
         findings_total: u64,
         /// The last record of this log that is one of those kept or tells of one: a log that ends
         /// before it was cut off. 0: not stated.
@@ -346,9 +346,9 @@ recorded! {
         /// The file of the other log that holds the stretch, relative to that log's directory; of
         /// records that no file holds, `segments`.
         file: Text,
-        /// Where in the file it begins, in bytes.
+        /// Place in the file where it begins, in bytes.
         offset: u64,
-        /// How many bytes it has.
+        /// Number of bytes it has.
         length: u64,
         /// The file, relative to this log's directory, to which those bytes were copied.
         copied_to: Option<Text>,
@@ -358,7 +358,7 @@ recorded! {
 }
 
 impl RecordsLost {
-    /// Whether records are missing, and not bytes alone.
+    /// Returns whether records are missing, and not bytes alone.
     #[must_use]
     pub const fn is_of_records(&self) -> bool {
         self.source_first_sequence > 0
@@ -389,7 +389,7 @@ recorded! {
 }
 
 impl RecordsUnproven {
-    /// Whether they are records, in their order, that all lie before this one.
+    /// Returns whether they are records, in their order, that all lie before this one.
     #[must_use]
     pub const fn is_of_records_before(&self, sequence: u64) -> bool {
         are_records_before(self.first_sequence, self.last_sequence, sequence)

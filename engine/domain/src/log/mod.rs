@@ -1,4 +1,4 @@
-//! What the log says of itself, and the policy that a person recorded in it.
+//! Statements of the log about itself, and the policy that a person recorded in it.
 
 pub(crate) mod command;
 pub(crate) mod event;

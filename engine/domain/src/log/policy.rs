@@ -1,5 +1,5 @@
-//! Who may pass a hold point, and when somebody is asked: what a floor demands, and whether terms
-//! keep it.
+//! Rules for who may pass a hold point, and when somebody is asked: the demands of a floor, and
+//! whether terms keep them.
 //!
 //! Floors only add up: the union of the moments, the intersection of the approvers, the highest
 //! quorum and proof, the shortest times. Whoever is governed may ask for more, never for less.
@@ -25,40 +25,40 @@ pub const RUN_TOOL: &str = "holdpoint run";
 /// The tool that an approval of a looser policy is bound to; the input is [`relax_binding`].
 pub const RELAX_TOOL: &str = "holdpoint policy relax";
 
-/// Whose policy a log's own is, in refusals.
+/// Owner of a log's own policy, in refusals.
 pub const OF_THE_LOG: &str = "this log";
 
-/// Whose policy the built-in defaults are, in refusals.
+/// Owner of the built-in defaults, in refusals.
 pub const BUILT_IN: &str = "the built-in defaults";
 
-/// What is demanded at least. The default demands nothing.
+/// Minimum that is demanded. The default demands nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct GatePolicy {
-    /// Whether a person is asked before a run's first attempt.
+    /// True if a person is asked before a run's first attempt.
     pub before: bool,
-    /// When a person is asked after an attempt.
+    /// Condition on which a person is asked after an attempt.
     pub after: HoldPolicy,
-    /// Who may answer, at most 16. Empty: anybody.
+    /// People who may answer, at most 16. Empty: anybody.
     pub approvers: List<Text>,
-    /// How many distinct people have to approve before a start, 1 to 16.
+    /// Number of distinct people who have to approve before a start, 1 to 16.
     pub quorum: u8,
-    /// What at least has to prove who answers. `None`: nothing is stated, and then a policy that
+    /// Weakest proof of who answers that counts. `None`: nothing is stated, and then a policy that
     /// demands anything demands `os-user`; `none`: claimed names count.
     pub authentication: Option<Authentication>,
-    /// Whether only another user than the one who asks may answer.
+    /// True if only another user than the one who asks may answer.
     pub separation: bool,
-    /// Whether a retry that Phase-21 permits needs a person too.
+    /// True if a retry that Phase-21 permits needs a person too.
     pub retry_needs_person: bool,
     /// The longest time that a person has after an attempt, in milliseconds.
     pub decision_timeout_ms: Option<HumanDecisionTimeout>,
     /// The longest time that a person has before a start, in milliseconds.
     pub approval_timeout_ms: Option<HumanDecisionTimeout>,
-    /// Who may answer besides the approvers once a question was passed on. `None`: nothing is
-    /// demanded, but where approvers are named, they alone may.
+    /// People who may answer besides the approvers once a question was passed on. `None`: nothing
+    /// is demanded, but where approvers are named, they alone may.
     pub escalation_approvers: Option<List<Text>>,
-    /// Who may allow a hidden field to be shown. `None`: nothing is demanded.
+    /// People who may allow a hidden field to be shown. `None`: nothing is demanded.
     pub override_approvers: Option<List<Text>>,
 }
 
@@ -85,13 +85,13 @@ impl Default for GatePolicy {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct GateTerms {
-    /// Whether a person was asked before the first attempt.
+    /// True if a person was asked before the first attempt.
     pub before: bool,
-    /// What at least has to prove who answers.
+    /// Weakest proof of who answers that counts.
     pub authentication: Authentication,
-    /// Whether only another user than the one who asks may answer.
+    /// True if only another user than the one who asks may answer.
     pub separation: bool,
-    /// Where the policy in force comes from, the strongest first: at most 16 names.
+    /// Sources of the policy in force, the strongest first: at most 16 names.
     pub sources: List<Text>,
 }
 
@@ -110,11 +110,11 @@ impl Default for GateTerms {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field}: {expected} is demanded, and {found} is asked for")]
 pub struct Loosened {
-    /// What of the terms.
+    /// Field of the terms.
     pub field: &'static str,
-    /// What the floor demands.
+    /// Value that the floor demands.
     pub expected: String,
-    /// What the terms say.
+    /// Value in the terms.
     pub found: String,
 }
 
@@ -129,7 +129,7 @@ pub enum PolicyFault {
     Quorum {
         /// The quorum.
         quorum: u8,
-        /// How many approvers are named; 0: anybody.
+        /// Number of approvers that are named; 0: anybody.
         approvers: usize,
     },
     /// More people than one answer after an attempt comes from.
@@ -182,7 +182,7 @@ impl From<Loosened> for PolicyRefusal {
     }
 }
 
-/// What helps against a policy: that of a log can be relaxed, a file is its owner's.
+/// Returns what helps against a policy: that of a log can be relaxed, a file is its owner's.
 fn advice(floor: &str) -> &'static str {
     match floor {
         OF_THE_LOG => {
@@ -199,16 +199,16 @@ fn advice(floor: &str) -> &'static str {
 /// Two policies that nobody could keep at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction<'a, T> {
-    /// Whose the first is.
+    /// Owner of the first.
     pub one: &'a T,
-    /// Whose the other is.
+    /// Owner of the other.
     pub other: &'a T,
     /// In what.
     pub reason: String,
 }
 
 impl GatePolicy {
-    /// What all of some demand together, each of which has a policy.
+    /// Joins the demands of all those that have a policy.
     ///
     /// # Errors
     /// Names two that leave nothing over together.
@@ -235,13 +235,13 @@ impl GatePolicy {
         Ok(both)
     }
 
-    /// Whether it demands nothing.
+    /// Returns whether it demands nothing.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it can be kept by anybody.
+    /// Checks whether it can be kept by anybody.
     ///
     /// # Errors
     /// [`PolicyFault`] names what cannot.
@@ -287,7 +287,7 @@ impl GatePolicy {
         })
     }
 
-    /// Whether another policy demands at least as much everywhere.
+    /// Checks whether another policy demands at least as much everywhere.
     ///
     /// # Errors
     /// [`Loosened`] names the first field in which it does not.
@@ -309,7 +309,8 @@ impl GatePolicy {
         check_stated("override_approvers", before.as_ref(), after.as_ref())
     }
 
-    /// Whether a run under these terms keeps the policy, but for the approval before its start.
+    /// Checks whether a run under these terms keeps the policy, but for the approval before its
+    /// start.
     ///
     /// # Errors
     /// [`Loosened`] names the first field in which it does not.
@@ -334,8 +335,8 @@ impl GatePolicy {
         demand("hold", !self.before, &"before the start", &"another instruction of a loop")
     }
 
-    /// Whether whoever is asked about an attempt under these terms is one whom the policy lets
-    /// answer, in the time that it leaves.
+    /// Checks whether whoever is asked about an attempt under these terms is one whom the policy
+    /// lets answer, in the time that it leaves.
     ///
     /// # Errors
     /// [`Loosened`] names the first field in which they do not keep it.
@@ -351,8 +352,8 @@ impl GatePolicy {
         })
     }
 
-    /// Whether an approval that is asked for under this policy keeps it. `left_ms`: how long there
-    /// is to answer.
+    /// Checks whether an approval that is asked for under this policy keeps it. `left_ms`: how long
+    /// there is to answer.
     ///
     /// # Errors
     /// [`Loosened`] names the first field in which it does not.
@@ -404,15 +405,15 @@ impl GatePolicy {
         demand("separation", !self.separation || separation, &"another user", &"any user")
     }
 
-    /// What at least has to prove who answers: whatever is demanded of people is demanded of people
-    /// who are proven to be, unless it is stated that claims are taken.
+    /// Returns the weakest proof that counts for whoever answers: whatever is demanded of people is
+    /// demanded of people who are proven to be, unless it is stated that claims are taken.
     #[must_use]
     pub fn least_proof(&self) -> Authentication {
         let unstated = if self.is_none() { Authentication::None } else { Authentication::OsUser };
         self.authentication.unwrap_or(unstated)
     }
 
-    /// What both state: that claims are taken counts only where each says so.
+    /// Returns what both state: that claims are taken counts only where each says so.
     fn proof_with(&self, other: &Self) -> Option<Authentication> {
         let most = self.authentication.max(other.authentication);
         let is_silent = |policy: &Self| policy.authentication.is_none() && !policy.is_none();
@@ -450,14 +451,14 @@ impl GatePolicy {
     }
 }
 
-/// What an approval of a run is bound to: exactly this instruction, and everything else about the
-/// start that `details` is the digest of.
+/// Returns what an approval of a run is bound to: exactly this instruction, and everything else
+/// about the start that `details` is the digest of.
 #[must_use]
 pub fn run_binding(envelope_hash: &str, details: &Digest) -> Digest {
     HashBuilder::new("holdpoint.run-binding", 1).text(envelope_hash).digest(details).finish()
 }
 
-/// What an approval of another policy is bound to: the one before and the one after.
+/// Returns what an approval of another policy is bound to: the one before and the one after.
 #[must_use]
 pub fn relax_binding(before: &GatePolicy, after: &GatePolicy) -> Digest {
     HashBuilder::new("holdpoint.relax-binding", 1)

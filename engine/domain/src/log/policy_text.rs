@@ -16,7 +16,7 @@ const UNITS: [(u64, &str); 5] =
     [(86_400_000, "day"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
 
 impl GatePolicy {
-    /// What it says, a name and a value for each line.
+    /// Lists its content, a name and a value for each line.
     #[must_use]
     pub fn rows(&self) -> Vec<(&'static str, String)> {
         let time = |time: Option<HumanDecisionTimeout>| {
@@ -44,7 +44,7 @@ impl GatePolicy {
         rows
     }
 
-    /// When a person is asked, as `default` and `--hold` have it.
+    /// Returns when a person is asked, as `default` and `--hold` have it.
     fn moments(&self) -> String {
         let after = self.after.name().to_lowercase().replace('_', "-");
         match (self.before, after.as_str()) {
@@ -56,7 +56,7 @@ impl GatePolicy {
     }
 }
 
-/// What people are asked before a policy is relaxed: both of them, line by line.
+/// Builds the question to people before a policy is relaxed: both policies, line by line.
 #[must_use]
 pub fn relax_proposal(before: &GatePolicy, after: &GatePolicy) -> Proposal {
     let lines = |title: &str, policy: &GatePolicy| {

@@ -1,6 +1,6 @@
-//! What the log remembers of itself: which indexes of sealed segments the chain vouches for, what
-//! is to be looked up in them because the state has forgotten it, which records were taken over
-//! from a damaged log without proof, and by which rules records are judged.
+//! Memory of the log about itself: which indexes of sealed segments the chain vouches for, what is
+//! to be looked up in them because the state has forgotten it, which records were taken over from a
+//! damaged log without proof, and by which rules records are judged.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString as _};
@@ -32,7 +32,7 @@ pub struct SegmentIndex {
 }
 
 impl SegmentIndex {
-    /// Whether the log says two things of this segment: no index of it is believed then.
+    /// Returns whether the log says two things of this segment: no index of it is believed then.
     #[must_use]
     pub fn is_disputed(&self) -> bool {
         self.digest == DISPUTED
@@ -42,20 +42,20 @@ impl SegmentIndex {
 /// Stands for the digest where statements differ. No index has it.
 const DISPUTED: Digest = Digest::from_bytes([0; 32]);
 
-/// What is stated of the index of every segment that has one, by the segment's first record: in the
+/// Statements about the index of every segment that has one, by the segment's first record: in the
 /// newest format that is stated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentIndexes(BTreeMap<u64, SegmentIndex>);
 
 impl SegmentIndexes {
-    /// What the chain says of the segment that begins with this record.
+    /// Returns what the chain says of the segment that begins with this record.
     #[must_use]
     pub fn of(&self, first_sequence: u64) -> Option<&SegmentIndex> {
         self.0.get(&first_sequence)
     }
 
-    /// What the chain says of the segment that begins with this record, where an index of this
-    /// format is believed: where the log says two things of it, none is.
+    /// Returns what the chain says of the segment that begins with this record, where an index of
+    /// this format is believed: where the log says two things of it, none is.
     #[must_use]
     pub fn vouched(&self, first_sequence: u64, format: u32) -> Option<&SegmentIndex> {
         self.of(first_sequence).filter(|known| known.format == format && !known.is_disputed())
@@ -116,7 +116,8 @@ impl RulesNumbers {
         (is_listed && keeps && rises).then(|| Self { numbers, ..Self::default() })
     }
 
-    /// What a writer states first whose systems all have the newest rules; `None`: nothing new.
+    /// Returns what a writer states first whose systems all have the newest rules; `None`: nothing
+    /// new.
     pub(crate) fn adopted_by(&self, systems: &[&'static str]) -> Option<RulesAdopted> {
         let number = Rules::NEWEST.number;
         if self.are_own(systems) || systems.iter().all(|system| self.of(system) >= number) {
@@ -128,7 +129,7 @@ impl RulesNumbers {
         self.after(&body).map(|_| body)
     }
 
-    /// Whether a program that knows these systems has the rules in force.
+    /// Checks whether a program that knows these systems has the rules in force.
     ///
     /// # Errors
     /// [`NewerRules`] names the first system of which it has not.
@@ -145,8 +146,9 @@ impl RulesNumbers {
         })
     }
 
-    /// Whether every one of the systems of this program, and no other, has the newest rules: as it
-    /// is nearly always where something is written. `systems` are the same in every call.
+    /// Returns whether every one of the systems of this program, and no other, has the newest
+    /// rules: as it is nearly always where something is written. `systems` are the same in every
+    /// call.
     fn are_own(&self, systems: &[&str]) -> bool {
         let is_newest = |system: &&str| self.numbers.get(*system) == Some(&Rules::NEWEST.number);
         let is_known = |system: &Text| systems.contains(&system.as_str());
@@ -172,7 +174,7 @@ pub struct NewerRules {
     pub newest: u32,
 }
 
-/// How many ranges are told apart. Further ones are joined with the last one, so that records
+/// Number of ranges that are told apart. Further ones are joined with the last one, so that records
 /// between the two count as unproven as well.
 pub const MAX_UNPROVEN_RANGES: usize = 256;
 
@@ -187,13 +189,13 @@ impl UnprovenRecords {
         self.0.iter().copied()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a record is one of them.
+    /// Returns whether a record is one of them.
     #[must_use]
     pub fn contains(&self, sequence: u64) -> bool {
         self.among(sequence, sequence).is_some()
@@ -267,7 +269,7 @@ impl Eq for Beginning {}
 const NAME_256: &str = "1 to 256 bytes, visible, without control characters";
 
 impl RecordsLabelled {
-    /// Whether the labels are within their bounds and in their order.
+    /// Checks whether the labels are within their bounds and in their order.
     ///
     /// # Errors
     /// [`Malformed`] says what is not.

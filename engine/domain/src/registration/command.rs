@@ -39,9 +39,9 @@ bodies! {
         actor_kind: Actor,
         /// Its name.
         actor_id: String,
-        /// Which capability.
+        /// The capability.
         capability: Capability,
-        /// Whether the actor has it from now on.
+        /// True if the actor has it from now on.
         is_granted: bool,
     }
     /// See [`RegistrationCommand::RegisterTenant`].
@@ -111,7 +111,8 @@ bodies! {
 }
 
 impl RegistrationCommand {
-    /// What is registered: its own name, without that of its tenant. Of a lease its work order.
+    /// Returns what is registered: its own name, without that of its tenant. Of a lease its work
+    /// order.
     #[must_use]
     pub fn subject(&self) -> &str {
         match self {

@@ -1,4 +1,4 @@
-//! What happened to registrations. Kinds 160 to 166, among those of interruption threads.
+//! Events of registrations. Kinds 160 to 166, among those of interruption threads.
 
 use crate::core::actor::Actor;
 use crate::core::hash::Digest;
@@ -52,9 +52,9 @@ recorded! {
         actor_kind: Actor,
         /// Its name.
         actor_id: Text,
-        /// Which capability.
+        /// The capability.
         capability: Capability,
-        /// Whether the actor has it from now on.
+        /// True if the actor has it from now on.
         is_granted: bool,
     }
 

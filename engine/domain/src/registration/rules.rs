@@ -1,4 +1,5 @@
-//! What may be registered. The same rule judges a command before and an event after it is recorded.
+//! Rules for registrations. The same rule judges a command before and an event after it is
+//! recorded.
 //!
 //! What comes into being, or becomes usable again, needs everything that it presumes to be usable.
 //! What only ends or suspends something needs nothing. Names and what they stand for never change,
@@ -33,12 +34,12 @@ const NAME_64: &str = "1 to 64 bytes, visible, without control characters";
 const NAME_128: &str = "1 to 128 bytes, visible, without control characters";
 const NAME_256: &str = "1 to 256 bytes, visible, without control characters";
 
-/// Whether the names in a command are well-formed.
+/// Checks whether the names in a command are well-formed.
 pub(crate) fn check_names(command: &Command) -> Result<(), Malformed> {
     check_names_of(&registration(command))
 }
 
-/// Whether the names in what is registered are well-formed.
+/// Checks whether the names in what is registered are well-formed.
 fn check_names_of(event: &Event) -> Result<(), Malformed> {
     if let Some(tenant_id) = event.tenant() {
         check_name("tenant_id", tenant_id, 64, NAME_64)?;
@@ -137,7 +138,7 @@ fn session(command: &RegisterSession) -> SessionRegistered {
 }
 
 impl Registered<'_> {
-    /// Whether what the event registers may be registered at this time.
+    /// Checks whether what the event registers may be registered at this time.
     fn check_registration(&self, event: &Event, at: Timestamp) -> Result<(), RegistrationRefusal> {
         check_names_of(event)?;
         match event {
@@ -235,7 +236,7 @@ impl Registered<'_> {
         Ok(())
     }
 
-    /// Whether what an event registers is known, and has ended.
+    /// Returns whether what an event registers is known, and has ended.
     fn has_ended(&self, event: &Event) -> bool {
         let closed = |known: Option<&Plain>| known.is_some_and(|known| known.status.is_final());
         match event {
@@ -257,8 +258,8 @@ impl Registered<'_> {
         }
     }
 
-    /// Whether a status may follow the known one, which a record registered; if so, whether what is
-    /// presumed has to be usable.
+    /// Returns whether a status may follow the known one, which a record registered; if so, whether
+    /// what is presumed has to be usable.
     fn check_change<S: Status>(
         &self,
         known: Option<(S, u64)>,
@@ -303,10 +304,10 @@ struct Anew<'n>(&'static str, &'n str, &'static str);
 
 /// A status that something registered can have.
 trait Status: Copy + PartialEq + Display {
-    /// Whether no other status follows.
+    /// Returns whether no other status follows.
     fn is_final(self) -> bool;
 
-    /// Whether something may be done with what has it.
+    /// Returns whether something may be done with what has it.
     fn is_open(self) -> bool;
 }
 
@@ -363,8 +364,8 @@ pub(crate) fn registered(
     }
 }
 
-/// Whether a registration counts. What the rules forbid ends or suspends what has not ended; it
-/// opens nothing, and no capability is granted by it.
+/// Returns whether a registration counts. What the rules forbid ends or suspends what has not
+/// ended; it opens nothing, and no capability is granted by it.
 fn counts(
     registry: &Registry,
     stated: Option<Authentication>,
@@ -382,7 +383,7 @@ fn counts(
     !opens(event) || may_register && registered.check_registration(event, record.at).is_ok()
 }
 
-/// Whether something may be done with what is registered so.
+/// Returns whether something may be done with what is registered so.
 fn opens(event: &Event) -> bool {
     match event {
         Event::CapabilityChanged(body) => body.is_granted,

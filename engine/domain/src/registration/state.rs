@@ -112,7 +112,7 @@ pub(crate) struct Lease {
 }
 
 impl Registry {
-    /// Whether the actor was granted the capability.
+    /// Returns whether the actor was granted the capability.
     pub(crate) fn holds(&self, actor: &ActorId, capability: Capability) -> bool {
         self.granted_by(actor, capability).is_some()
     }
@@ -215,7 +215,7 @@ impl<'a> Registered<'a> {
         Err(Mismatch::of(field, "one that is registered and ACTIVE", found))
     }
 
-    /// Whether what is to follow may rest on a work order that has not ended.
+    /// Checks whether what is to follow may rest on a work order that has not ended.
     pub(crate) fn expect_sure_work_order(
         &self,
         name: &str,
@@ -224,7 +224,8 @@ impl<'a> Registered<'a> {
         self.expect_no_doubt("work_order_id", name, known.by, WORK_ORDER_ANEW)
     }
 
-    /// Whether what is to follow may rest on what this record registered; else how that is mended.
+    /// Checks whether what is to follow may rest on what this record registered; else how that is
+    /// mended.
     pub(crate) fn expect_no_doubt(
         &self,
         field: &'static str,
@@ -405,18 +406,18 @@ impl Registry {
         &mut self.ended
     }
 
-    /// What is carried on as it was carried.
+    /// Returns what is carried on as it was carried.
     pub(crate) const fn parts(&mut self) -> [Option<&mut Part>; 2] {
         [self.held.part_mut(), self.ended.part_mut()]
     }
 
-    /// Whether a session that is not known may have been closed long ago.
+    /// Returns whether a session that is not known may have been closed long ago.
     pub(crate) fn may_have_forgotten(&self, tenant_id: &str, session_id: &str) -> bool {
         self.ended.forgotten > 0 && !self.sessions.contains_key(&pair(tenant_id, session_id))
     }
 }
 
-/// What the event ends for ever.
+/// Returns what the event ends for ever.
 fn name_of_ended(event: &Event) -> Option<EndedName> {
     match event {
         Event::SessionRegistered(body) if body.status == SessionStatus::Closed => {
@@ -445,30 +446,30 @@ const DOUBTED: &str = "DOUBTED";
 /// Something registered. What does not belong to it is absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RegistrationView<'a> {
-    /// What it is and its name.
+    /// Kind and name of it.
     #[serde(skip)]
     pub name: RegistrationName,
-    /// Where it stands, by the seed's names, and a capability is GRANTED; DOUBTED: it permits
-    /// nothing until it is registered anew.
+    /// Status, by the seed's names, and a capability is GRANTED; DOUBTED: it permits nothing until
+    /// it is registered anew.
     pub status: String,
-    /// Of a session: whose it is.
+    /// User of a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<&'a str>,
-    /// Of a session: on which device.
+    /// Device of a session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_id: Option<&'a str>,
-    /// Of a work order: the only correlation under which it is used.
+    /// The only correlation under which a work order is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<&'a str>,
-    /// Of a lease: from when on it allows nothing any more.
+    /// Time from which a lease allows nothing any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Of what is DOUBTED: why.
+    /// Reason why something is DOUBTED.
     #[serde(flatten)]
     pub doubt: Option<Doubt>,
 }
 
-/// What tells one registration from all others.
+/// Key that tells one registration from all others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RegistrationName {
     /// `capability`, `tenant`, `user`, `device`, `session`, `work_order` or `lease`.
@@ -483,7 +484,7 @@ impl RegistrationName {
         Self { kind, parts: parts.iter().map(ToString::to_string).collect() }
     }
 
-    /// What an event registers, or takes away.
+    /// Returns the name of what an event registers, or takes away.
     #[must_use]
     pub fn of(event: &Event) -> Self {
         match event {
@@ -532,7 +533,7 @@ impl RegistrationView<'_> {
 }
 
 impl Registry {
-    /// What has a status and nothing else.
+    /// Returns what has a status and nothing else.
     pub(crate) fn plain<'a>(
         &'a self,
         doubts: &'a impl Doubts,

@@ -3,7 +3,7 @@
 use crate::core::closed_enum;
 
 closed_enum! {
-    /// Whether something that is registered may be used. A tenant, a user or a device that is not
+    /// Permission to use something that is registered. A tenant, a user or a device that is not
     /// ACTIVE is outside of every scope. CLOSED is final.
     pub enum RegistrationStatus {
         /// May be used.
@@ -16,7 +16,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// Where a session is. CLOSED is final, and closing a session settles what was left unsaid in
+    /// State of a session. CLOSED is final, and closing a session settles what was left unsaid in
     /// it.
     pub enum SessionStatus {
         /// Speech may be answered.
@@ -29,7 +29,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// Where a work order is. The last three are final: nothing is dispatched under them.
+    /// State of a work order. The last three are final: nothing is dispatched under them.
     pub enum WorkOrderStatus {
         /// Being put together.
         Draft = "DRAFT",
@@ -49,7 +49,7 @@ closed_enum! {
 }
 
 impl WorkOrderStatus {
-    /// Whether nothing more is done under the work order.
+    /// Returns whether nothing more is done under the work order.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled)
@@ -57,7 +57,7 @@ impl WorkOrderStatus {
 }
 
 closed_enum! {
-    /// Where a lease is. It also ends by itself at its `expires_at`.
+    /// State of a lease. It also ends by itself at its `expires_at`.
     pub enum LeaseStatus {
         /// Held.
         Active = "ACTIVE",
@@ -69,7 +69,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What a caller may be allowed (`allowed_callers` of every capability of the seed).
+    /// Permission of a caller (`allowed_callers` of every capability of the seed).
     pub enum Capability {
         /// The seven capabilities of PH1.X, and the registrations that they presume.
         SeleneOsOnly = "SELENE_OS_ONLY",

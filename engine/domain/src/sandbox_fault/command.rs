@@ -19,7 +19,7 @@ bodies! {
     /// See [`SandboxFaultCommand::ReportFault`]. The fault's id is `FAULT-` and
     /// the entropy.
     ReportFault {
-        /// Which loop: the execution that failed.
+        /// The loop: the execution that failed.
         loop_id: String,
         /// Fresh random bits.
         #[serde(default)]

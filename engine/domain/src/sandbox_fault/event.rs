@@ -1,4 +1,4 @@
-//! What happened to attempts that failed (seed Phase-21). Kinds 96 to 127.
+//! Events of attempts that failed (seed Phase-21). Kinds 96 to 127.
 
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
@@ -30,7 +30,7 @@ recorded! {
         fault_type: ExecutionFaultType,
         /// What the executor or its guard said, control characters visible.
         fault_message: Text,
-        /// When.
+        /// Time.
         occurred_at: Timestamp,
     }
 

@@ -8,7 +8,7 @@ use crate::sandbox_fault::types::{
     SandboxContext, SandboxDecision, SandboxDecisionResult, classify_fault,
 };
 
-/// What follows from a fault in an execution (Phase-21, section 3). First match wins:
+/// Decides what follows from a fault in an execution (Phase-21, section 3). First match wins:
 ///
 /// | fault | and | decision | policy | code |
 /// |---|---|---|---|---|
@@ -42,8 +42,8 @@ pub fn decide_sandbox_outcome(
     }
 }
 
-/// Whether another attempt may follow this one. Out of bounds is no: attempts are counted from 1
-/// and a limit above [`DEFAULT_MAX_RETRIES`] is no limit.
+/// Returns whether another attempt may follow this one. Out of bounds is no: attempts are counted
+/// from 1 and a limit above [`DEFAULT_MAX_RETRIES`] is no limit.
 #[must_use]
 pub fn is_retry_allowed(context: &SandboxContext) -> bool {
     is_within_bounds(context) && context.attempt_number < context.max_retries
@@ -55,7 +55,7 @@ pub fn enforce_retry_limit(context: &SandboxContext) -> bool {
     is_retry_allowed(context)
 }
 
-/// Whether the fault happened in the execution and the attempt of this context.
+/// Checks whether the fault happened in the execution and the attempt of this context.
 ///
 /// # Errors
 /// [`FaultMismatch`] names what was expected and what the fault says.

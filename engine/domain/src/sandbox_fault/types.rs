@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::core::closed_enum;
 
 closed_enum! {
-    /// How an execution went wrong. None of them is success.
+    /// Fault of an execution. None of them is success.
     pub enum ExecutionFaultType {
         /// It died.
         Crash = "CRASH",
@@ -26,7 +26,7 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// What follows from a fault.
+    /// Consequence of a fault.
     pub enum SandboxDecision {
         /// The execution is over.
         Terminate = "TERMINATE",
@@ -46,13 +46,13 @@ pub struct SandboxContext {
     pub execution_id: String,
     /// The instruction it executes.
     pub instruction_id: String,
-    /// Which attempt this is, counted from 1.
+    /// Number of this attempt, counted from 1.
     pub attempt_number: i64,
-    /// How many attempts there may be in all: 1 to [`DEFAULT_MAX_RETRIES`].
+    /// Number of attempts there may be in all: 1 to [`DEFAULT_MAX_RETRIES`].
     pub max_retries: i64,
-    /// How long an attempt may take, in milliseconds.
+    /// Time that an attempt may take, in milliseconds.
     pub timeout_ms: i64,
-    /// When the attempt started, as ISO-8601 text.
+    /// Time when the attempt started, as ISO-8601 text.
     pub timestamp: String,
 }
 
@@ -63,17 +63,17 @@ pub struct FaultReport {
     pub fault_id: String,
     /// The execution it happened in.
     pub execution_id: String,
-    /// What kind of fault.
+    /// Kind of fault.
     pub fault_type: ExecutionFaultType,
-    /// What was said about it. Data, never read to decide anything.
+    /// Message about it. Data, never read to decide anything.
     pub fault_message: String,
-    /// When it happened, as ISO-8601 text.
+    /// Time when it happened, as ISO-8601 text.
     pub occurred_at: String,
     /// The attempt it happened in, counted from 1.
     pub attempt_number: i64,
 }
 
-/// What follows from a fault, with the policy that was applied and a stable reason code.
+/// Consequence of a fault, with the policy that was applied and a stable reason code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxDecisionResult {
     /// TERMINATE, RETRY or ESCALATE; as it is recorded, `sandbox_decision`.
@@ -114,7 +114,7 @@ pub enum FaultMismatch {
 pub const DEFAULT_MAX_RETRIES: i64 = 3;
 
 closed_enum! {
-    /// How often an execution may be tried again after a fault.
+    /// Number of times an execution may be tried again after a fault.
     pub enum RetryPolicy {
         /// Never: one attempt.
         NoRetry = "NO_RETRY",
@@ -128,7 +128,7 @@ closed_enum! {
 }
 
 impl RetryPolicy {
-    /// How many attempts this policy allows without a human under a limit of `max_retries`.
+    /// Counts the attempts this policy allows without a human under a limit of `max_retries`.
     #[must_use]
     pub const fn max_attempts(self, max_retries: i64) -> i64 {
         let most = match self {

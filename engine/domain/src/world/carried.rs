@@ -391,7 +391,7 @@ impl World {
         carried
     }
 
-    /// As [`World::carry`], into room that was used before.
+    /// Does the same as [`World::carry`], into room that was used before.
     pub(crate) fn carry_into(&self, room: &mut Vec<u8>) {
         let mut carried = Carried(core::mem::take(room));
         carried.0.clear();
@@ -428,7 +428,7 @@ impl World {
         Err(CarriedError::NotCanonical { offset })
     }
 
-    /// As [`World::from_carried`] for bytes that are believed only where they have this
+    /// Reads like [`World::from_carried`] for bytes that are believed only where they have this
     /// fingerprint: nothing else than what [`World::carry`] gave has it.
     ///
     /// Of what is there in numbers, each part is decoded when it is first asked for. So whoever
@@ -446,8 +446,8 @@ impl World {
         Ok(Self { fingerprint: KnownFingerprint::of(is_current.then_some(found)), ..world })
     }
 
-    /// As [`World::from_snapshot`] for bytes that are believed only where this event states their
-    /// fingerprint, of this program's schema.
+    /// Reads like [`World::from_snapshot`] for bytes that are believed only where this event states
+    /// their fingerprint, of this program's schema.
     #[must_use]
     pub fn stated_by(bytes: SharedBytes, event: &Event) -> Option<Self> {
         let Event::Log(LogEvent::FingerprintRecorded(stated)) = event else { return None };

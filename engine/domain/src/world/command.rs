@@ -115,7 +115,8 @@ macro_rules! systems {
                 self
             }
 
-            /// Who gives the command, by its own words. A loop is begun by who gives its approval.
+            /// Returns who gives the command, by its own words. A loop is begun by who gives its
+            /// approval.
             #[must_use]
             pub fn principal(&self) -> Option<&Principal> {
                 match self {
@@ -126,8 +127,8 @@ macro_rules! systems {
                 }
             }
 
-            /// Who gives a command, by the command's own words, to be put right by the process
-            /// that records it.
+            /// Returns who gives a command, by the command's own words, to be put right by the
+            /// process that records it.
             pub fn principal_mut(&mut self) -> Option<&mut Principal> {
                 match self {
                     Self::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(c)) => {
@@ -299,13 +300,13 @@ impl Command {
         command.turn_scope()
     }
 
-    /// Whether a turn that is to be taken interrupts what is being said; `is_barred_by_plan`: its
-    /// open plan does not let it pass.
+    /// Returns whether a turn that is to be taken interrupts what is being said;
+    /// `is_barred_by_plan`: its open plan does not let it pass.
     pub(crate) fn interrupts(&self, is_barred_by_plan: bool) -> bool {
         matches!(self, Self::InterruptionThread(it) if it.interrupts(is_barred_by_plan))
     }
 
-    /// What the command's snapshot leaves unsaid, as it ends where the turn is refused.
+    /// Returns what the command's snapshot leaves unsaid, as it ends where the turn is refused.
     pub(crate) fn unsaid(&self) -> Option<Remainder> {
         let Self::InterruptionThread(command) = self else { return None };
         command.unsaid()
@@ -357,15 +358,15 @@ impl Command {
         Some((scope.tenant_id, ENGINE_ID, scope.idempotency_key))
     }
 
-    /// Whether the command registers something, or says who may do what: it is about no loop,
-    /// request or thread, whatever the names in it.
+    /// Returns whether the command registers something, or says who may do what: it is about no
+    /// loop, request or thread, whatever the names in it.
     #[must_use]
     pub const fn is_registration(&self) -> bool {
         matches!(self, Self::Registration(_))
     }
 
-    /// Whether the command is well-formed, as far as that can be said without any state. Looked at
-    /// before everything else, so that it tells nobody what there is.
+    /// Checks whether the command is well-formed, as far as that can be said without any state.
+    /// Looked at before everything else, so that it tells nobody what there is.
     ///
     /// # Errors
     /// [`Malformed`] names the field.

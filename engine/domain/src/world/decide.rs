@@ -56,9 +56,9 @@ use crate::world::refusal::Refusal;
 use crate::world::{World, policy};
 use crate::{application, decision_point, interruption_thread, registration};
 
-/// What follows from a command at a moment: that of the records that will hold the events, as
-/// evidence carries its time. A bare time is one that the own clock agrees with. The events are one
-/// batch: all of them are recorded, in order, or none.
+/// Decides what follows from a command at a moment: that of the records that will hold the events,
+/// as evidence carries its time. A bare time is one that the own clock agrees with. The events are
+/// one batch: all of them are recorded, in order, or none.
 ///
 /// # Errors
 /// A [`Refusal`] when a rule says no. Nothing but [`Refusal::audit`] is to be recorded then.
@@ -102,8 +102,8 @@ fn check_sure_thread(world: &World, command: &Command, events: &[Event]) -> Resu
     live.map_or(Ok(()), |it| refuse_doubted(&it.correlation_id, world.doubt_of_thread(it)))
 }
 
-/// What was recorded for a command on a loop or a thread is no answer to it any more where that is
-/// in doubt: automation goes on from a receipt as from an acceptance.
+/// Checks that the recorded result of a command on a loop or a thread still answers it. None does
+/// where that is in doubt: automation goes on from a receipt as from an acceptance.
 ///
 /// # Errors
 /// [`Refusal::RestsOnUnproven`], [`Refusal::BeganBeforeLoss`].
@@ -335,8 +335,8 @@ impl World {
         self.subject_of(command).map(|(_, version)| version)
     }
 
-    /// Whether what a command is about is still as the caller saw it. What no longer lives is
-    /// left to `decide`, which knows more to say about it.
+    /// Checks whether what a command is about is still as the caller saw it. What no longer lives
+    /// is left to `decide`, which knows more to say about it.
     ///
     /// # Errors
     /// [`Refusal::StaleVersion`] with both versions.
@@ -398,7 +398,7 @@ impl World {
     }
 }
 
-/// What follows from what the log's own writer has seen. As [`decide`].
+/// Decides what follows from what the log's own writer has seen. As [`decide`].
 ///
 /// # Errors
 /// [`Refusal::ContradictsLog`] where the state says otherwise; [`LoopRefusal::LoopNotLive`] of

@@ -1,5 +1,5 @@
-//! What permits nothing after a salvage: it may rest on records that nothing proves, or may have
-//! ended in records that are lost.
+//! Records that permit nothing after a salvage: they may rest on records that nothing proves, or
+//! may have ended in records that are lost.
 //!
 //! What is recorded already is judged without it: only what is to follow is refused.
 
@@ -25,7 +25,7 @@ impl LiveState {
         may_have_ended.then_some(Doubt::LostBefore(self.lost_before))
     }
 
-    /// Whether a salvage left anything in doubt.
+    /// Returns whether a salvage left anything in doubt.
     pub(crate) fn has_doubts(&self) -> bool {
         self.lost_before > 0 || !self.unproven.is_empty()
     }
@@ -125,7 +125,7 @@ impl World {
         self.points_view(None).known(decision_id)
     }
 
-    /// What the rules of decision points know, for a command on this one.
+    /// Returns what the rules of decision points know, for a command on this one.
     pub(crate) fn points_view(&self, about: Option<&str>) -> PointsView<'_> {
         let LiveState { decision_points, gates, clocks, .. } = &self.hot;
         let mut view = PointsView {

@@ -56,13 +56,13 @@ pub(crate) type Carried<'a> =
 /// Something that falls due: in a request, in an interruption thread, in a decision point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Due {
-    /// What records it: [`HumanDecisionCommand::ExpireDue`], whose random bits are still to be
-    /// drawn, [`InterruptionThreadCommand::ExpireThread`] or
+    /// Command that records it: [`HumanDecisionCommand::ExpireDue`], whose random bits are still to
+    /// be drawn, [`InterruptionThreadCommand::ExpireThread`] or
     /// [`DecisionPointCommand::ExpireDecisionPoint`].
     pub command: Command,
-    /// When it fell due.
+    /// Time when it fell due.
     pub due_at: Timestamp,
-    /// Whether something is over: a deadline, what a thread kept, an approval. Else only the
+    /// True if something is over: a deadline, what a thread kept, an approval. Else only the
     /// warning is due.
     pub timed_out: bool,
     /// The story that it belongs to: the correlation of the record to be written.
@@ -92,7 +92,7 @@ impl World {
         due
     }
 
-    /// What is due of one question or approval at this moment, by any clock.
+    /// Lists what is due of one question or approval at this moment, by any clock.
     #[must_use]
     pub fn due_of(&self, id: &str, now: impl Into<Moment>) -> Option<Due> {
         let now = now.into();
@@ -140,7 +140,7 @@ impl World {
         point.at_deadline(ended_by.unwrap_or(EndedBy::Both))
     }
 
-    /// When something falls due next.
+    /// Returns the time when something falls due next.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
         let of_requests = self.hot.requests.due.first().map(|(due_at, _)| *due_at);
@@ -323,8 +323,8 @@ impl LiveState {
     }
 }
 
-/// Whether a step of the clock is accepted: by a person, as the record has it, when all that was
-/// due by the old time has ended.
+/// Returns whether a step of the clock is accepted: by a person, as the record has it, when all
+/// that was due by the old time has ended.
 pub(super) fn may_step(
     world: &World,
     record: Record<'_>,
@@ -375,12 +375,12 @@ impl Requests {
         self.closed.values().for_each(|(_, held)| held.check());
     }
 
-    /// What is carried on as it was carried.
+    /// Returns what is carried on as it was carried.
     pub(crate) fn parts(&mut self) -> impl Iterator<Item = &mut Part> {
         self.closed.values_mut().filter_map(|(_, held)| held.part_mut())
     }
 
-    /// What is remembered of settled loops, in the order of asking.
+    /// Returns what is remembered of settled loops, in the order of asking.
     pub(crate) fn closed(&self) -> impl Iterator<Item = &HeldRequest> {
         self.closed.values().filter_map(|(_, held)| held.get())
     }
@@ -390,7 +390,7 @@ impl Requests {
         self.closed.len()
     }
 
-    /// Whether some request has this id.
+    /// Returns whether some request has this id.
     pub(crate) fn contains(&self, request_id: &str) -> bool {
         self.live.contains_key(request_id) || self.closed_at(request_id).is_some()
     }
@@ -485,7 +485,7 @@ impl Loops {
         self.0.values().filter_map(Lazy::get)
     }
 
-    /// What is carried, by id.
+    /// Returns what is carried, by id.
     pub(crate) const fn carried(&self) -> &BTreeMap<Text, Lazy<ExecutionLoop>> {
         &self.0
     }
@@ -502,12 +502,12 @@ impl Loops {
         loops.for_each(|entity| self.insert(entity.loop_id().into(), entity));
     }
 
-    /// As [`Requests::check`].
+    /// Does the same as [`Requests::check`].
     pub(crate) fn check(&self) {
         self.0.values().for_each(Lazy::check);
     }
 
-    /// As [`Requests::parts`].
+    /// Does the same as [`Requests::parts`].
     pub(crate) fn parts(&mut self) -> impl Iterator<Item = &mut Part> {
         self.0.values_mut().filter_map(Lazy::part_mut)
     }

@@ -1,5 +1,5 @@
-//! What one record's payload holds: an event, and who caused it, within what story, and because
-//! of which record (property E7: a story can be told from any record in both directions).
+//! Payload of one record: an event, and who caused it, within what story, and because of which
+//! record (property E7: a story can be told from any record in both directions).
 //!
 //! A payload is two values in a row: the heading (the event's kind again, so that a payload under
 //! a foreign kind is refused; actor, correlation, causation, idempotency) and the event's body.
@@ -29,10 +29,10 @@ use crate::world::event::{Event, FIRST_OPAQUE_KIND, is_registered, kind_name};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Envelope {
-    /// Who did it.
+    /// Actor who did it.
     pub actor: ActorId,
-    /// What the process that recorded it could prove of that. `None` in records that were made
-    /// before it was recorded, and in Holdpoint's own.
+    /// Proof of it by the process that recorded it. `None` in records that were made before it was
+    /// recorded, and in Holdpoint's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
     /// The own clock of the machine that recorded it, where that was behind the record's time: a
@@ -47,13 +47,13 @@ pub struct Envelope {
     pub causation: Option<u64>,
     /// The key under which the caller may repeat the command without effect.
     pub idempotency: Option<Idempotency>,
-    /// What happened.
+    /// Event that happened.
     pub event: Event,
 }
 
 impl Envelope {
-    /// Whether every name in the envelope may be recorded. `decide` sees events only, so whoever
-    /// makes envelopes asks this before encoding one.
+    /// Checks whether every name in the envelope may be recorded. `decide` sees events only, so
+    /// whoever makes envelopes asks this before encoding one.
     ///
     /// # Errors
     /// [`IdentifierFault`] names the field, what was expected and what was found.
@@ -99,7 +99,7 @@ pub fn decode(kind: u16, version: u8, payload: &[u8]) -> Result<Envelope, Decode
     Ok(heading.into_envelope(event))
 }
 
-/// Whether one record's payload can be decoded. Nothing is kept of it, which is faster.
+/// Checks whether one record's payload can be decoded. Nothing is kept of it, which is faster.
 ///
 /// # Errors
 /// As [`decode`].
@@ -138,7 +138,8 @@ fn heading<'a>(
     }
 }
 
-/// What a record's payload names as its cause, by its heading alone: the body is not looked at.
+/// Decodes what a record's payload names as its cause, by its heading alone: the body is not looked
+/// at.
 ///
 /// # Errors
 /// As [`decode`], as far as the heading goes.
@@ -159,13 +160,13 @@ impl DecodeError {
         }
     }
 
-    /// Whether the record is no event at all, but the log's user's own.
+    /// Returns whether the record is no event at all, but the log's user's own.
     #[must_use]
     pub const fn is_opaque(&self) -> bool {
         matches!(self, Self::Opaque { .. })
     }
 
-    /// Whether a newer program may read the payload.
+    /// Returns whether a newer program may read the payload.
     #[must_use]
     pub fn is_of_unknown_kind(&self) -> bool {
         matches!(self, Self::UnknownKind { .. } | Self::UnknownVersion { .. })

@@ -53,7 +53,7 @@ macro_rules! systems {
             [] => "",
         }),+];
 
-        /// Whether payloads of this kind and version can be read.
+        /// Returns whether payloads of this kind and version can be read.
         pub(crate) const fn is_registered(kind: u16, version: u8) -> bool {
             $($Event::is_registered(kind, version))||+
         }
@@ -161,7 +161,7 @@ impl Event {
         }
     }
 
-    /// Whether the event says what the rules before the newest had no words for.
+    /// Returns whether the event says what the rules before the newest had no words for.
     pub(crate) const fn has_newest_words(&self) -> bool {
         if let Self::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) = self {
             return matches!(body.reason, HaltReason::Interrupted | HaltReason::RecorderLost);
@@ -198,7 +198,7 @@ impl Event {
         }
     }
 
-    /// Whether the event says what the rules before number 4 had no words for.
+    /// Returns whether the event says what the rules before number 4 had no words for.
     pub(crate) const fn has_fourth_words(&self) -> bool {
         matches!(
             self,
@@ -207,7 +207,7 @@ impl Event {
         )
     }
 
-    /// Whether the event says what the rules before number 5 had no words for.
+    /// Returns whether the event says what the rules before number 5 had no words for.
     pub(crate) fn has_fifth_words(&self) -> bool {
         if let Self::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = self {
             return matches!(
@@ -225,7 +225,7 @@ impl Event {
         )
     }
 
-    /// Whether the event says what the rules before number 6 had no words for.
+    /// Returns whether the event says what the rules before number 6 had no words for.
     pub(crate) fn has_sixth_words(&self) -> bool {
         if let Self::DecisionPoint(event) = self {
             return event.accepts_proposal();

@@ -66,8 +66,8 @@ impl World {
         self.apply(record(sequence, at, envelope, &hashes, None), envelope);
     }
 
-    /// What the rules forbid about a record that is to be applied to this very world: empty for
-    /// every event that `decide` made of it.
+    /// Lists what the rules forbid about a record that is to be applied to this very world: empty
+    /// for every event that `decide` made of it.
     #[must_use]
     pub fn judge(&self, sequence: u64, at: Timestamp, envelope: &Envelope) -> Vec<ForbiddenEvent> {
         let hashes = OnceCell::new();

@@ -1,4 +1,4 @@
-//! What an index keeps of a record. Its terms, by which it is looked up: what it is about, whose
+//! Content of an index for a record. Its terms, by which it is looked up: what it is about, whose
 //! it is, who did it, what kind it is of, what caused it, and under which idempotency key. And its
 //! row, where it says something of a run or asks a question: rows tell which runs a list can want,
 //! and which ids begin with some digits.
@@ -39,7 +39,7 @@ use crate::world::event::Event;
 /// segment in one format, neither is believed.
 pub const TERMS_VERSION: u32 = 5;
 
-/// What a record can be looked up by. Closed.
+/// Key that a record can be looked up by. Closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Term<'a> {
     /// A loop, by its id.
@@ -73,13 +73,13 @@ pub enum Term<'a> {
     },
     /// A stream of the application.
     Stream(&'a str),
-    /// What a command that was refused was about: the id of whatever it named.
+    /// Subject of a command that was refused: the id of whatever it named.
     Refused(&'a str),
     /// The story that the record belongs to.
     Correlation(&'a str),
-    /// Who did it.
+    /// Actor that did it.
     Actor {
-        /// What the actor is.
+        /// Kind of the actor.
         kind: Actor,
         /// The name.
         id: &'a str,
@@ -90,9 +90,9 @@ pub enum Term<'a> {
     CausedBy(u64),
     /// An idempotency key, within its scope.
     Key {
-        /// Whose keys these are.
+        /// Tenant whose keys these are.
         tenant: &'a str,
-        /// Which engine issued the command.
+        /// Engine that issued the command.
         engine: &'a str,
         /// The envelope's correlation.
         correlation: &'a str,
@@ -138,7 +138,7 @@ impl Term<'_> {
         bytes
     }
 
-    /// Whether it is an idempotency key, which has an index of its own.
+    /// Returns whether it is an idempotency key, which has an index of its own.
     #[must_use]
     pub const fn is_key(&self) -> bool {
         matches!(self, Self::Key { .. })
@@ -264,7 +264,7 @@ pub const COMMAND_KEPT_BYTES: usize = 1_024;
 /// The kinds of records that have a row.
 const KINDS: [u16; 10] = [15, 32, 33, 35, 36, 128, 131, 192, 195, 197];
 
-/// Whether records of a kind may begin a run or ask a question: no others have a row of
+/// Returns whether records of a kind may begin a run or ask a question: no others have a row of
 /// [`RowKind::Began`] or [`RowKind::Asked`].
 #[must_use]
 pub const fn kind_may_begin(kind: u16) -> bool {
@@ -328,7 +328,7 @@ pub enum RunKey {
 }
 
 impl RunKey {
-    /// That of a loop's id.
+    /// Makes the term of a loop's id.
     #[must_use]
     pub fn of(loop_id: &str) -> Self {
         match made(loop_id, LOOP) {
@@ -359,7 +359,7 @@ pub enum QuestionKey {
 }
 
 impl QuestionKey {
-    /// That of a decision point's id or a request's.
+    /// Makes the term of a decision point's id or a request's.
     #[must_use]
     pub fn of(id: &str) -> Self {
         let request = || made(id, REQUEST).map(Self::Request);
@@ -378,37 +378,38 @@ impl QuestionKey {
     }
 }
 
-/// What one record says of a run or of the approval of one, or which question it asks. Closed.
+/// Statement of one record about a run or the approval of one, or the question that it asks.
+/// Closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RowFact {
     /// It began.
     Began {
-        /// Which.
+        /// Run that it is about.
         run: RunKey,
-        /// Who began it.
+        /// Actor that began it.
         by: Text,
         /// The decision point whose approval it spends.
         approval: Option<Text>,
         /// The command, [`COMMAND_KEPT_BYTES`] of it at most.
         command: Text,
-        /// Whether there is more of it.
+        /// True if there is more of it.
         is_cut: bool,
     },
     /// Another attempt began: how the process of the last one ended is not that of this one.
     Again {
-        /// Which.
+        /// Run that it is about.
         run: RunKey,
     },
     /// The process of an attempt ended.
     Exited {
-        /// Which.
+        /// Run that it is about.
         run: RunKey,
-        /// How.
+        /// End of its process.
         exit: Exit,
     },
     /// It halted.
     Halted {
-        /// Which.
+        /// Run that it is about.
         run: RunKey,
         /// Why.
         reason: HaltReason,
@@ -419,28 +420,28 @@ pub enum RowFact {
     },
     /// Somebody let it go on.
     Agreed {
-        /// Which.
+        /// Run that it is about.
         run: RunKey,
-        /// Who.
+        /// Actor that did it.
         by: Text,
     },
     /// It has labels.
     Labelled {
-        /// Which.
+        /// Run that it is about.
         run: RunKey,
         /// [`label_hash`] of each.
         labels: List<u64, MAX_LABELS>,
     },
     /// Somebody answered a decision point.
     Answered {
-        /// Which.
+        /// Decision that it is about.
         decision_id: Text,
-        /// Who.
+        /// Actor that did it.
         by: Text,
     },
     /// A question was put to people: a round of a decision point, or a request.
     Asked {
-        /// Which.
+        /// Question that it is about.
         question: QuestionKey,
     },
 }
@@ -479,7 +480,7 @@ impl RowKind {
         Self::Asked,
     ];
 
-    /// That of a row as an index keeps it; `None` where it is of none.
+    /// Reads the fact of a row as an index keeps it; `None` where it is of none.
     #[must_use]
     pub fn of(row: &[u8]) -> Option<Self> {
         Self::ALL.get(usize::from(*row.first()?)).copied()
@@ -495,7 +496,7 @@ pub fn label_hash(name: &str, value: &str) -> u64 {
 }
 
 impl RowFact {
-    /// What an envelope's event says.
+    /// Returns what an envelope's event says.
     #[must_use]
     pub fn of(envelope: &Envelope) -> Option<Self> {
         match &envelope.event {
@@ -556,7 +557,7 @@ impl RowFact {
         Some(Self::Labelled { run, labels: body.labels.iter().map(hash).collect() })
     }
 
-    /// As an index keeps it.
+    /// Encodes it as an index keeps it.
     #[must_use]
     pub fn encode(&self) -> Option<Vec<u8>> {
         BodyWriter(Vec::new()).write(self).ok().map(|written| written.0)
@@ -580,7 +581,7 @@ impl RowFact {
         }
     }
 
-    /// What an index keeps; `None` where it is none of these.
+    /// Decodes what an index keeps; `None` where it is none of these.
     #[must_use]
     pub fn decode(row: &[u8]) -> Option<Self> {
         read_first(row).ok().filter(|(_, length)| *length == row.len()).map(|(fact, _)| fact)

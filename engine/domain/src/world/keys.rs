@@ -42,7 +42,7 @@ impl KeyScope {
     }
 }
 
-/// What was recorded under a key.
+/// Record of a command under a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyReceipt {
     /// SHA-256 of the command's content.
@@ -100,8 +100,8 @@ pub(crate) struct HeldKeys {
 type Scopes = BTreeMap<u64, KeyScope>;
 
 impl World {
-    /// What was recorded under this key within this correlation: the receipt to be given again,
-    /// or `None` where the key is new.
+    /// Returns what was recorded under this key within this correlation: the receipt to be given
+    /// again, or `None` where the key is new.
     ///
     /// # Errors
     /// [`Refusal::IdempotencyConflict`]: the key was used for other content.
@@ -145,8 +145,8 @@ impl World {
         self.hot.keys.held.receipts.get(&scope).map(|receipt| receipt.last_sequence)
     }
 
-    /// Whether tenant, user, device and session of a turn or a row may be used now. Of any other
-    /// command that is not asked.
+    /// Checks whether tenant, user, device and session of a turn or a row may be used now. Of any
+    /// other command that is not asked.
     ///
     /// # Errors
     /// [`ThreadRefusal::Barred`](crate::interruption_thread::ThreadRefusal::Barred) with
@@ -183,7 +183,7 @@ impl LiveState {
 }
 
 impl Keys {
-    /// Whether a record's key was used for other content before.
+    /// Returns whether a record's key was used for other content before.
     pub(crate) fn conflicts(&self, envelope: &Envelope) -> bool {
         envelope.idempotency.as_ref().is_some_and(|idempotency| {
             let receipt = self.held.receipts.get(&KeyScope::of(&envelope.correlation, idempotency));
@@ -318,7 +318,7 @@ impl<'de> Deserialize<'de> for HeldKeys {
 }
 
 impl HeldKeys {
-    /// What is carried: every key has its receipt, and an owner or none.
+    /// Returns what is carried: every key has its receipt, and an owner or none.
     fn carried(&self) -> Lent<'_> {
         let of_owners = self.of_owners.iter();
         let of_owners = of_owners.map(|(owner, scopes)| (owner.as_str(), self.lent(scopes)));

@@ -1,7 +1,7 @@
-//! How many questions may be open at once. Whoever asks without an end buries what a person has to
-//! see. And the questions that Holdpoint itself asks: where Phase-21 says ESCALATE, a person is
-//! asked in the batch of the fault, whatever the hold. Nobody waits for it, and the run ends as it
-//! does.
+//! Number of questions that may be open at once. Whoever asks without an end buries what a person
+//! has to see. And the questions that Holdpoint itself asks: where Phase-21 says ESCALATE, a person
+//! is asked in the batch of the fault, whatever the hold. Nobody waits for it, and the run ends as
+//! it does.
 //!
 //! The bounds are asked where a question is put, not of what is recorded: a log in which more are
 //! open, since the bounds were others, is as good as any.
@@ -40,11 +40,11 @@ use crate::world::{LiveState, World};
 /// The bounds on open questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenBounds {
-    /// Of one session of an agent: of a hook's or MCP host.
+    /// Bound for one session of an agent: of a hook's or MCP host.
     pub per_session: usize,
-    /// Of the processes of one user.
+    /// Bound for the processes of one user.
     pub per_user: usize,
-    /// Of a log.
+    /// Bound for a log.
     pub per_log: usize,
 }
 
@@ -62,8 +62,8 @@ impl OpenBounds {
         }
     }
 
-    /// Whether a command that puts a question keeps the bounds. `proof` is that of the process
-    /// which gives it.
+    /// Checks whether a command that puts a question keeps the bounds. `proof` is that of the
+    /// process which gives it.
     ///
     /// # Errors
     /// [`DecisionPointRefusal::TooManyOpen`] names the bound that is reached.
@@ -147,7 +147,7 @@ pub const MEANS_OF_HOOK: &str = "hook run by uid ";
 /// With what the means of a client begin that asks over the Model Context Protocol.
 pub const MEANS_OF_MCP: &str = "mcp, uid ";
 
-/// Whether an agent asks by way of its host: a session of a hook's, or a client.
+/// Returns whether an agent asks by way of its host: a session of a hook's, or a client.
 fn is_session(by: &Principal) -> bool {
     let is_of_host = by.means.starts_with(MEANS_OF_HOOK) || by.means.starts_with(MEANS_OF_MCP);
     by.kind == Actor::Agent && by.authenticated_by == Authentication::None && is_of_host

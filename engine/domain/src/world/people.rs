@@ -133,13 +133,13 @@ impl Refusal {
 pub struct AskedPerson<'w> {
     /// The number of the user whose process asked.
     pub asked_by: u32,
-    /// Whether names count that nothing proves.
+    /// True if names count that nothing proves.
     pub takes_claims: bool,
     names: Vec<&'w Text>,
 }
 
 impl AskedPerson<'_> {
-    /// Whether the terms name this name.
+    /// Returns whether the terms name this name.
     #[must_use]
     pub fn names(&self, name: &str) -> bool {
         self.names.iter().any(|listed| ***listed == *name)
@@ -193,8 +193,8 @@ impl World {
         Some(AskedPerson { asked_by: terms.asked_by?, takes_claims, names })
     }
 
-    /// Whether a command names each user once, and those whom the policy of the log names by the
-    /// numbers that the policy was recorded with.
+    /// Checks whether a command names each user once, and those whom the policy of the log names by
+    /// the numbers that the policy was recorded with.
     pub(crate) fn check_people(&self, command: &Command) -> Result<(), Refusal> {
         let Some(Lists { people: Some(people), approvers, others }) = Lists::of(command) else {
             return Ok(());

@@ -43,7 +43,7 @@ pub(crate) struct Gates {
     pub(crate) policy: Option<GatePolicy>,
     /// The record that says so. 0: none.
     pub(crate) policy_record: u64,
-    /// Whether records were lost that may have held a policy.
+    /// True if records were lost that may have held a policy.
     pub(crate) is_policy_lost: bool,
     pub(crate) loops: BTreeMap<String, Gate>,
     pub(crate) points: BTreeMap<String, Gate>,
@@ -53,7 +53,7 @@ pub(crate) struct Gates {
 }
 
 impl Gates {
-    /// How the policy in force wants people to prove who they are.
+    /// Returns how the policy in force wants people to prove who they are.
     pub(crate) fn authentication(&self) -> Option<Authentication> {
         self.policy.as_ref().and_then(|policy| policy.authentication)
     }
@@ -76,13 +76,13 @@ impl Gates {
         self.people.loop_settled(loop_id);
     }
 
-    /// Who counts as the person who is asked about a loop; `None`: it is judged as it was before
-    /// there were proofs.
+    /// Returns who counts as the person who is asked about a loop; `None`: it is judged as it was
+    /// before there were proofs.
     pub(crate) fn of_loop(&self, loop_id: &str) -> Option<PersonTerms> {
         self.loops.get(loop_id).map(|gate| gate.terms())
     }
 
-    /// As [`Gates::of_loop`], for somebody of this name.
+    /// Does the same as [`Gates::of_loop`], for somebody of this name.
     pub(crate) fn of_loop_for(&self, loop_id: &str, name: &str) -> Option<PersonTerms> {
         self.of_loop(loop_id).map(|terms| self.people.in_loop(loop_id, name, terms))
     }
@@ -123,7 +123,7 @@ impl Gates {
         self.people.point_forgotten(decision_id);
     }
 
-    /// As [`Gates::of_loop`], about a decision point.
+    /// Does the same as [`Gates::of_loop`], about a decision point.
     fn of_point(&self, decision_id: &str) -> Option<PersonTerms> {
         self.points.get(decision_id).map(|gate| gate.terms())
     }
@@ -143,29 +143,29 @@ impl World {
         self.hot.gates.policy.as_ref().map(|_| self.hot.gates.policy_record)
     }
 
-    /// Whether the records that were lost may have held the policy of the log: then nothing begins
-    /// that a policy could hold, until a person sets one.
+    /// Returns whether the records that were lost may have held the policy of the log: then nothing
+    /// begins that a policy could hold, until a person sets one.
     #[must_use]
     pub const fn is_policy_lost(&self) -> bool {
         self.hot.gates.is_policy_lost
     }
 
-    /// Who counts as the person who may answer about a loop; `None` for one of before there were
-    /// proofs.
+    /// Returns the terms of who counts as the person who may answer about a loop; `None` for one of
+    /// before there were proofs.
     #[must_use]
     pub fn person_for_loop(&self, loop_id: &str) -> Option<PersonTerms> {
         self.hot.gates.of_loop(loop_id)
     }
 
-    /// Who counts as the person who may answer a decision point that needs one; `None` for one of
-    /// before there were proofs.
+    /// Returns the terms of who counts as the person who may answer a decision point that needs
+    /// one; `None` for one of before there were proofs.
     #[must_use]
     pub fn person_for_point(&self, decision_id: &str) -> Option<PersonTerms> {
         self.hot.gates.of_point(decision_id)
     }
 
-    /// Whether what waits for the answer of a decision point may go on. Where a person is needed,
-    /// silence releases nothing; questions of before that was a rule keep theirs.
+    /// Returns whether what waits for the answer of a decision point may go on. Where a person is
+    /// needed, silence releases nothing; questions of before that was a rule keep theirs.
     #[must_use]
     pub fn is_released(&self, point: &DecisionPoint) -> bool {
         self.points_view(None).is_released(point)
@@ -173,8 +173,8 @@ impl World {
 }
 
 impl World {
-    /// Whether somebody with this proof may give a command that only a person may give. Which
-    /// person it has to be is for the rules of each system to say.
+    /// Checks whether somebody with this proof may give a command that only a person may give.
+    /// Which person it has to be is for the rules of each system to say.
     ///
     /// # Errors
     /// [`CommonRefusal::PersonNeeded`](crate::core::refusal::CommonRefusal::PersonNeeded), or what
@@ -311,8 +311,9 @@ impl World {
 }
 
 impl World {
-    /// Whether this actor may give this command: it holds the capability that the command needs, by
-    /// a grant that is proven and behind all that is lost, and only a HUMAN changes capabilities.
+    /// Checks whether this actor may give this command: it holds the capability that the command
+    /// needs, by a grant that is proven and behind all that is lost, and only a HUMAN changes
+    /// capabilities.
     ///
     /// # Errors
     /// [`ThreadRefusal::Barred`] with `X_FAIL_CALLER_NOT_ALLOWED`.

@@ -1,5 +1,5 @@
-//! Whether a command keeps a policy: that of its log, or one of the machine that whoever carries it
-//! out is governed by. The one rule for all of them. The policy of a log is set tighter by a
+//! Check that a command keeps a policy: that of its log, or one of the machine that whoever carries
+//! it out is governed by. The one rule for all of them. The policy of a log is set tighter by a
 //! person, or looser with the approval of those whom the one before names.
 //!
 //! What breaks it counts for nothing: a loop that was not approved does not exist, and a policy
@@ -36,8 +36,8 @@ use crate::world::event::Event;
 use crate::world::refusal::Refusal;
 use crate::world::{LiveState, World};
 
-/// Whether a command keeps a policy: a new loop, a question that needs a person, one that is asked
-/// by hand, and an approval that is spent. Any other does.
+/// Checks whether a command keeps a policy: a new loop, a question that needs a person, one that is
+/// asked by hand, and an approval that is spent. Any other does.
 ///
 /// # Errors
 /// [`Loosened`] names the first field in which it does not.
@@ -203,7 +203,7 @@ pub(crate) fn policy_changed(world: &mut World, record: Record<'_>, body: &Polic
     }
 }
 
-/// Whether a policy may take the place of one that names somebody who is gone.
+/// Checks whether a policy may take the place of one that names somebody who is gone.
 pub(crate) fn check_unlocking(world: &World, body: &PolicyUnlocked) -> Result<(), Refusal> {
     check_principal(&body.by)?;
     body.policy.check()?;
@@ -217,7 +217,7 @@ pub(crate) fn check_unlocking(world: &World, body: &PolicyUnlocked) -> Result<()
     }
 }
 
-/// Whether a policy names all of these, and there is one.
+/// Returns whether a policy names all of these, and there is one.
 fn names_all(policy: &GatePolicy, gone: &[Text]) -> bool {
     !gone.is_empty() && gone.iter().all(|name| policy.approvers.contains(name))
 }
@@ -231,8 +231,8 @@ pub(crate) fn policy_unlocked(world: &mut World, record: Record<'_>, body: &Poli
     }
 }
 
-/// Whether root may set a policy without an approval: at a terminal, where the one before names
-/// somebody who is gone.
+/// Returns whether root may set a policy without an approval: at a terminal, where the one before
+/// names somebody who is gone.
 pub(crate) fn may_unlock(
     world: &World,
     record: Record<'_>,
@@ -256,7 +256,7 @@ pub(crate) fn may_unlock(
         || forbid(checks, rule, "approvers of the policy before, who are gone", body.gone.len())
 }
 
-/// Whether a policy may take the place of the one before.
+/// Returns whether a policy may take the place of the one before.
 pub(crate) fn may_change(
     world: &World,
     record: Record<'_>,
@@ -299,9 +299,9 @@ pub(crate) fn may_change(
     }
 }
 
-/// Whether a loop may begin: it keeps the policy of the log, and where a person is asked before the
-/// start, the approval was spent for it with the record before. What was recorded without a gate is
-/// older than policies, and there are none then.
+/// Returns whether a loop may begin: it keeps the policy of the log, and where a person is asked
+/// before the start, the approval was spent for it with the record before. What was recorded
+/// without a gate is older than policies, and there are none then.
 pub(crate) fn may_begin(
     hot: &LiveState,
     record: Record<'_>,
@@ -329,7 +329,7 @@ pub(crate) fn may_begin(
         || forbid(checks, rule, "an approval that is spent for this start", approval)
 }
 
-/// Whether the approval was spent with the record right before.
+/// Returns whether the approval was spent with the record right before.
 fn is_spent_before(point: &DecisionPoint, record: Record<'_>) -> bool {
     let spent = point.consumed.as_ref().map(|consumed| consumed.sequence.saturating_add(1));
     spent == Some(record.sequence)

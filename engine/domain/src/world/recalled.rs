@@ -1,6 +1,6 @@
-//! What is known beside the state: what the log says of what it has forgotten, for the command in
-//! hand; the snapshot in which those of its parts are that nobody has asked for yet; and the one
-//! number that the live state is (property E1).
+//! Knowledge beside the state: what the log says of what it has forgotten, for the command in hand;
+//! the snapshot in which those of its parts are that nobody has asked for yet; and the one number
+//! that the live state is (property E1).
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -22,8 +22,8 @@ use crate::world::event::Event;
 use crate::world::index_terms::{Term, term_of_new, term_of_registration};
 use crate::world::{LiveState, World};
 
-/// What was found again: of most commands nothing, and then it is nothing to carry about. Each is
-/// what the log says: the rules believe it.
+/// Facts that were found again: of most commands nothing, and then it is nothing to carry about.
+/// Each is what the log says: the rules believe it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recalled(Option<Box<Found>>);
 
@@ -96,18 +96,18 @@ impl Recalled {
     }
 }
 
-/// What begins, and once only.
+/// Entity that begins, and once only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewEntity<'e> {
-    /// What it is looked up by.
+    /// Term by which it is looked up.
     pub term: Term<'e>,
     /// The rule by which nothing else ever begins under the same term.
     pub rule: Rule,
 }
 
 impl World {
-    /// What would begin with an event in this very world: under an id of its own, or under a name
-    /// that the state does not know. Whether something had the same long ago, the state has
+    /// Returns what would begin with an event in this very world: under an id of its own, or under
+    /// a name that the state does not know. Whether something had the same long ago, the state has
     /// forgotten.
     #[must_use]
     pub fn begins_with<'e>(&self, event: &'e Event) -> Option<NewEntity<'e>> {
@@ -162,7 +162,7 @@ impl World {
         self.is_readable().then_some(self)
     }
 
-    /// Whether every part of a [snapshot](World::from_snapshot) that was asked for could be
+    /// Returns whether every part of a [snapshot](World::from_snapshot) that was asked for could be
     /// decoded. Where one could not, another version's program or a mistake made the snapshot: what
     /// the state said since is not to be relied on, and it is to be made anew from the records.
     #[must_use]
@@ -190,7 +190,7 @@ impl World {
 }
 
 impl LiveState {
-    /// What is carried on as it was carried.
+    /// Returns what is carried on as it was carried.
     fn parts(&mut self) -> impl Iterator<Item = &mut Part> {
         let Self { loops, requests, keys, registry, threads, decision_points, streams, .. } = self;
         let rooms = [
@@ -281,7 +281,7 @@ pub(crate) struct KnownFingerprint {
     digest: Option<Digest>,
     /// In which the state was carried, to be hashed.
     room: Cell<Vec<u8>>,
-    /// How many bytes it was last.
+    /// Number of bytes it was last.
     length: Cell<usize>,
 }
 

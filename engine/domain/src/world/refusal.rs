@@ -157,9 +157,9 @@ impl Refusal {
         })
     }
 
-    /// What happens to speech that is under way where this command is refused: whoever interrupted
-    /// it is not talked over, whatever the row says that tells of the refusal. Who is out of scope,
-    /// or not sure enough to have interrupted, stops nobody's speech.
+    /// Decides what happens to speech that is under way where this command is refused: whoever
+    /// interrupted it is not talked over, whatever the row says that tells of the refusal. Who is
+    /// out of scope, or not sure enough to have interrupted, stops nobody's speech.
     #[must_use]
     pub fn tts_control(&self, command: &Command) -> Option<TtsControl> {
         let is_row = self.row_reason().is_some() && self.class() != Some(RefusalClass::Scope);
@@ -186,7 +186,7 @@ impl Refusal {
         }))
     }
 
-    /// Whether the plan of the command stays open, to be committed by the same request.
+    /// Returns whether the plan of the command stays open, to be committed by the same request.
     const fn is_closed_gate(&self) -> bool {
         matches!(self, Self::InterruptionThread(ThreadRefusal::GateClosed { .. }))
     }

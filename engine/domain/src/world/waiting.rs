@@ -11,7 +11,7 @@ use crate::decision_point::command::DecisionPointCommand;
 use crate::world::command::Command;
 use crate::world::open_questions::MEANS_OF_HOOK;
 
-/// Whose keys those of entries are.
+/// Tenant of the keys of entries.
 pub const KEY_TENANT: &str = "holdpoint";
 
 /// The engine in the keys of entries.
@@ -37,17 +37,17 @@ pub fn entry_of_key(idempotency: &Idempotency) -> Option<(u8, u64)> {
 /// A command as it waits in the file of its run: by whom, and what proved it. No record yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingCommand {
-    /// Who gives it.
+    /// Actor who gives it.
     pub actor: ActorId,
-    /// What proved that name; the user number is that of the record of the start.
+    /// Proof of that name; the user number is that of the record of the start.
     pub proven_by: Authentication,
-    /// What it asks for.
+    /// Command that it asks for.
     pub command: Command,
 }
 
 impl WaitingCommand {
-    /// Whether a hook that this user ran claims the outcome of what this approval was spent for:
-    /// the only thing that may wait without a signature.
+    /// Returns whether a hook that this user ran claims the outcome of what this approval was spent
+    /// for: the only thing that may wait without a signature.
     #[must_use]
     pub fn is_outcome_of(&self, decision_id: &str, user: u32) -> bool {
         let Command::DecisionPoint(DecisionPointCommand::ReportOutcome(report)) = &self.command
