@@ -1,4 +1,4 @@
-//! How facts are added: the disk, the writer, recovery, clock, ids, and real commands.
+//! Adding of facts: the disk
 
 #[cfg(windows)]
 compile_error!("Holdpoint runs on Linux, and builds on macOS; on Windows use WSL 2.");

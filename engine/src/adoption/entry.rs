@@ -10,7 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// How a log came into the list.
+/// Way by which a log came into the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adoption {
     /// This user number began it.
@@ -93,7 +93,8 @@ impl Entry {
         self.adoption
     }
 
-    /// Whether the log is this very one. Device numbers say something within one boot alone.
+    /// Returns whether the log is this very one. Device numbers say something within one boot
+    /// alone.
     pub(super) fn is_of(&self, log: &LogPlace) -> bool {
         let Self { machine: known_machine, place, .. } = self;
         let is_same_boot = place.boot == log.boot && place.boot != BootId::UNKNOWN;
@@ -106,7 +107,7 @@ impl Entry {
             && *known_machine == machine()
     }
 
-    /// Whether nothing is at its path any more.
+    /// Returns whether nothing is at its path any more.
     pub(super) fn is_gone(&self) -> bool {
         let found = self.place.path.symlink_metadata();
         found.is_err_and(|error| {
@@ -137,7 +138,7 @@ impl Entry {
         line
     }
 
-    /// What a line says; `None`: nothing that any list says.
+    /// Returns what a line says; `None`: nothing that any list says.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         let mut words = line.splitn(8, |byte| *byte == b' ');
         let mut word = || words.next().and_then(|word| std::str::from_utf8(word).ok());

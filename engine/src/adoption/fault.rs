@@ -27,7 +27,7 @@ pub enum NotAdopted {
     KnownElsewhere {
         /// The log.
         log: PathBuf,
-        /// Where the one that is known is.
+        /// Place of the one that is known.
         known: PathBuf,
     },
     /// Another directory or log took the place of the one that is known.
@@ -60,7 +60,7 @@ pub enum NotAdopted {
         /// The index.
         index: PathBuf,
     },
-    /// Whether a git repository carries it is not known.
+    /// It is not known whether a git repository carries it.
     #[error(
         "whether the log {} stands in the index of git cannot be read from {} ({reason}), and it \
          approves nothing before that is known: remove the cause", shown(.log), shown(.index)
@@ -70,10 +70,10 @@ pub enum NotAdopted {
         log: PathBuf,
         /// The index, or what leads to it.
         index: PathBuf,
-        /// What is wrong.
+        /// Reason of it.
         reason: String,
     },
-    /// Which logs are known is not.
+    /// The known logs cannot be read.
     #[error("the log {} approves nothing here: {source}", shown(.log))]
     Unknown {
         /// The log.
@@ -96,7 +96,7 @@ pub enum RegistryError {
     UserDatabase {
         /// The user's number.
         user: u32,
-        /// What the system said.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The user has no home.
@@ -108,7 +108,7 @@ pub enum RegistryError {
         /// The user's number.
         user: u32,
     },
-    /// Who runs this process outside of its user namespace is not known.
+    /// It is not known who runs this process outside of its user namespace.
     #[error(
         "this process is in a user namespace that does not say who runs it, and so which logs that \
          user began is not known: start it outside, or let root name the log as `[logs] trusted` \
@@ -122,7 +122,7 @@ pub enum RegistryError {
     NotBelieved {
         /// The file, or a directory above it.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// Fault of it, and what to do.
         reason: String,
     },
     /// It says what no list says.
@@ -144,12 +144,12 @@ pub enum RegistryError {
     Io {
         /// The file, or a directory above it.
         path: PathBuf,
-        /// What the system said.
+        /// Answer of the system.
         source: io::Error,
     },
 }
 
-/// What makes the log one that answers.
+/// Returns what makes the log one that answers.
 fn advice(log: &Path) -> String {
     format!("adopt it at a terminal with `holdpoint inbox add {}`", {
         command_line(log.as_os_str(), &[])

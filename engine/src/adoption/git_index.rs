@@ -1,5 +1,6 @@
-//! Whether a log stands in the index of a git repository around it: whoever clones that brings the
-//! log along. The index is read and no git is started: a repository says which programs git runs.
+//! Check that a log stands in the index of a git repository around it: whoever clones that brings
+//! the log along. The index is read and no git is started: a repository says which programs git
+//! runs.
 //!
 //! The format is that of gitformat-index(5), versions 2 to 4, with names of either hash, a split
 //! index and sparse directories. The crate that reads it (`gix-index`) brings 29 others for one
@@ -18,7 +19,7 @@ const INDEX_BYTES_MAX: u64 = 1 << 30;
 const GIT_FILE_BYTES_MAX: u64 = 64 << 10;
 /// An entry's times, device, inode, mode, owner, group and size.
 const STAT_BYTES: usize = 40;
-/// Where the mode of an entry is among them.
+/// Place where the mode of an entry is among them.
 const MODE_AT: usize = 24;
 /// Twelve bytes stand before the entries.
 const HEADER_BYTES: usize = 12;

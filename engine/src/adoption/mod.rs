@@ -21,7 +21,7 @@ use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::{Command, Refusal};
 use std::path::Path;
 
-/// What lets a log answer a spender.
+/// Ground on which a log answers a spender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ground {
@@ -35,8 +35,8 @@ pub enum Ground {
     Simulated,
 }
 
-/// Whether a command spends what a person said, or begins what only a person's answer will end:
-/// an approval, by whichever command, and a run with a hold after its attempts.
+/// Returns whether a command spends what a person said, or begins what only a person's answer will
+/// end: an approval, by whichever command, and a run with a hold after its attempts.
 pub(crate) fn spends(command: &Command) -> bool {
     use holdpoint_domain::decision_point::DecisionPointCommand;
     use holdpoint_domain::execution_loop::ExecutionLoopCommand;
@@ -53,7 +53,7 @@ pub(crate) fn spends(command: &Command) -> bool {
 }
 
 impl LogRegistry {
-    /// What lets this log answer a spender.
+    /// Returns what lets this log answer a spender.
     ///
     /// # Errors
     /// Nothing does.

@@ -32,7 +32,7 @@ const EVERYBODY_WRITES: u32 = 0o002;
 const TRIES: u32 = 500;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// Where the list of this user's logs is.
+/// Place of the list of this user's logs.
 #[derive(Clone, Debug)]
 pub struct LogRegistry {
     place: Place,

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-/// How often a call that fails is made again.
+/// Number of times a call that fails is made again.
 const TRIES_MORE: u32 = 3;
 
 /// Makes a call again that was interrupted, and a few times more where it fails otherwise. The end

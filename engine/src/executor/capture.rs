@@ -4,25 +4,25 @@ use std::collections::VecDeque;
 
 use sha2::{Digest, Sha256};
 
-/// What is kept of one output stream.
+/// Part of one output stream that is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedOutput {
     /// The whole stream where the limit allows it; else its first bytes, half of the limit, right
     /// before its last ones. Of an odd limit the beginning has the byte more. Empty where the
     /// stream was recorded in pieces while it came, as [`Engine::run`](crate::Engine::run) does.
     pub bytes: Vec<u8>,
-    /// How many of the kept bytes are the beginning of the stream: all of them unless it is
+    /// Number of the kept bytes that are the beginning of the stream: all of them unless it is
     /// truncated.
     pub head_length: u64,
-    /// How many bytes are kept: here, or on record where the stream was recorded in pieces.
+    /// Number of bytes that are kept: here, or on record where the stream was recorded in pieces.
     pub kept_length: u64,
-    /// How many bytes the stream really had.
+    /// Number of bytes the stream really had.
     pub true_length: u64,
     /// SHA-256 of the whole stream, not only of what was kept.
     pub sha256: [u8; 32],
-    /// Whether the stream was longer than what was kept: some of it is missing.
+    /// True if the stream was longer than what was kept: some of it is missing.
     pub truncated: bool,
-    /// Whether the end of the stream was seen. It was not when a process that had left the
+    /// True if the end of the stream was seen. It was not when a process that had left the
     /// command's group still held the stream open and it was no longer waited for.
     pub end_seen: bool,
 }

@@ -228,7 +228,8 @@ pub(super) fn inherited_terminals() -> Vec<i32> {
     found
 }
 
-/// Whether a descriptor outlives an exec, is none of the standard ones, and is of a terminal.
+/// Returns whether a descriptor outlives an exec, is none of the standard ones, and is of a
+/// terminal.
 fn is_inherited_terminal(number: i32) -> bool {
     if number <= libc::STDERR_FILENO {
         return false;
@@ -279,7 +280,7 @@ impl StopRequests {
         }
     }
 
-    /// Whether one came since the last call.
+    /// Returns whether one came since the last call.
     pub(crate) fn take(&self) -> bool {
         STOP_ASKED.swap(false, Ordering::SeqCst)
     }
@@ -347,8 +348,8 @@ pub(crate) fn process_mark() -> Option<u64> {
     None
 }
 
-/// Whether two processes share one address space, as they do between `vfork` and `exec`. `false`
-/// where the system does not tell.
+/// Returns whether two processes share one address space, as they do between `vfork` and `exec`.
+/// `false` where the system does not tell.
 #[cfg(target_os = "linux")]
 pub(super) fn share_memory(one: i32, other: i32) -> bool {
     /// `KCMP_VM` of the kernel's interface.
@@ -361,7 +362,7 @@ pub(super) fn share_memory(one: i32, other: i32) -> bool {
     answer == 0
 }
 
-/// Whether two processes share one address space: not known on this system.
+/// Returns whether two processes share one address space: not known on this system.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn share_memory(_: i32, _: i32) -> bool {
     false
@@ -460,7 +461,7 @@ pub(super) fn execute_path(
     unsafe { command.pre_exec(execute) };
 }
 
-/// Whether the system does not know how to execute a file.
+/// Returns whether the system does not know how to execute a file.
 fn is_unknown(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOEXEC)
 }
@@ -503,7 +504,7 @@ impl Image {
     }
 }
 
-/// Whether a path still leads to a file as it was.
+/// Returns whether a path still leads to a file as it was.
 fn stands(path: &CStr, state: FileState) -> bool {
     stat(path).is_ok_and(|it| FileState::of(&it) == state)
 }

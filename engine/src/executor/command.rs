@@ -1,4 +1,4 @@
-//! What to run, and within which bounds.
+//! Command to run, and within which bounds.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use super::resolve::{StartRefusal, resolve};
 use super::signal_state::SignalState;
 use super::variable::Variable;
 
-/// Where the command reads its standard input from.
+/// Source of the command's standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stdin {
     /// `/dev/null`: the command sees the end of input at once.
@@ -37,21 +37,21 @@ pub struct CommandSpec {
     /// entries of one name are handed on both; [`variable`](Self::variable) is the first, as
     /// `getenv` finds it.
     pub environment: Vec<Variable>,
-    /// What signals do to the command when it begins.
+    /// Effect of signals on the command when it begins.
     pub signals: SignalState,
-    /// Where standard input comes from.
+    /// Source of standard input.
     pub stdin: Stdin,
-    /// How long the command may run by the monotonic clock; `None` is without end.
+    /// Time that the command may run by the monotonic clock; `None` is without end.
     pub timeout: Option<Duration>,
-    /// How many bytes of resident memory its processes may hold together: its process group, and
-    /// with a guard everything that it started. `None` is without limit.
+    /// Number of bytes of resident memory that its processes may hold together: its process group,
+    /// and with a guard everything that it started. `None` is without limit.
     pub max_memory_bytes: Option<u64>,
-    /// How many bytes of each output stream are kept whole. The length and the digest of a stream
-    /// are of the whole stream, however long it is.
+    /// Number of bytes of each output stream that are kept whole. The length and the digest of a
+    /// stream are of the whole stream, however long it is.
     pub max_output_bytes: u64,
-    /// What stands between this process and the command, and ends the command with all that it
-    /// started when this process is gone. `None`: the command is a child of this process, and lives
-    /// on without it.
+    /// Process between this one and the command, which ends the command with all that it started
+    /// when this process is gone. `None`: the command is a child of this process, and lives on
+    /// without it.
     pub guard: Option<Guard>,
 }
 

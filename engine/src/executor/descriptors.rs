@@ -39,8 +39,8 @@ fn list_descriptors(_: &mut impl FnMut(i32)) -> Option<()> {
     None
 }
 
-/// Whether a descriptor is of a terminal: of its program's side too, of one that was hung up, and
-/// of one that is open as a path alone.
+/// Returns whether a descriptor is of a terminal: of its program's side too, of one that was hung
+/// up, and of one that is open as a path alone.
 pub(crate) fn is_terminal(descriptor: BorrowedFd<'_>) -> bool {
     /// The first of the numbers of pseudo-terminals, and the last.
     const PSEUDO_TERMINALS: std::ops::RangeInclusive<u32> = 136..=143;

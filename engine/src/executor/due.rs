@@ -1,4 +1,4 @@
-//! When something is due.
+//! Times at which something is due.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What exactly was asked to be run, as one value with one hash.
+//! Exact command that was asked to be run, as one value with one hash.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,4 @@
-//! Which part of an environment goes on record, and what of it is kept secret.
+//! Part of an environment that goes on record, and what of it is kept secret.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

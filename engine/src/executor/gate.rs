@@ -20,10 +20,10 @@ use super::guard_messages::Order;
 use super::guard_signals::wait_for;
 use super::own_child::{command, execute_found, execute_opened};
 
-/// How many bytes the number of a process has.
+/// Number of bytes the number of a process has.
 const NUMBER_BYTES: usize = size_of::<i32>();
 
-/// How long it is waited for the end of a process whose gate was closed.
+/// Time that it is waited for the end of a process whose gate was closed.
 const CLOSING_MAX: Duration = Duration::from_millis(500);
 
 /// A command that is being started.
@@ -117,12 +117,12 @@ impl Gate {
         self.result.recv().unwrap_or_else(|_| Err(no_answer()))
     }
 
-    /// What to wait for until the process of the command is at the gate.
+    /// Returns what to wait for until the process of the command is at the gate.
     pub(super) fn arrival(&self) -> BorrowedFd<'_> {
         self.ready.as_fd()
     }
 
-    /// What to wait for until it is known whether the command is executed.
+    /// Returns what to wait for until it is known whether the command is executed.
     pub(super) fn news(&self) -> BorrowedFd<'_> {
         self.done.as_fd()
     }
@@ -133,13 +133,13 @@ impl Gate {
 pub(super) struct Passage(PipeReader);
 
 impl Passage {
-    /// Whether the byte that opened it is still there: nobody has passed it.
+    /// Returns whether the byte that opened it is still there: nobody has passed it.
     pub(super) fn is_unused(&self) -> bool {
         matches!(ioctl_fionread(&self.0), Ok(1..))
     }
 }
 
-/// Whether SIGKILL ended a child, which is not reaped.
+/// Returns whether SIGKILL ended a child, which is not reaped.
 pub(super) fn was_killed(child: Pid) -> bool {
     was_ended_by(child, Signal::KILL)
 }

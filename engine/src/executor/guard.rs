@@ -90,7 +90,7 @@ impl Guard {
         self.last_word.as_ref()
     }
 
-    /// What the guard keeps open: first what its last word is written to.
+    /// Returns what the guard keeps open: first what its last word is written to.
     #[cfg(target_os = "linux")]
     pub(super) fn held(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let of_word = self.last_word.iter().flat_map(LastWord::descriptors);

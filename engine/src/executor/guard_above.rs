@@ -21,9 +21,9 @@ use super::guard_signals::{silence, wait_for};
 use super::process_table::ProcessTable;
 use super::tree::Tree;
 
-/// How long it is waited for what was killed before it is looked for again.
+/// Time that it is waited for what was killed before it is looked for again.
 const KILLING_PAUSE: Duration = Duration::from_millis(2);
-/// How often it is tried again to kill what belongs to another user.
+/// Interval at which it is tried again to kill what belongs to another user.
 const UNKILLABLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Starts the guard, and stays until nothing is left below it.

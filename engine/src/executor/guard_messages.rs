@@ -1,4 +1,4 @@
-//! What a recorder and its guard say to each other, over one socket.
+//! Messages of a recorder and its guard to each other, over one socket.
 //!
 //! A message is its length in four bytes and then itself. Descriptors travel with the first one.
 
@@ -27,12 +27,12 @@ use super::signal_state::SignalState;
 use super::usage::Usage;
 use super::variable::Variable;
 
-/// How many descriptors can travel with a message.
+/// Number of descriptors that can travel with a message.
 const DESCRIPTORS_MAX: usize = 18;
-/// How many bytes a message has at most: several times what the kernel lets a command have of
+/// Number of bytes a message has at most: several times what the kernel lets a command have of
 /// arguments and environment.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
-/// How much is read at once.
+/// Amount that is read at once.
 const READ_BYTES: usize = 64 * 1024;
 /// What stands before a message: its length.
 const LENGTH_BYTES: usize = 4;
@@ -104,7 +104,7 @@ pub(super) struct Finished {
     pub(super) survivors: Vec<Survivor>,
     /// How many of those it may not kill although they were to end with the command.
     pub(super) beyond_reach: u32,
-    /// Whether the guard outlasts what the command left behind: it ends by itself then.
+    /// True if the guard outlasts what the command left behind: it ends by itself then.
     pub(super) lives_on: bool,
 }
 

@@ -41,13 +41,14 @@ use super::run::TERMINATE_GRACE;
 use super::tree::Tree;
 use super::usage::Usage;
 
-/// How long the recorder waits at most for the answer that all were killed.
+/// Time that the recorder waits at most for the answer that all were killed.
 const KILLING_MAX: Duration = Duration::from_millis(500);
 /// How much later than its recorder a guard ends a command that exceeds its time.
 const LATENESS: Duration = Duration::from_millis(250);
-/// How long it is waited for what was killed before it is looked for again.
+/// Time that it is waited for what was killed before it is looked for again.
 const KILLING_PAUSE: Duration = Duration::from_millis(2);
-/// How often it is tried again to kill what belongs to another user, once nobody records it.
+/// Interval at which it is tried again to kill what belongs to another user, once nobody records
+/// it.
 const UNKILLABLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Does the work of a guard if this process was started as one, and says whether it was.
@@ -128,7 +129,7 @@ fn serve() -> io::Result<()> {
     guard.watch()
 }
 
-/// What a guard may write with, of what it is given to keep open.
+/// Returns what a guard may write with, of what it is given to keep open.
 fn take_last_word(
     entrusted: Option<Entrusted>,
     held: Vec<OwnedFd>,
@@ -216,11 +217,11 @@ struct GuardProcess {
     failure: Option<io::Error>,
     opened: Instant,
     pauses: Pauses,
-    /// Whether this process was continued between its last look at the leader and the one before.
+    /// True if this process was continued between its last look at the leader and the one before.
     was_continued: bool,
     /// How long the leader ran, as far as this process saw it.
     ran: Option<Ran>,
-    /// Whether the recorder was told that the leader has ended.
+    /// True if the recorder was told that the leader has ended.
     has_ended: bool,
     /// When the command is asked to end, and killed a little later, although the recorder has not
     /// asked for it: it may be stopped.
@@ -361,7 +362,8 @@ impl GuardProcess {
         self.tell_end()
     }
 
-    /// As [`GuardProcess::look_at_children`], by who may have been stopped since the last look.
+    /// Does the same as [`GuardProcess::look_at_children`], by who may have been stopped since the
+    /// last look.
     fn look(&mut self) -> io::Result<()> {
         self.was_continued = self.pauses.forget();
         self.look_at_children()
@@ -404,8 +406,8 @@ impl GuardProcess {
         }
     }
 
-    /// Whether the system executed the command, whose process has ended: so this is known at once.
-    /// Where it did not, whoever made the process reaps it.
+    /// Returns whether the system executed the command, whose process has ended: so this is known
+    /// at once. Where it did not, whoever made the process reaps it.
     fn was_executed(&mut self) -> bool {
         if let Some(gate) = self.gate.take() {
             self.failure = gate.wait().err();

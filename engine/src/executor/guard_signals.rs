@@ -1,4 +1,4 @@
-//! What signals do to a process that looks after something for another one.
+//! Effect of signals on a process that looks after something for another one.
 
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;

@@ -32,18 +32,18 @@ use super::report::{Containment, ExecuteError};
 use super::tree::Tree;
 use super::usage::Usage;
 
-/// How long a guard has until the process of the command is there. Nothing runs before.
+/// Time that a guard has until the process of the command is there. Nothing runs before.
 const READY_MAX: Duration = Duration::from_secs(60);
-/// How long a guard has for an answer before it counts as dead. The answer to a request to kill
+/// Time that a guard has for an answer before it counts as dead. The answer to a request to kill
 /// comes within half a second on a machine that does little else.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
-/// How often a guard that has yet to answer is set going, in case somebody stopped it.
+/// Interval at which a guard that has yet to answer is set going, in case somebody stopped it.
 const CONTINUE_INTERVAL: Duration = Duration::from_millis(50);
-/// How long those are looked for at most that a dead guard left behind.
+/// Time that those are looked for at most that a dead guard left behind.
 const KILLING_MAX: Duration = Duration::from_millis(500);
-/// How long it is waited between two looks.
+/// Time that it is waited between two looks.
 const KILLING_PAUSE: Duration = Duration::from_millis(2);
-/// How long it is waited between two looks at what was asked to stop.
+/// Time that it is waited between two looks at what was asked to stop.
 const STOP_PAUSE: Duration = Duration::from_millis(5);
 
 /// The guards of this process that outlast what their commands left behind. They are nobody's to
@@ -71,13 +71,13 @@ pub(super) struct Guarded {
     table: ProcessTable,
     /// What is below the guard.
     tree: Tree,
-    /// Whether orphans come to this process once the guard is dead, and nobody else is below it.
+    /// True if orphans come to this process once the guard is dead, and nobody else is below it.
     adopts: bool,
     attempt: Attempt,
     has_ended: bool,
     /// The limit that the command exceeded, as its guard saw it.
     exceeded: Option<Limit>,
-    /// Whether the guard was asked to kill, and so may have reaped the leader.
+    /// True if the guard was asked to kill, and so may have reaped the leader.
     is_reaped: bool,
     awaits_killing: bool,
     finished: Option<Finished>,
@@ -85,7 +85,7 @@ pub(super) struct Guarded {
     failure: Option<io::Error>,
     /// The guard is gone or silent without having said how the command ended.
     lost: Option<LostGuard>,
-    /// Whether the guard waits until the end is on record.
+    /// True if the guard waits until the end is on record.
     has_last_word: bool,
 }
 
@@ -140,8 +140,8 @@ impl Guarded {
         Ok((guarded, pipes))
     }
 
-    /// What the guard says once the process of the command is there. A guard that was stopped is
-    /// set going.
+    /// Returns what the guard says once the process of the command is there. A guard that was
+    /// stopped is set going.
     fn first_report(&mut self) -> io::Result<Report> {
         let until = Instant::now() + READY_MAX;
         loop {
@@ -187,7 +187,7 @@ impl Guarded {
         };
     }
 
-    /// Whether the guard has yet to say something.
+    /// Returns whether the guard has yet to say something.
     fn is_listened_to(&self) -> bool {
         self.lost.is_none() && self.finished.is_none() && self.failure.is_none()
     }
@@ -310,7 +310,8 @@ impl Guarded {
         }
     }
 
-    /// Whether the leader has ended, as the system says. Without that, nobody knows but the guard.
+    /// Returns whether the leader has ended, as the system says. Without that, nobody knows but the
+    /// guard.
     fn leader_has_ended(&self) -> bool {
         let Some(handle) = &self.leader_handle else { return false };
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -455,7 +456,7 @@ impl Drop for Guarded {
     }
 }
 
-/// What the system answered, as a guard tells it.
+/// Returns what the system answered, as a guard tells it.
 fn cause(errno: Option<i32>, message: String) -> io::Error {
     let other = || io::Error::new(ErrorKind::InvalidInput, message);
     errno.map_or_else(other, io::Error::from_raw_os_error)

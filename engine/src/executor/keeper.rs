@@ -31,7 +31,7 @@ const KEEPER_VERB: &str = "__terminal";
 const KEEPER_VERSION: &str = "1";
 /// The name that a keeper shows in the table of processes.
 const KEEPER_NAME: &CStr = c"holdpoint-term";
-/// How long a keeper has for an answer. It does nothing that waits.
+/// Time that a keeper has for an answer. It does nothing that waits.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// What a keeper is asked for, each by one byte. The answer is one line: nothing where it is done,
@@ -187,7 +187,7 @@ impl Keeper {
     }
 }
 
-/// What went wrong, from the answer of a keeper.
+/// Returns what went wrong, from the answer of a keeper.
 fn understood(answer: &[u8]) -> KeepError {
     let text = String::from_utf8_lossy(answer);
     let number = |text: &str| text.parse::<i32>().ok();

@@ -1,5 +1,5 @@
-//! What a guard writes down of a command whose recorder is gone: raw facts, as a signed entry of
-//! the run's own file.
+//! Entry of a guard about a command whose recorder is gone: raw facts, as a signed entry of the
+//! run's own file.
 
 use std::fmt;
 use std::io;
@@ -53,7 +53,7 @@ impl fmt::Debug for Entrusted {
 }
 
 impl LastWord {
-    /// How many descriptors there are.
+    /// Number of descriptors there are.
     pub(super) const DESCRIPTORS: usize = 2;
 
     pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; Self::DESCRIPTORS] {

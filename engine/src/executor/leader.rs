@@ -30,7 +30,7 @@ pub(super) trait Leader {
     /// The number of the process, and of the group that it leads.
     fn pid(&self) -> Pid;
 
-    /// What ends with it.
+    /// Returns what ends with it.
     fn containment(&self) -> Containment;
 
     /// The processes that are the command's.
@@ -55,7 +55,7 @@ pub(super) trait Leader {
     /// Kills all that is contained.
     fn kill_all(&mut self);
 
-    /// Whether the process has ended.
+    /// Returns whether the process has ended.
     fn has_ended(&mut self) -> Result<bool, ExecuteError>;
 
     /// The limit that it exceeded as its guard saw it, which ends it as well.
@@ -72,8 +72,8 @@ pub(super) trait Leader {
     /// Continues what was stopped.
     fn resume(&mut self);
 
-    /// Whether the group still has processes once its leader has ended. For systems without a
-    /// process table to look it up in.
+    /// Returns whether the group still has processes once its leader has ended. For systems without
+    /// a process table to look it up in.
     fn group_survives(&mut self) -> Result<bool, ExecuteError>;
 
     /// Says how the process ended. Waits for that if it has not ended yet.
@@ -83,7 +83,7 @@ pub(super) trait Leader {
 /// The limits of a command.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Limits {
-    /// How long it may run.
+    /// Time that it may run.
     pub(super) time: Option<Duration>,
     /// The most resident memory that it may hold, in bytes.
     pub(super) memory: Option<u64>,
@@ -132,7 +132,7 @@ impl End {
 /// A guard that died, or does not answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LostGuard {
-    /// Whether the command still ran when that was seen.
+    /// True if the command still ran when that was seen.
     pub(super) outlived: bool,
     /// When it was seen.
     pub(super) at: Instant,

@@ -6,7 +6,7 @@ use rustix::process::Pid;
 
 use super::process_table::{Among, ProcessTable, resident_bytes};
 
-/// How often a command with a memory limit is looked at.
+/// Interval at which a command with a memory limit is looked at.
 const LIMIT_INTERVAL: Duration = Duration::from_millis(20);
 /// Looking may take at most one part in this many of the time, however many processes there are.
 const LOOKING_SHARE: u32 = 10;
@@ -43,7 +43,7 @@ impl MemoryWatch {
         }
     }
 
-    /// When the next look is due; never where there is nothing to look at.
+    /// Returns when the next look is due; never where there is nothing to look at.
     pub(super) fn due(&self) -> Option<Instant> {
         self.table.map(|_| self.next)
     }

@@ -20,12 +20,12 @@ use super::child_calls::keep_writers_away;
 use super::command::CommandSpec;
 use super::resolve::{Obstacle, StartRefusal, check_executable};
 
-/// How many interpreters there may be, each but the last a script of the one behind it: as many as
+/// Number of interpreters there may be, each but the last a script of the one behind it: as many as
 /// Linux follows.
 const INTERPRETERS_MAX: usize = 5;
 /// How much of a file Linux reads to find its interpreter.
 const HEAD_BYTES: usize = 256;
-/// How much is read at once.
+/// Amount that is read at once.
 const PIECE_BYTES: usize = 64 << 10;
 /// What a script that names its interpreter begins with.
 const SCRIPT: &[u8] = b"#!";
@@ -42,15 +42,15 @@ pub enum OpenProgramError {
     /// A file cannot be read.
     #[error("cannot read {}: {source}", .path.display())]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system answered.
+        /// Answer of the system.
         source: io::Error,
     },
     /// A file was changed or replaced while it was read.
     #[error("{} was changed while it was read", .path.display())]
     Changing {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
     },
 }
@@ -166,7 +166,7 @@ impl OpenedProgram {
         &self.path
     }
 
-    /// What to execute, and its descriptor.
+    /// Returns what to execute, and its descriptor.
     pub(super) fn plan(&self, command: &CommandSpec) -> Option<(Plan, BorrowedFd<'_>)> {
         // Elsewhere only a path can be executed, and the system itself finds the interpreter.
         let by_descriptor = cfg!(target_os = "linux");
@@ -188,7 +188,7 @@ impl OpenedFile {
         &self.place
     }
 
-    /// As it was named: by the search for the program, or by a script's first line.
+    /// Returns it as it was named: by the search for the program, or by a script's first line.
     pub fn named(&self) -> &OsStr {
         &self.named
     }
@@ -274,8 +274,8 @@ fn read_whole(file: &mut File) -> io::Result<([u8; 32], Vec<u8>)> {
     }
 }
 
-/// What a file's first line names, as Linux reads it: an interpreter, and at most one argument,
-/// which is all the rest.
+/// Returns what a file's first line names, as Linux reads it: an interpreter, and at most one
+/// argument, which is all the rest.
 fn interpreter(head: &[u8]) -> Option<Interpreter> {
     let mut buffer = [0; HEAD_BYTES];
     buffer.iter_mut().zip(head).for_each(|(to, from)| *to = *from);

@@ -1,4 +1,4 @@
-//! Where the output of a command goes while it runs.
+//! Outlets of a command's output while it runs.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::stream::Reading;
 pub(crate) struct Recorded<'r> {
     /// Takes the pieces.
     pub(crate) recorder: &'r mut dyn PieceRecorder,
-    /// How long a byte is held back at most before it is handed over.
+    /// Time that a byte is held back at most before it is handed over.
     pub(crate) flush: Duration,
 }
 
@@ -26,12 +26,12 @@ pub(super) struct Outlets<'o> {
 }
 
 impl Outlets<'_> {
-    /// Whether what is read can be recorded by now.
+    /// Returns whether what is read can be recorded by now.
     pub(super) fn may_read(&mut self) -> bool {
         self.recorder.as_mut().is_none_or(|recorder| recorder.has_room())
     }
 
-    /// How a pipe is read now, where the sink may be so many bytes behind.
+    /// Returns how a pipe is read now, where the sink may be so many bytes behind.
     pub(super) fn reading<'c>(
         &mut self,
         cutter: Option<&'c mut PieceCutter>,
@@ -65,7 +65,7 @@ impl Outlets<'_> {
         }
     }
 
-    /// Whether the command is to be ended, because what it prints cannot be recorded.
+    /// Returns whether the command is to be ended, because what it prints cannot be recorded.
     pub(super) fn demand_the_end(&self) -> bool {
         self.recorder.as_ref().is_some_and(|recorder| recorder.demands_the_end())
     }

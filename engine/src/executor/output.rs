@@ -1,4 +1,4 @@
-//! Where the command's output goes while it runs.
+//! Targets of a command's output while it runs.
 
 use std::fmt;
 use std::io;

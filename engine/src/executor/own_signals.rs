@@ -116,8 +116,8 @@ impl Drop for Signals {
     }
 }
 
-/// What the kernel told with a signal. Only of `kill` and its like does it name the sender itself:
-/// with a queued signal it hands on what the sender says.
+/// Returns what the kernel told with a signal. Only of `kill` and its like does it name the sender
+/// itself: with a queued signal it hands on what the sender says.
 fn received(told: &Origin) -> Option<ReceivedSignal> {
     let origin = match (told.cause, told.process) {
         (Cause::Kernel, _) => SignalOrigin::Terminal,

@@ -22,12 +22,12 @@ use super::descriptors::is_terminal;
 use super::keeper::Keeper;
 use super::report::TerminalSize;
 
-/// How much is taken of what was typed at once, and kept while the command does not read.
+/// Amount that is taken of what was typed at once, and kept while the command does not read.
 const TYPED_BYTES: usize = 1024;
 /// The size of a terminal where there is no other one to take it from.
 const USUAL_SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-/// How often the end of input is told to a command at whose terminal nobody can type, and how often
-/// the foreground is looked for.
+/// Interval at which the end of input is told to a command at whose terminal nobody can type, and
+/// how often the foreground is looked for.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// What Ctrl-C and Ctrl-\ are as bytes.
 const STOPPING_KEYS: [u8; 2] = [0x03, 0x1c];
@@ -94,7 +94,7 @@ impl OwnTerminal {
         Ok(fcntl_dupfd_cloexec(theirs, 3)?)
     }
 
-    /// Where what appears comes out.
+    /// Returns where what appears comes out.
     pub(super) fn output(&self) -> io::Result<OwnedFd> {
         Ok(fcntl_dupfd_cloexec(&self.ours, 3)?)
     }
@@ -183,7 +183,7 @@ impl OwnTerminal {
         }
     }
 
-    /// What to wait for.
+    /// Returns what to wait for.
     pub(super) fn interest(&self) -> Option<PollFd<'_>> {
         match (&self.keyboard, self.typed.is_empty()) {
             (_, false) => Some(PollFd::new(&self.ours, PollFlags::OUT)),
@@ -192,7 +192,7 @@ impl OwnTerminal {
         }
     }
 
-    /// When the end of input is told again, or the foreground looked for.
+    /// Returns when the end of input is told again, or the foreground looked for.
     pub(super) fn due(&self) -> Option<Instant> {
         (self.keyboard.is_none() && self.theirs.is_some()).then_some(self.next_look)
     }
@@ -208,13 +208,13 @@ impl OwnTerminal {
         TerminalSize { columns: self.first_size.ws_col, rows: self.first_size.ws_row }
     }
 
-    /// Whether a key was typed that asks a command to end.
+    /// Returns whether a key was typed that asks a command to end.
     pub(super) fn has_stopping_key(&self) -> bool {
         self.has_stopping_key
     }
 }
 
-/// Whether this process may read from the terminal on its standard input.
+/// Returns whether this process may read from the terminal on its standard input.
 fn is_in_foreground() -> bool {
     tcgetpgrp(io::stdin())
         .is_ok_and(|group| group.as_raw_nonzero().get() == nix::unistd::getpgrp().as_raw())

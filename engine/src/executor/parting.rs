@@ -34,7 +34,7 @@ mod linux {
         /// The guard, or the process above it: a child that is not reaped.
         pub(in super::super) process: Pid,
         pub(in super::super) guard: Option<OwnedFd>,
-        /// Whether the guard outlasts what the command left behind.
+        /// True if the guard outlasts what the command left behind.
         pub(in super::super) lives_on: bool,
     }
 

@@ -1,4 +1,4 @@
-//! What a process knows of a time in which it was stopped: nothing but that it was continued.
+//! Knowledge of a process about a time in which it was stopped: nothing but that it was continued.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use signal_hook::SigId;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Ran {
     pub(super) time: Duration,
-    /// Whether it may have been over earlier: whoever saw it was stopped for a part of that time.
+    /// True if it may have been over earlier: whoever saw it was stopped for a part of that time.
     pub(super) is_at_most: bool,
 }
 
@@ -41,8 +41,8 @@ impl Pauses {
         Ok(Self { was_continued, handler })
     }
 
-    /// Whether this process was continued since it last forgot that. It is forgotten before a look
-    /// at what may have happened meanwhile.
+    /// Returns whether this process was continued since it last forgot that. It is forgotten before
+    /// a look at what may have happened meanwhile.
     pub(super) fn forget(&self) -> bool {
         self.was_continued.swap(false, Ordering::SeqCst)
     }

@@ -26,9 +26,9 @@ const EQUAL_SPANS: u32 = 1024;
 /// A piece of what a command printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Which stream.
+    /// The stream.
     pub(crate) stream: OutputStream,
-    /// Where in the stream it begins.
+    /// Place in the stream where it begins.
     pub(crate) offset: u64,
     /// When its first byte was read: UTC, in nanoseconds.
     pub(crate) first_byte_ns: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Piece {
     pub(crate) bytes: Vec<u8>,
     /// SHA-256 of the stream up to the end of the piece.
     pub(crate) running_sha256: [u8; 32],
-    /// Whether the stream is longer than its limit by now.
+    /// True if the stream is longer than its limit by now.
     pub(crate) is_beyond: bool,
 }
 
@@ -54,13 +54,13 @@ pub(crate) trait PieceRecorder {
     /// Takes the last ones: the command is over.
     fn end(&mut self, pieces: Vec<Piece>);
 
-    /// Whether it takes more by now. While it does not, the pipes are not read.
+    /// Returns whether it takes more by now. While it does not, the pipes are not read.
     fn has_room(&mut self) -> bool;
 
     /// Becomes readable when there is room again, or nothing can be recorded any more.
     fn wake(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Whether the command is to be ended because its output cannot be recorded.
+    /// Returns whether the command is to be ended because its output cannot be recorded.
     fn demands_the_end(&self) -> bool;
 }
 
@@ -83,7 +83,7 @@ pub(super) struct PieceCutter {
 struct CutStream {
     digest: Sha256,
     length: u64,
-    /// Where the piece that still grows lies in the group.
+    /// Place where the piece that still grows lies in the group.
     open: Option<usize>,
     beyond: Option<Spans>,
 }
@@ -189,7 +189,7 @@ impl PieceCutter {
         }
     }
 
-    /// What is to be handed over by now.
+    /// Returns what is to be handed over by now.
     pub(super) fn due_pieces(&mut self, now: Instant) -> Vec<Piece> {
         for stream in BOTH {
             let spans = self.of(stream).beyond.as_mut().is_some_and(|spans| spans.is_over(now));
@@ -235,7 +235,7 @@ impl PieceCutter {
         mem::take(&mut self.group)
     }
 
-    /// When something is to be handed over although nothing comes.
+    /// Returns when something is to be handed over although nothing comes.
     pub(super) fn due(&self) -> Option<Instant> {
         let flush = self.since.map(|since| since + self.flush);
         let span = |stream: &CutStream| {
@@ -251,7 +251,7 @@ impl PieceCutter {
         self.handed_over()
     }
 
-    /// What is known of a stream whose bytes are in the pieces.
+    /// Returns what is known of a stream whose bytes are in the pieces.
     pub(super) fn captured(&mut self, stream: OutputStream, end_seen: bool) -> CapturedOutput {
         let truncated = self.of(stream).length > self.limit;
         let known = self.of(stream);
@@ -311,7 +311,7 @@ impl CutStream {
 }
 
 impl Spans {
-    /// Whether the span is over. Where it is, the next one has begun.
+    /// Returns whether the span is over. Where it is, the next one has begun.
     fn is_over(&mut self, now: Instant) -> bool {
         if now < self.until {
             return false;

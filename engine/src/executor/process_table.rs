@@ -1,4 +1,4 @@
-//! What `/proc` says about processes: their groups and their memory.
+//! Statements of `/proc` about processes: their groups and their memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use super::child_calls::share_memory;
 /// The kernel's mark on a process that was forked and has not yet executed a program.
 const FORKED_WITHOUT_EXEC: u64 = 0x40;
 
-/// How often descendants are looked for at most until two looks in a row find the same.
+/// Number of times descendants are looked for at most until two looks in a row find the same.
 const LOOKS_MAX: usize = 8;
 
 /// A `/proc` that shows this process under the number by which it knows itself.
@@ -87,7 +87,7 @@ pub(super) struct TreeUsage {
 }
 
 impl Process {
-    /// Whether both are the same process.
+    /// Returns whether both are the same process.
     fn is(&self, other: &Self) -> bool {
         (self.pid, self.started) == (other.pid, other.started)
     }
@@ -123,8 +123,9 @@ impl ProcessTable {
         self.all().filter(is_member).collect()
     }
 
-    /// What a process started and what that started, as far as it has not ended. Looks until it
-    /// finds the same twice: one that lost its parent during a look can be missing from it.
+    /// Returns what a process started and what that started, as far as it has not ended. Looks
+    /// until it finds the same twice: one that lost its parent during a look can be missing from
+    /// it.
     fn living_descendants(self, of: Pid) -> Vec<Process> {
         let mut found = self.glance(of);
         for _ in 0..LOOKS_MAX {
@@ -224,13 +225,13 @@ impl ProcessTable {
         pids.collect()
     }
 
-    /// Whether one process is a child of another.
+    /// Returns whether one process is a child of another.
     pub(super) fn is_child(self, pid: Pid, of: Pid) -> bool {
         let [pid, of] = [pid, of].map(|pid| pid.as_raw_nonzero().get());
         self.process(pid).is_some_and(|process| process.parent == of)
     }
 
-    /// Whether a process is still the one that was seen.
+    /// Returns whether a process is still the one that was seen.
     pub(super) fn is_still(self, seen: &Process) -> bool {
         self.process(seen.pid).is_some_and(|now| now.started == seen.started)
     }
@@ -269,8 +270,8 @@ impl ProcessTable {
         own_memory.map(|process| self.share_of(process.pid)).sum()
     }
 
-    /// What one process holds now, which is nothing once it has ended. Where the kernel keeps the
-    /// share to itself, the plain size stands for it.
+    /// Returns what one process holds now, which is nothing once it has ended. Where the kernel
+    /// keeps the share to itself, the plain size stands for it.
     fn share_of(self, pid: i32) -> u64 {
         let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
         if let Some(share) = rollup.and_then(|text| kibibytes_after(&text, "Pss:")) {
@@ -299,7 +300,7 @@ pub(super) fn count_beyond_reach(processes: &[Process]) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Whether a process belongs to another user, so that this one may not signal it.
+/// Returns whether a process belongs to another user, so that this one may not signal it.
 pub(super) fn is_beyond_reach(process: &Process) -> bool {
     let may_not = |pid: Pid| test_kill_process(pid) == Err(Errno::PERM);
     Pid::from_raw(process.pid).is_some_and(may_not)

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// What stands in the place of a secret.
 const REDACTED: &str = "[redacted]";
 
-/// How much of either end of a long text is looked at, in bytes: more than is kept of it.
+/// Amount of either end of a long text that is looked at, in bytes: more than is kept of it.
 const WINDOW_BYTES: usize = 16 * 1024;
 
 /// The beginning of a text and its end behind that, of so many bytes at most, without secrets.

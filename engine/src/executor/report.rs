@@ -1,4 +1,4 @@
-//! What happened: plain facts, without a verdict.
+//! Report of what happened: plain facts, without a verdict.
 
 use std::io;
 use std::path::PathBuf;
@@ -22,18 +22,18 @@ const SIGNAL_STATUS_BASE: u8 = 128;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ExecutionReport {
-    /// How the execution ended.
+    /// End of the execution.
     pub outcome: Outcome,
     /// The status that a shell would see: the exit code, or 128 + the signal's number.
     pub exit_status: u8,
-    /// What the command wrote to its standard output.
+    /// Output of the command to its standard output.
     pub stdout: CapturedOutput,
-    /// What the command wrote to its standard error.
+    /// Output of the command to its standard error.
     pub stderr: CapturedOutput,
-    /// How long its first process ran, by the monotonic clock, as its guard or this process saw it:
-    /// whoever saw its end first.
+    /// Time that its first process ran, by the monotonic clock, as its guard or this process saw
+    /// it: whoever saw its end first.
     pub wall: Duration,
-    /// Whether it may have ended earlier than `wall` says: its guard and this process were stopped
+    /// True if it may have ended earlier than `wall` says: its guard and this process were stopped
     /// for a part of that time, and the system does not tell when it ended.
     pub is_wall_at_most: bool,
     /// Time spent in user mode by the command and the descendants that it waited for.
@@ -47,16 +47,16 @@ pub struct ExecutionReport {
     /// was started. Below that it says nothing, and what was sampled while the command ran stands
     /// instead: then the true peak may be higher, but is not above the peak of this process.
     pub peak_memory_bytes: Option<u64>,
-    /// Whether processes of the group outlived the command, past a short grace; with a guard, any
+    /// True if processes of the group outlived the command, past a short grace; with a guard, any
     /// process of a command that was stopped. They were killed.
     pub left_behind: bool,
-    /// What ended with the command, and would have ended with this process.
+    /// Extent of what ended with the command, and would have ended with this process.
     pub containment: Containment,
-    /// Who lives on, and was left alone: what left the group of a command that was not stopped, and
-    /// what another user's rights keep from being killed. At most 32 of them, and none are known
-    /// without a guard.
+    /// Processes that live on, and were left alone: what left the group of a command that was not
+    /// stopped, and what another user's rights keep from being killed. At most 32 of them, and none
+    /// are known without a guard.
     pub survivors: Vec<Survivor>,
-    /// How many of those who live on were to end with the command, and were not stopped because
+    /// Number of those that live on, but were to end with the command, and were not stopped because
     /// they run with another user's rights. What left the group of a command that was not stopped
     /// may live on, and is not counted.
     pub beyond_reach: u32,
@@ -68,7 +68,7 @@ pub struct ExecutionReport {
     pub(crate) parting: Option<Parting>,
 }
 
-/// How far the processes of a command are held together.
+/// Degree to which the processes of a command are held together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Containment {
     /// A guard looked after everything that the command started, wherever it went.
@@ -90,9 +90,9 @@ impl Containment {
 /// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalSize {
-    /// How many characters fit on a line.
+    /// Number of characters that fit on a line.
     pub columns: u16,
-    /// How many lines there are.
+    /// Number of lines there are.
     pub rows: u16,
 }
 
@@ -105,7 +105,7 @@ pub struct Survivor {
     pub name: String,
 }
 
-/// How an execution ended. A cause from outside counts before the status that it led to.
+/// End of an execution. A cause from outside counts before the status that it led to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The command ended by itself.
@@ -117,7 +117,7 @@ pub enum Outcome {
     Signaled {
         /// The signal's number.
         signal: i32,
-        /// Whether the system wrote a core image.
+        /// True if the system wrote a core image.
         core_dumped: bool,
     },
     /// It ran past its timeout and was stopped.
@@ -133,7 +133,7 @@ pub enum Outcome {
     Interrupted {
         /// The first such signal's number.
         signal: i32,
-        /// Where that signal came from.
+        /// Origin of that signal.
         origin: SignalOrigin,
     },
     /// Its output could not be recorded any more, and that was to end it: it was stopped.
@@ -159,7 +159,7 @@ impl Outcome {
 pub struct SinkFailure {
     /// The stream whose chunk was refused.
     pub stream: OutputStream,
-    /// What the sink answered.
+    /// Answer of the sink.
     pub source: io::Error,
 }
 
@@ -178,7 +178,7 @@ pub enum ExecuteError {
     Directory {
         /// The directory that was asked for.
         directory: PathBuf,
-        /// What the system answered.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The program that was opened to be started, or what it is executed by, was changed or
@@ -193,7 +193,7 @@ pub enum ExecuteError {
     Start {
         /// The resolved program.
         program: PathBuf,
-        /// What the system answered.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The guard of the command could not be started, or is none. The command does not run.
@@ -204,7 +204,7 @@ pub enum ExecuteError {
     Guard {
         /// The program that was to be the guard.
         program: PathBuf,
-        /// What the system answered.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The command was started but could not be watched to its end; what was left of it was
@@ -214,9 +214,9 @@ pub enum ExecuteError {
          a program that runs commands must neither ignore SIGCHLD nor wait for all children"
     )]
     Watch {
-        /// What was being done.
+        /// Operation that was under way.
         during: &'static str,
-        /// What the system answered.
+        /// Answer of the system.
         source: io::Error,
     },
 }

@@ -53,7 +53,7 @@ pub enum StartRefusal {
     NotExecutable {
         /// The file that was found.
         path: PathBuf,
-        /// What stands in the way.
+        /// Obstacle in the way.
         obstacle: Obstacle,
     },
 }
@@ -84,7 +84,7 @@ impl StartRefusal {
     }
 }
 
-/// What keeps a file from being executed.
+/// Reason that keeps a file from being executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
     /// No permission to execute it, or to reach it, or its file system is mounted `noexec`.
@@ -140,8 +140,8 @@ pub fn resolve(
     search(program, search_path, directory)
 }
 
-/// What a failed start means, once the program had been resolved; `None` when the failure says
-/// nothing about the program (the system is out of processes or memory, say).
+/// Returns what a failed start means, once the program had been resolved; `None` when the failure
+/// says nothing about the program (the system is out of processes or memory, say).
 pub(super) fn refusal_of_exec(
     program: &OsStr,
     path: &Path,
@@ -222,7 +222,7 @@ fn obstacle_of(errno: Errno) -> Obstacle {
     }
 }
 
-/// Where it was looked for, or why that was in vain.
+/// Returns where it was looked for, or why that was in vain.
 fn why_not_found(program: &OsStr, searched: Option<&OsStr>) -> String {
     let longest = program.as_bytes().split(|byte| *byte == b'/').map(<[u8]>::len).max();
     match (longest.filter(|longest| *longest > NAME_BYTES_MAX), searched) {

@@ -31,11 +31,11 @@ use super::stream::{READ_BYTES, Stream};
 pub const TERMINATE_GRACE: Duration = Duration::from_secs(1);
 /// From the first signal of a human to SIGKILL; a second signal does not wait for it.
 pub const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
-/// How long processes of the group may outlive the command before they are killed.
+/// Time that processes of the group may outlive the command before they are killed.
 pub const STRAY_GRACE: Duration = Duration::from_millis(500);
-/// How long output is still read after that, from processes that have left the group.
+/// Time that output is still read after that, from processes that have left the group.
 pub const LAST_DRAIN: Duration = Duration::from_millis(250);
-/// How long a sink that is behind, and [defers](OutputSink::defer) nothing, is waited for after
+/// Time that a sink that is behind, and [defers](OutputSink::defer) nothing, is waited for after
 /// SIGKILL was due, once a command is being stopped.
 pub const SINK_GRACE: Duration = Duration::from_secs(1);
 
@@ -44,7 +44,8 @@ const AHEAD_WHILE_STOPPING: usize = 1024 * 1024;
 /// The same once the command has ended.
 const AHEAD_BEHIND_THE_END: usize = 8 * 1024 * 1024;
 
-/// How often the end, and that of stray processes, is looked for where no system announces it.
+/// Interval at which the end, and that of stray processes, is looked for where no system announces
+/// it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs a command to its end, whatever that is, and reports.
@@ -64,7 +65,8 @@ pub fn execute(
     run.carry_out(spec, &mut Outlets { sink, recorder: None }, signals)
 }
 
-/// As [`execute`], but what is executed is what was opened, whatever stands in its place by now.
+/// Executes like [`execute`], but what is executed is what was opened, whatever stands in its place
+/// by now.
 ///
 /// # Errors
 ///
@@ -82,8 +84,8 @@ pub fn execute_opened(
     run.carry_out(spec, &mut Outlets { sink, recorder: None }, signals)
 }
 
-/// As [`execute`], or [`execute_opened`], with the output recorded while it comes. The report holds
-/// none of its bytes.
+/// Does the same as [`execute`], or [`execute_opened`], with the output recorded while it comes.
+/// The report holds none of its bytes.
 pub(crate) fn execute_recorded(
     spec: &CommandSpec,
     opened: Option<OpenedProgram>,
@@ -107,7 +109,7 @@ struct Run {
     streams: [Stream; 2],
     /// What cuts their bytes into pieces, where somebody records those.
     cutter: Option<PieceCutter>,
-    /// Whether the recorder took what came so far.
+    /// True if the recorder took what came so far.
     may_read: bool,
     buffer: Box<[u8]>,
     /// Terminals that the command did not get, until that was told.
@@ -127,7 +129,7 @@ struct Run {
     pauses: Pauses,
     /// How long it ran, as far as this process saw it.
     seen_to_run: Option<Ran>,
-    /// Whether this process was stopped between its last look and the end of the command's time.
+    /// True if this process was stopped between its last look and the end of the command's time.
     is_timeout_in_doubt: bool,
     deadline: Option<Instant>,
     stage: Stage,
@@ -135,7 +137,7 @@ struct Run {
     kill_at: Option<Instant>,
     /// When a sink that is behind is given up; `None` as long as nothing is being stopped.
     patience_until: Option<Instant>,
-    /// Whether a signal asked for the end of a command that was over.
+    /// True if a signal asked for the end of a command that was over.
     has_insisted: bool,
     left_behind: bool,
 }
@@ -282,7 +284,7 @@ impl Run {
         }
     }
 
-    /// Whether the command has ended. Takes in what its guard did to it.
+    /// Returns whether the command has ended. Takes in what its guard did to it.
     fn has_ended(&mut self) -> Result<bool, ExecuteError> {
         let was_continued = self.pauses.forget();
         let has_ended = self.leader.has_ended()?;
@@ -484,7 +486,7 @@ impl Run {
         }
     }
 
-    /// Whether a signal that ended the command can be taken for a key of its terminal.
+    /// Returns whether a signal that ended the command can be taken for a key of its terminal.
     fn was_typed(&self, signal: i32) -> bool {
         let was_typed = self.terminal.as_ref().is_some_and(OwnTerminal::has_stopping_key);
         was_typed && matches!(signal, libc::SIGINT | libc::SIGQUIT)
@@ -526,12 +528,12 @@ impl Run {
         }
     }
 
-    /// Whether a sink that is behind was waited for long enough.
+    /// Returns whether a sink that is behind was waited for long enough.
     fn is_tired(&self) -> bool {
         self.patience_until.is_some_and(|until| Instant::now() >= until)
     }
 
-    /// How many bytes the sink may be behind: a command that runs waits for its reader, and what
+    /// Counts the bytes the sink may be behind: a command that runs waits for its reader, and what
     /// is left of one that is over, or to end, waits for nobody.
     fn ahead(&self) -> usize {
         match self.stage {
@@ -554,7 +556,7 @@ impl Run {
         }
     }
 
-    /// Whether somebody is left who is not to outlive the command.
+    /// Returns whether somebody is left who is not to outlive the command.
     fn survives(&mut self) -> Result<bool, ExecuteError> {
         let Some(table) = self.table else { return self.leader.group_survives() };
         let among = match self.cause {
@@ -564,7 +566,7 @@ impl Run {
         Ok(!table.living(among).is_empty())
     }
 
-    /// Whether all output was read.
+    /// Returns whether all output was read.
     fn is_read(&self) -> bool {
         self.streams.iter().all(Stream::is_over)
     }
@@ -573,7 +575,7 @@ impl Run {
         self.streams.iter().any(Stream::is_pending)
     }
 
-    /// When something is to be done even if nothing happens.
+    /// Returns when something is to be done even if nothing happens.
     fn next_due(&self) -> Option<Instant> {
         let now = Instant::now();
         let of_stage = match self.stage {

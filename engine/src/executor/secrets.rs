@@ -1,4 +1,4 @@
-//! What gives a secret away: the words of a variable's name, and the form of its value.
+//! Signs that give a secret away: the words of a variable's name, and the form of its value.
 
 use std::sync::LazyLock;
 
@@ -100,7 +100,7 @@ static VALUES: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     RegexSet::new(FORMS.iter().map(after_no_word)).ok()
 });
 
-/// Whether a name says that its value is a secret.
+/// Returns whether a name says that its value is a secret.
 pub(super) fn is_secret_name(name: &[u8]) -> bool {
     if NEVER.contains(&name) {
         return false;
@@ -110,12 +110,12 @@ pub(super) fn is_secret_name(name: &[u8]) -> bool {
     has_secret_words(&runs) || has_secret_words(&words(name, true))
 }
 
-/// Whether a value has the form of a secret, or holds one.
+/// Returns whether a value has the form of a secret, or holds one.
 pub(super) fn is_secret_value(value: &[u8]) -> bool {
     has_sign(value) && VALUES.as_ref().is_none_or(|forms| forms.is_match(value))
 }
 
-/// Whether a form is worth a look: to compile them takes a tenth of a short run.
+/// Returns whether a form is worth a look: to compile them takes a tenth of a short run.
 fn has_sign(value: &[u8]) -> bool {
     let signs = || FORMS.iter().flat_map(|(signs, _)| signs.split(' '));
     value.len() > SHORT || signs().any(|sign| has_in_any_case(value, sign.as_bytes()))
@@ -156,7 +156,7 @@ fn has_secret_words(words: &[String]) -> bool {
         || WORDS.iter().flat_map(|some| some.split(' ')).any(|secret| is_among(secret, words))
 }
 
-/// Whether the words of a secret stand among the words in a row, or as one.
+/// Returns whether the words of a secret stand among the words in a row, or as one.
 fn is_among(secret: &str, words: &[String]) -> bool {
     let count = secret.split('_').count();
     let is_same = |(word, part): (&String, &str)| is_word(word, part);

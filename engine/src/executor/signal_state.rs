@@ -1,9 +1,9 @@
-//! What signals do to a process when it begins.
+//! Effect of signals on a process when it begins.
 
 use serde::{Deserialize, Serialize};
 
-/// What a process hands on to what it executes of signals: which are ignored, and which are
-/// blocked. Every other one has its default action.
+/// Dispositions of signals that a process hands on to what it executes: which are ignored, and
+/// which are blocked. Every other one has its default action.
 ///
 /// The default is that of most commands: none is ignored, none is blocked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

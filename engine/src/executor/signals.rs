@@ -54,7 +54,7 @@ impl ForwardedSignal {
         Self::ALL.into_iter().find(|signal| signal.number() == number)
     }
 
-    /// Whether it asks for the end: SIGHUP, SIGINT, SIGQUIT and SIGTERM do.
+    /// Returns whether it asks for the end: SIGHUP, SIGINT, SIGQUIT and SIGTERM do.
     pub fn asks_for_the_end(self) -> bool {
         matches!(self, Self::Hangup | Self::Interrupt | Self::Quit | Self::Terminate)
     }
@@ -65,7 +65,7 @@ impl ForwardedSignal {
     }
 }
 
-/// Where a signal came from, as far as the kernel tells.
+/// Origin of a signal, as far as the kernel tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SignalOrigin {
     /// The driver of a terminal: a key was typed, or the terminal is gone.
@@ -87,11 +87,11 @@ pub enum SignalOrigin {
 pub struct ReceivedSignal {
     /// The signal.
     pub signal: ForwardedSignal,
-    /// Where it came from.
+    /// Origin of it.
     pub origin: SignalOrigin,
 }
 
-/// Where an execution learns of signals.
+/// Source from which an execution learns of signals.
 pub trait SignalSource {
     /// A descriptor that becomes readable when [`take`](Self::take) has something new. `None`
     /// when nothing will come any more.
@@ -100,9 +100,10 @@ pub trait SignalSource {
     /// The signals that came since the last call. Does not wait.
     fn take(&mut self) -> Vec<ReceivedSignal>;
 
-    /// Whether SIGTSTP (Ctrl-Z) to this process is to stop the command too, which has no terminal
-    /// of this process's that could: everything of the command is stopped, then this process, and
-    /// SIGCONT to this process continues both. Of several executions at once, only one may do so.
+    /// Returns whether SIGTSTP (Ctrl-Z) to this process is to stop the command too, which has no
+    /// terminal of this process's that could: everything of the command is stopped, then this
+    /// process, and SIGCONT to this process continues both. Of several executions at once, only one
+    /// may do so.
     fn stops_this_process(&self) -> bool {
         false
     }

@@ -25,7 +25,7 @@ pub(crate) const SNAPSHOTS_MAX: usize = 1_078;
 pub(crate) struct Snapshot {
     /// When: UTC, in nanoseconds.
     pub(crate) wall_ns: u64,
-    /// How long the command had run.
+    /// Time that the command had run.
     pub(crate) ran: Duration,
     /// How many of them lived.
     pub(crate) processes: u64,
@@ -54,7 +54,7 @@ impl SnapshotWatch {
         Some(Self { table, began, next: 1 })
     }
 
-    /// When the next look is due.
+    /// Returns when the next look is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.began.checked_add(Duration::from_secs(self.next))
     }

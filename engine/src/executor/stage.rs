@@ -1,4 +1,4 @@
-//! Where an execution stands, and why it was stopped.
+//! Stage of an execution, and why it was stopped.
 
 use std::time::Instant;
 

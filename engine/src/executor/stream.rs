@@ -13,7 +13,7 @@ use super::output::{OutputSink, OutputStream};
 use super::pieces::PieceCutter;
 use super::report::{ExecuteError, SinkFailure};
 
-/// How much is read at once: the default capacity of a pipe on Linux.
+/// Amount that is read at once: the default capacity of a pipe on Linux.
 pub(super) const READ_BYTES: usize = 64 * 1024;
 
 /// A pipe from the command, its capture, and what the sink has yet to accept.
@@ -34,7 +34,7 @@ pub(super) struct Stream {
 /// Whether a pipe may be read now, and who takes what is read instead of the capture.
 pub(super) struct Reading<'c> {
     pub(super) is_allowed: bool,
-    /// How many bytes the sink may be behind; 0: none is read before it has all.
+    /// Number of bytes the sink may be behind; 0: none is read before it has all.
     pub(super) ahead: usize,
     pub(super) cutter: Option<&'c mut PieceCutter>,
     /// The time by the recorder's clock.
@@ -57,22 +57,22 @@ impl Stream {
         })
     }
 
-    /// Whether nothing is read any more.
+    /// Returns whether nothing is read any more.
     pub(super) fn is_over(&self) -> bool {
         self.pipe.is_none()
     }
 
-    /// Whether the sink is behind.
+    /// Returns whether the sink is behind.
     pub(super) fn is_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Whether the pipe may be read although the sink is so much behind.
+    /// Returns whether the pipe may be read although the sink is so much behind.
     fn may_read(&self, ahead: usize) -> bool {
         self.pending.is_empty() || self.pending.len() < ahead
     }
 
-    /// What to poll for. The pipe is read no further while nobody takes its pieces.
+    /// Returns what to poll for. The pipe is read no further while nobody takes its pieces.
     pub(super) fn interest<'a>(
         &'a self,
         sink: &'a dyn OutputSink,
@@ -205,7 +205,7 @@ impl Stream {
     }
 }
 
-/// Whether a descriptor takes bytes now, or has an error to tell.
+/// Returns whether a descriptor takes bytes now, or has an error to tell.
 fn is_writable(descriptor: BorrowedFd<'_>) -> bool {
     let mut asked = [PollFd::from_borrowed_fd(descriptor.as_fd(), PollFlags::OUT)];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };

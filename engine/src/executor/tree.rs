@@ -8,10 +8,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 use super::process_table::{Among, Process, ProcessTable, count_beyond_reach, is_beyond_reach};
 use super::report::Survivor;
 
-/// How often those are looked for that were forked while others were stopped. Each look stops all
-/// that it finds, so that only what a look missed can fork on.
+/// Number of times those are looked for that were forked while others were stopped. Each look stops
+/// all that it finds, so that only what a look missed can fork on.
 const FREEZING_ROUNDS: usize = 64;
-/// How many survivors are named.
+/// Number of survivors that are named.
 const NAMED_MAX: usize = 32;
 
 /// The descendants of a process. Nobody leaves them while that process is the one to which the
@@ -53,8 +53,9 @@ impl Tree {
         self.signal(Signal::KILL);
     }
 
-    /// As [`Tree::kill`], for the tree of this very process: its children cannot vanish, so their
-    /// numbers are safe, and a process that forks and ends without pause becomes one each time.
+    /// Does the same as [`Tree::kill`], for the tree of this very process: its children cannot
+    /// vanish, so their numbers are safe, and a process that forks and ends without pause becomes
+    /// one each time.
     pub(super) fn kill_from_above(self) {
         let signal_children = |signal| {
             for child in self.table.own_children().into_iter().filter_map(Pid::from_raw) {
@@ -81,7 +82,7 @@ impl Tree {
         }
     }
 
-    /// Whether nobody is left but those that belong to another user.
+    /// Returns whether nobody is left but those that belong to another user.
     pub(super) fn is_beyond_us(self) -> bool {
         self.living().iter().all(is_beyond_reach)
     }
@@ -94,7 +95,7 @@ impl Tree {
         })
     }
 
-    /// Who is left, with the name of each.
+    /// Returns who is left, with the name of each.
     pub(super) fn survivors(self) -> Vec<Survivor> {
         let named = |process: Process| {
             let name = self.table.name(&process).unwrap_or_default();

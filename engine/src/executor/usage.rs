@@ -1,4 +1,4 @@
-//! What the kernel counted for a process.
+//! Counts of the kernel for a process.
 
 use std::time::Duration;
 

@@ -29,13 +29,13 @@ impl Variable {
         &self.0
     }
 
-    /// What stands before the first `=`.
+    /// Returns what stands before the first `=`.
     #[must_use]
     pub fn name(&self) -> &OsStr {
         self.parts().0
     }
 
-    /// What stands behind the first `=`; `None` where there is none.
+    /// Returns what stands behind the first `=`; `None` where there is none.
     #[must_use]
     pub fn value(&self) -> Option<&OsStr> {
         self.parts().1

@@ -19,11 +19,11 @@ use toml::de::DeTable;
 pub struct Key {
     /// The key, with its table.
     pub name: &'static str,
-    /// What holds where nobody says anything.
+    /// Value where nobody says anything.
     pub default: &'static str,
-    /// What demands more.
+    /// Change that demands more.
     pub tightens: &'static str,
-    /// What demands less than the default, and so is not for a project; empty: nothing does.
+    /// Change that demands less than the default, and so is not for a project; empty: nothing does.
     pub loosens: &'static str,
 }
 
@@ -56,21 +56,21 @@ const fn key(
     Key { name, default, tightens, loosens }
 }
 
-/// What holds where nobody but the machine's file and the user's own says anything.
+/// Values that hold where nobody but the machine's file and the user's own says anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Defaults {
-    /// What at least has to prove who answers.
+    /// Weakest proof of who answers that counts.
     pub authentication: Authentication,
-    /// Whether a retry that Phase-21 permits needs a person too.
+    /// True if a retry that Phase-21 permits needs a person too.
     pub retry_needs_person: bool,
-    /// Who may allow a hidden field to be shown.
+    /// People who may allow a hidden field to be shown.
     pub override_approvers: Vec<Text>,
     /// Variables that are recorded besides the usual ones.
     pub record_env: Vec<String>,
     /// Parts of the names of variables that are kept secret besides the usual ones.
     pub redact: Vec<String>,
-    /// Whether what a command printed may be shown while a question about it is open.
+    /// True if what a command printed may be shown while a question about it is open.
     pub show_output: bool,
 }
 
@@ -137,7 +137,7 @@ impl Defaults {
         found
     }
 
-    /// Whether a command asks for no less.
+    /// Checks whether a command asks for no less.
     pub(super) fn check(&self, world: &World, command: &Command) -> Result<(), Loosened> {
         match command {
             Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(asked)) => {
@@ -184,7 +184,7 @@ impl Defaults {
     }
 }
 
-/// Where a file says what asks for less, as a fault.
+/// Finds where a file says what asks for less, as a fault.
 #[must_use]
 pub fn fault_of(bytes: &[u8], loosened: &Loosened) -> FileFault {
     let Loosened { field, expected, found } = loosened;
@@ -202,7 +202,7 @@ pub fn fault_of_key(bytes: &[u8], key: &str, message: &str) -> FileFault {
     fault_at(bytes, place_of(bytes, key), message)
 }
 
-/// Where the key of this name stands, whichever table it is in.
+/// Returns where the key of this name stands, whichever table it is in.
 fn place_of(bytes: &[u8], field: &str) -> usize {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let Ok(root) = DeTable::parse(text) else { return 0 };

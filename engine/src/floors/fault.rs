@@ -33,7 +33,7 @@ pub enum FloorsError {
     UnknownHome {
         /// The user's number.
         user: u32,
-        /// What the system answered.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The numbers of those whom a policy or a question names are not known.
@@ -42,7 +42,7 @@ pub enum FloorsError {
          ({source}): see that `getent passwd` answers"
     )]
     UnknownNumbers {
-        /// What the system answered.
+        /// Answer of the system.
         source: io::Error,
     },
     /// Two approvers in it are one user.
@@ -50,10 +50,11 @@ pub enum FloorsError {
     NamedTwice {
         /// The file.
         path: PathBuf,
-        /// Which two.
+        /// Names of the two.
         fault: CommonRefusal,
     },
-    /// Who runs this process outside of its user namespace, and so where the home is, is not known.
+    /// It is not known who runs this process outside of its user namespace, and so not where the
+    /// home is.
     #[error(
         "this process is in a user namespace that does not say which user outside of it user \
          {user} is, and nothing begins before the policy in the home of that user is known: start \
@@ -64,7 +65,8 @@ pub enum FloorsError {
         /// The user's number in the namespace.
         user: u32,
     },
-    /// Whether this process is in a user namespace cannot be read, and so not who runs it outside.
+    /// It cannot be read whether this process is in a user namespace, and so not who runs it
+    /// outside.
     #[error(
         "whether this process is in a user namespace cannot be read from /proc ({source}), nor \
          which user outside of it user {user} then is, and nothing begins before the policy in \
@@ -73,7 +75,7 @@ pub enum FloorsError {
     UnreadUser {
         /// The user's number in the namespace, if it is in one.
         user: u32,
-        /// What the system answered.
+        /// Answer of the system.
         source: io::Error,
     },
     /// It cannot be believed as it shows in a user namespace.
@@ -82,7 +84,7 @@ pub enum FloorsError {
          that may be the cause, and then start it outside of the user namespace"
     )]
     InUserNamespace {
-        /// What is wrong with it there.
+        /// Fault that it has there.
         source: Box<FloorsError>,
     },
     /// A pipe, a device or a directory.
@@ -101,7 +103,7 @@ pub enum FloorsError {
     Dangling {
         /// The file.
         path: PathBuf,
-        /// What the link leads to.
+        /// Target of the link.
         missing: PathBuf,
     },
     /// No table is in it.
@@ -118,7 +120,7 @@ pub enum FloorsError {
     TooLong {
         /// The file.
         path: PathBuf,
-        /// How long one may be.
+        /// Greatest length that one may have.
         most: u64,
     },
     /// Somebody else could write another one.
@@ -132,7 +134,7 @@ pub enum FloorsError {
         path: PathBuf,
         /// It, or a directory above it.
         what: PathBuf,
-        /// Whether that is a directory which is there for others too, as `/tmp` is.
+        /// True if that is a directory which is there for others too, as `/tmp` is.
         is_shared: bool,
     },
     /// It is somebody else's.
@@ -145,7 +147,7 @@ pub enum FloorsError {
         path: PathBuf,
         /// It, or a directory above it.
         what: PathBuf,
-        /// Whose it is.
+        /// Owner of the file.
         owner: u32,
     },
     /// It says what no policy says.
@@ -153,7 +155,7 @@ pub enum FloorsError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// Fault, and its place.
         fault: FileFault,
     },
     /// Nobody could keep it.

@@ -29,14 +29,14 @@ use holdpoint_domain::world::{OpenBounds, check_floor};
 use holdpoint_domain::{Command, Refusal, Time, World};
 use std::path::{Path, PathBuf};
 
-/// What one file demands.
+/// Demands of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Floor {
     /// The file, as it is looked for.
     pub path: PathBuf,
     /// SHA-256 of what it says.
     pub sha256: Digest,
-    /// What every hold point has to keep.
+    /// Policy that every hold point has to keep.
     pub policy: GatePolicy,
     /// To whom a question may be passed on where nobody says otherwise.
     pub escalation_targets: List<EscalationTarget>,
@@ -44,24 +44,24 @@ pub struct Floor {
     pub log: Option<PathBuf>,
     /// The logs whose questions its readers want to see together. They demand nothing.
     pub inbox: Vec<PathBuf>,
-    /// How many questions may be open at once.
+    /// Number of questions that may be open at once.
     pub questions: QuestionsTable,
     /// The logs that answer for people here, whoever began them: of the machine's file alone.
     pub trusted: Vec<PathBuf>,
-    /// What goes on record: of the environment's file only what is kept secret.
+    /// Evidence that goes on record: of the environment's file only what is kept secret.
     pub evidence: EvidenceTable,
     /// What it states, as it stands.
     hold: HoldTable,
     whose: Whose,
 }
 
-/// What all files demand, the strongest first.
+/// Demands of all files, the strongest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Floors {
     floors: Vec<Floor>,
     policy: GatePolicy,
     defaults: Defaults,
-    /// Whether less than the defaults may be asked for, as a person at a terminal said.
+    /// True if less than the defaults may be asked for, as a person at a terminal said.
     is_below_defaults: bool,
 }
 
@@ -90,7 +90,7 @@ impl Floor {
 }
 
 impl Floors {
-    /// What the files that were found demand together.
+    /// Returns what the files that were found demand together.
     ///
     /// # Errors
     /// Two of them contradict each other.
@@ -109,8 +109,8 @@ impl Floors {
         Ok(Self { floors, policy, defaults, is_below_defaults: false })
     }
 
-    /// What holds where nobody says anything else: the built-in defaults, and what the machine's
-    /// file and the user's own state in their place.
+    /// Returns what holds where nobody says anything else: the built-in defaults, and what the
+    /// machine's file and the user's own state in their place.
     #[must_use]
     pub fn defaults(&self) -> &Defaults {
         &self.defaults
@@ -127,14 +127,14 @@ impl Floors {
         &self.floors
     }
 
-    /// What all of them demand together.
+    /// Returns what all of them demand together.
     #[must_use]
     pub fn policy(&self) -> &GatePolicy {
         &self.policy
     }
 
-    /// How many questions may be open at once: as the files state, the smaller of two, else as
-    /// usual.
+    /// Counts the questions that may be open at once: as the files state, the smaller of two, else
+    /// as usual.
     #[must_use]
     pub fn open_bounds(&self) -> OpenBounds {
         QuestionsTable::join(self.floors.iter().map(|floor| &floor.questions))
@@ -148,7 +148,7 @@ impl Floors {
         named.map(PathBuf::as_path).collect()
     }
 
-    /// Whether a command to a log keeps each of them.
+    /// Checks whether a command to a log keeps each of them.
     ///
     /// # Errors
     /// The refusal names the file and the field.
@@ -175,7 +175,7 @@ impl Floors {
     }
 }
 
-/// Whether a command puts a question of any kind.
+/// Returns whether a command puts a question of any kind.
 pub(crate) fn asks(command: &Command) -> bool {
     matches!(
         command,
@@ -184,7 +184,7 @@ pub(crate) fn asks(command: &Command) -> bool {
     )
 }
 
-/// Whether a command begins something that floors govern.
+/// Returns whether a command begins something that floors govern.
 pub(crate) fn is_governed(command: &Command) -> bool {
     match command {
         Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(_))

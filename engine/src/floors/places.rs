@@ -1,4 +1,4 @@
-//! Where floors stand.
+//! Places of floors.
 
 use super::settings::{FILE_BYTES_MAX, Settings, fault_at, parse};
 use super::trusted::{Trust, read};
@@ -24,14 +24,14 @@ const IN_CONFIGURATION: &str = "holdpoint/config.toml";
 /// Where another directory of configurations is named. It adds one, and hides none.
 const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 
-/// Whose a file is, and so what it may say.
+/// Owner of a file, and so what it may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// The machine's: root's.
     Machine,
     /// The user's, below the home that the user database names.
     User,
-    /// Of whoever sets the environment: it may only demand more.
+    /// File of whoever sets the environment: it may only demand more.
     Environment,
 }
 
@@ -40,7 +40,7 @@ pub enum Whose {
 pub struct FloorFiles {
     places: Vec<FloorFile>,
     unknown: Option<Unknown>,
-    /// Whether less than the built-in defaults may be asked for.
+    /// True if less than the built-in defaults may be asked for.
     is_below_defaults: bool,
 }
 
@@ -132,7 +132,7 @@ impl FloorFiles {
         }
     }
 
-    /// Where floors are looked for, the strongest first.
+    /// Lists where floors are looked for, the strongest first.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.places.iter().map(|file| file.path.as_path())
     }
@@ -182,7 +182,7 @@ fn as_seen_from_here(error: FloorsError) -> FloorsError {
     }
 }
 
-/// What one file demands, where there is one.
+/// Returns what one file demands, where there is one.
 fn floor(file: &FloorFile) -> Result<Option<Floor>, FloorsError> {
     let FloorFile { path, trust, whose } = file;
     let whose = *whose;
@@ -246,7 +246,7 @@ fn floor(file: &FloorFile) -> Result<Option<Floor>, FloorsError> {
     }))
 }
 
-/// Whether each list of the policy names each user once.
+/// Checks whether each list of the policy names each user once.
 fn check_numbers(policy: &GatePolicy) -> Result<Result<(), CommonRefusal>, FloorsError> {
     let lists = [Some(&policy.approvers), policy.escalation_approvers.as_ref()];
     for list in lists.into_iter().chain([policy.override_approvers.as_ref()]).flatten() {
@@ -262,7 +262,8 @@ fn check_numbers(policy: &GatePolicy) -> Result<Result<(), CommonRefusal>, Floor
     Ok(Ok(()))
 }
 
-/// Whether only people are named whom nobody here can prove to be: they would be asked for ever.
+/// Returns whether only people are named whom nobody here can prove to be: they would be asked for
+/// ever.
 #[must_use]
 pub fn names_nobody(policy: &GatePolicy) -> bool {
     let escalation = policy.escalation_approvers.iter().flat_map(|names| names.iter());

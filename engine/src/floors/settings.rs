@@ -1,4 +1,4 @@
-//! What a policy file may say, and where it says something else.
+//! Settings that a policy file may have, and the places where it has others.
 
 use super::table::{EvidenceTable, HoldTable};
 use holdpoint_domain::core::text::visible;
@@ -25,7 +25,7 @@ pub(super) struct Settings {
     pub(super) policy: PolicyTable,
     /// Which logs `holdpoint inbox` looks at. It demands nothing.
     pub(super) inbox: InboxTable,
-    /// How many questions may be open at once.
+    /// Number of questions that may be open at once.
     pub(super) questions: QuestionsTable,
     /// Which logs are known. Of the machine's file alone.
     pub(super) logs: Option<toml::Spanned<LogsTable>>,
@@ -35,11 +35,11 @@ pub(super) struct Settings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QuestionsTable {
-    /// Of one session of an agent.
+    /// Bound for one session of an agent.
     pub per_session: Option<NonZeroUsize>,
-    /// Of one user.
+    /// Bound for one user.
     pub per_user: Option<NonZeroUsize>,
-    /// Of a log.
+    /// Bound for a log.
     pub per_log: Option<NonZeroUsize>,
 }
 
@@ -113,7 +113,7 @@ pub(super) struct PolicyTable {
     pub(super) log: Option<PathBuf>,
 }
 
-/// What is wrong with a file, and where.
+/// Fault of a file, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileFault {

@@ -13,43 +13,43 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What is stated of when a person is asked, who may answer, and how.
+/// Statements of when a person is asked, who may answer, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HoldTable {
-    /// When a person is asked.
+    /// Moments at which a person is asked.
     #[serde(rename = "default")]
     pub moments: Option<Moments>,
-    /// How long a person has after an attempt.
+    /// Time that a person has after an attempt.
     #[serde(deserialize_with = "timeout")]
     pub decision_timeout: Option<HumanDecisionTimeout>,
-    /// How long people have before a start.
+    /// Time that people have before a start.
     #[serde(deserialize_with = "timeout")]
     pub approval_timeout: Option<HumanDecisionTimeout>,
-    /// Whether a retry that Phase-21 permits needs a person too.
+    /// True if a retry that Phase-21 permits needs a person too.
     pub retry_needs_person: Option<bool>,
-    /// Who may answer; empty: anybody.
+    /// People who may answer; empty: anybody.
     #[serde(deserialize_with = "names")]
     pub approvers: Option<List<Text>>,
-    /// How many people have to approve a start.
+    /// Number of people that have to approve a start.
     pub quorum: Option<u8>,
-    /// What at least has to prove who answers.
+    /// Weakest proof of who answers that counts.
     #[serde(deserialize_with = "proof")]
     pub authentication: Option<Authentication>,
-    /// Whether only another user than the one who asks may answer.
+    /// True if only another user than the one who asks may answer.
     pub separation: Option<bool>,
-    /// Who may allow a hidden field to be shown.
+    /// People who may allow a hidden field to be shown.
     #[serde(deserialize_with = "names")]
     pub override_approvers: Option<List<Text>>,
     /// To whom a question may be passed on.
     #[serde(deserialize_with = "targets")]
     pub escalation_targets: Option<List<EscalationTarget>>,
-    /// Whether what a command printed may be shown while a question about it is open.
+    /// True if what a command printed may be shown while a question about it is open.
     pub show_output: Option<bool>,
 }
 
-/// When a person is asked: `never`, or any of `before` and `on-failure` or `after`, with commas
-/// between them; `always` is `before,after`.
+/// Moments at which a person is asked: `never`, or any of `before` and `on-failure` or `after`,
+/// with commas between them; `always` is `before,after`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
     /// Before the first attempt.
@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for Moments {
 }
 
 impl HoldTable {
-    /// What it demands.
+    /// Returns what it demands.
     #[must_use]
     pub fn policy(&self) -> GatePolicy {
         let moments = self.moments.unwrap_or_default();
@@ -121,7 +121,7 @@ impl HoldTable {
     }
 }
 
-/// What of an environment goes on record.
+/// Parts of an environment that go on record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvidenceTable {

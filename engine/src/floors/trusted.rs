@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-/// How many links are followed, as the kernel does.
+/// Number of links that are followed, as the kernel does.
 const LINKS_MAX: u32 = 40;
 /// What lets the group and others write.
 const OTHERS_WRITE: u32 = 0o022;
@@ -49,7 +49,7 @@ impl Trust {
     }
 }
 
-/// What a file says; `None` where there is none.
+/// Returns what a file says; `None` where there is none.
 pub(super) fn read(path: &Path, trust: Trust, most: u64) -> Result<Option<Vec<u8>>, FloorsError> {
     let unreadable = |source| FloorsError::Unreadable { path: path.to_path_buf(), source };
     let Some(resolved) = resolve(path, trust)? else { return Ok(None) };

@@ -34,7 +34,7 @@ pub(super) struct DiskError {
 
 pub(super) type DiskResult<T> = Result<T, DiskError>;
 
-/// Whether space is what a call lacked.
+/// Returns whether space is what a call lacked.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     let kinds =
         [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge];
@@ -50,7 +50,8 @@ pub(super) trait Named<T>: Sized {
         self.named_needing(operation, file, PAGE)
     }
 
-    /// As [`Named::named`], where the file's name is not at hand and a failure is rare.
+    /// Does the same as [`Named::named`], where the file's name is not at hand and a failure is
+    /// rare.
     fn named_as(self, operation: &'static str, file: impl FnOnce() -> String) -> DiskResult<T>;
 }
 
@@ -65,8 +66,8 @@ impl<T> Named<T> for io::Result<T> {
 }
 
 impl DiskError {
-    /// Whether space was missing before anything was changed. A sync or a rename that fails for
-    /// want of space has failed like any other: what is durable is then unknown.
+    /// Returns whether space was missing before anything was changed. A sync or a rename that fails
+    /// for want of space has failed like any other: what is durable is then unknown.
     pub(super) fn is_full(&self) -> bool {
         if ["sync", "rename"].contains(&self.operation) {
             return false;
@@ -133,8 +134,8 @@ impl<W: WriteFile> Active<W> {
         Self { follower, unhashed, writer, staged, written, zeros, written_out, lock }
     }
 
-    /// Whether a file holds the place from which this handle goes on: the segment's header, and the
-    /// newest record that was read.
+    /// Returns whether a file holds the place from which this handle goes on: the segment's header,
+    /// and the newest record that was read.
     pub(super) fn is_at_place_in(&self, file: &W) -> bool {
         let Follower { header: own, run } = &self.follower;
         let header = bytes_at(file, 0).and_then(|it| SegmentHeader::decode(&it).ok());
@@ -186,18 +187,18 @@ impl<W: WriteFile> Active<W> {
         &self.follower.header
     }
 
-    /// Whether the segment holds no record.
+    /// Returns whether the segment holds no record.
     pub(super) fn is_empty(&self) -> bool {
         self.sequence() == self.header().previous.sequence
     }
 
-    /// Whether a batch of `footprint` bytes and the seal still fit.
+    /// Returns whether a batch of `footprint` bytes and the seal still fit.
     pub(super) fn has_room(&self, footprint: u64) -> bool {
         self.end_offset().saturating_add(footprint) <= self.header().records_end()
     }
 
-    /// Whether what is staged and a batch of `footprint` bytes are more than one piece: what is
-    /// staged is then written before, so that it takes one call.
+    /// Returns whether what is staged and a batch of `footprint` bytes are more than one piece:
+    /// what is staged is then written before, so that it takes one call.
     pub(super) fn is_piece_full(&self, footprint: u64) -> bool {
         let staged = self.staged.len() as u64;
         let start = self.end_offset() - staged;
@@ -237,7 +238,7 @@ impl<W: WriteFile> Active<W> {
         }
     }
 
-    /// Whether what is staged is to be written now.
+    /// Returns whether what is staged is to be written now.
     pub(super) fn is_piece_staged(&self) -> bool {
         self.staged.len() >= PIECE_LENGTH
     }

@@ -26,7 +26,7 @@ use std::io;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How long to wait for whoever else writes to the archive.
+/// Time that to wait for whoever else writes to the archive.
 const ARCHIVE_LOCK_WAIT: Duration = Duration::from_secs(1);
 
 /// Records could not be moved to an archive. Nothing was removed.
@@ -41,7 +41,7 @@ pub enum ArchiveError {
     OtherArchive {
         /// The archive's directory.
         place: String,
-        /// What is wrong with it.
+        /// Fault of it.
         reason: String,
     },
     /// It is an archive of this log, and damaged.
@@ -52,7 +52,7 @@ pub enum ArchiveError {
     Damaged {
         /// The archive's directory.
         place: String,
-        /// What is wrong with it.
+        /// Fault of it.
         finding: String,
     },
     /// Somebody else writes to the archive.
@@ -83,11 +83,11 @@ pub enum ArchiveError {
     Write {
         /// The archive's directory.
         place: String,
-        /// What was tried.
+        /// Operation that was tried.
         operation: &'static str,
         /// On what, relative to the archive's directory.
         file: String,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
     /// The archive's disk is full.
@@ -111,10 +111,10 @@ pub enum ArchiveError {
     Unreadable {
         /// The archive's directory.
         place: String,
-        /// What happened.
+        /// Cause of it.
         source: SurveyError,
     },
-    /// What was written to the archive does not verify.
+    /// The copy that was written to the archive does not verify.
     #[error(
         "the archive at {place} does not verify, so nothing was removed from the log: {finding}; \
          remove what was made there, or name an empty directory"
@@ -122,7 +122,7 @@ pub enum ArchiveError {
     Unlike {
         /// The archive's directory.
         place: String,
-        /// What was found in it first.
+        /// First fault that was found in it.
         finding: String,
     },
     /// The log cannot be read.
@@ -137,11 +137,11 @@ pub enum ArchiveError {
     /// The disk refused a call on the log.
     #[error("cannot {operation} {file}: {source}")]
     Disk {
-        /// What was tried.
+        /// Operation that was tried.
         operation: &'static str,
         /// On what, relative to the log's directory.
         file: String,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
 }
@@ -405,7 +405,7 @@ fn at<W: Storage>(storage: &W) -> impl FnOnce(DiskError) -> ArchiveError {
     }
 }
 
-/// What went wrong while a segment was copied: only the log is read then.
+/// Returns what went wrong while a segment was copied: only the log is read then.
 fn of_copying<W: Storage>(storage: &W, error: CopyError) -> ArchiveError {
     let place = storage.root().display().to_string();
     match error {
@@ -466,7 +466,7 @@ fn reached_by_archive<W: Storage>(
     }
 }
 
-/// Whether a directory without segments may become an archive that begins behind `anchor`.
+/// Returns whether a directory without segments may become an archive that begins behind `anchor`.
 fn is_free_for(survey: &Survey, anchor: &ChainPosition) -> bool {
     survey.head.valid().is_none_or(|head| {
         head.is_at_anchor()

@@ -20,7 +20,7 @@ pub struct NewRecord {
     pub payload: Vec<u8>,
 }
 
-/// Whether no record claims to be an event.
+/// Checks whether no record claims to be an event.
 pub(super) fn check_kinds(records: &[NewRecord]) -> Result<(), AppendError> {
     match records.iter().find(|record| record.kind < OPAQUE_KIND_MIN) {
         Some(record) => Err(AppendError::EventKind { kind: record.kind }),
@@ -105,7 +105,7 @@ impl<'a> PreparedBatch<'a> {
     }
 }
 
-/// What a record behind `previous` claims of those before it.
+/// Returns what a record behind `previous` claims of those before it.
 pub(super) fn claim(previous: u64, durable: u64) -> u32 {
     u32::try_from(previous - durable).unwrap_or(NO_CLAIM)
 }

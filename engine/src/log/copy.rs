@@ -49,7 +49,7 @@ pub enum CopyError {
     /// There is no log, or one without a segment yet.
     #[error("there is no log to copy: name a log's directory")]
     NothingHere,
-    /// What was to be copied does not verify.
+    /// The log that was to be copied does not verify.
     #[error(
         "the log is {} and was not copied: {}; {}",
         state_of(*.row),
@@ -59,13 +59,13 @@ pub enum CopyError {
     Damaged {
         /// The state of the log.
         row: Row,
-        /// What was found.
+        /// Findings of the check.
         findings: Vec<Finding>,
     },
-    /// What was written is not what was read.
+    /// The bytes that were written are not those that were read.
     #[error("the copy does not verify, so it is not to be used: {}", first(.findings))]
     Unlike {
-        /// What was found in the copy.
+        /// Findings in the copy.
         findings: Vec<Finding>,
     },
     /// The log cannot be read.
@@ -93,11 +93,11 @@ pub enum CopyError {
     /// The disk refused a call.
     #[error("cannot {operation} {file} of the copy: {source}")]
     Write {
-        /// What was tried.
+        /// Operation that was tried.
         operation: &'static str,
         /// On what, relative to the copy's directory.
         file: String,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
 }
@@ -124,7 +124,7 @@ pub fn copy_log<R: ReadStorage, W: Storage>(
     copy_settled(source, target, is_locked, &mut (1..=READINGS_MAX), progress)
 }
 
-/// As [`copy_log`]; a reading of `source` begins with each of `looks`.
+/// Does the same as [`copy_log`]; a reading of `source` begins with each of `looks`.
 pub(super) fn copy_settled<R: ReadStorage, W: Storage>(
     source: &R,
     target: &W,

@@ -26,25 +26,25 @@ pub enum CopyDirectoryError {
     /// The place of the copy is taken.
     #[error("{path} is {what}: name an empty directory for the copy, or one that does not exist")]
     Taken {
-        /// Where the copy was to be.
+        /// Place of the copy.
         path: PathBuf,
-        /// What is there.
+        /// Kind of what is there.
         what: &'static str,
     },
     /// The place of the copy is inside the log.
     #[error("{path} is inside the log: name a directory outside of it for the copy")]
     Inside {
-        /// Where the copy was to be.
+        /// Place of the copy.
         path: PathBuf,
     },
     /// The directory cannot be made or named.
     #[error("cannot {operation} {path}: {source}")]
     Directory {
-        /// What was tried.
+        /// Operation that was tried.
         operation: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
     /// The log was not copied.
@@ -229,7 +229,7 @@ fn beside(destination: &Path) -> Result<PathBuf, CopyDirectoryError> {
     Ok(path)
 }
 
-/// What the names of unfinished copies to a place begin with.
+/// Returns what the names of unfinished copies to a place begin with.
 fn prefix_of(destination: &Path) -> OsString {
     let mut prefix = OsString::from(".");
     prefix.push(destination.file_name().unwrap_or_default());
@@ -256,7 +256,7 @@ fn is_unfinished(name: &OsStr, prefix: &OsStr) -> bool {
     })
 }
 
-/// Whether a directory holds nothing but the names of a log, and nobody copies into it.
+/// Returns whether a directory holds nothing but the names of a log, and nobody copies into it.
 fn is_left(path: &Path) -> bool {
     let is_directory = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
     let Ok(mut entries) = path.read_dir() else { return false };

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// How long to sleep where the system cannot wait for a word of a file.
+/// Time that to sleep where the system cannot wait for a word of a file.
 const NAP: Duration = Duration::from_millis(1);
 
 /// LOCK, open and not held through this.
@@ -90,7 +90,7 @@ fn since_boot() -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }
 
-/// When this process began, 0 where nobody says: asked once, for every turn needs it.
+/// Returns when this process began, 0 where nobody says: asked once, for every turn needs it.
 fn own_start(pid: u32) -> u64 {
     static KNOWN: Mutex<Option<(u32, u64)>> = Mutex::new(None);
     let mut known = KNOWN.lock();
@@ -105,8 +105,8 @@ fn own_start(pid: u32) -> u64 {
     }
 }
 
-/// When a process that has not ended began, in the kernel's ticks; `None` where there is none, or
-/// nobody says.
+/// Returns when a process that has not ended began, in the kernel's ticks; `None` where there is
+/// none, or nobody says.
 fn start_of(pid: u32) -> Option<u64> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in brackets and may hold any bytes.

@@ -1,4 +1,4 @@
-//! What can go wrong on the disk, per operation, with what to do next.
+//! Errors of the disk, per operation, with what to do next.
 
 use holdpoint_log_files::{Finding, SurveyError};
 use holdpoint_log_format::LogId;
@@ -35,7 +35,7 @@ pub enum OpenError {
     UnreliableFileSystem {
         /// The path.
         path: PathBuf,
-        /// What kind.
+        /// Kind of it.
         kind: &'static str,
     },
     /// A directory with other content.
@@ -74,7 +74,7 @@ pub enum OpenError {
         path: PathBuf,
         /// The holder as the system or LOCK names it; 0 when neither does.
         pid: u32,
-        /// How long was waited.
+        /// Time that was waited.
         waited: Duration,
     },
     /// The log is damaged.
@@ -87,7 +87,7 @@ pub enum OpenError {
         path: PathBuf,
         /// The row of the recovery table.
         row: Row,
-        /// What was found.
+        /// Findings of the check.
         findings: Vec<Finding>,
     },
     /// A file cannot be read, or is of a newer version.
@@ -95,7 +95,7 @@ pub enum OpenError {
     Survey {
         /// The log.
         path: PathBuf,
-        /// What happened.
+        /// Cause of it.
         source: SurveyError,
     },
     /// The disk is full.
@@ -117,11 +117,11 @@ pub enum OpenError {
     /// The disk refused a call.
     #[error("cannot {operation} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// Operation that was tried.
         operation: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
 }
@@ -142,7 +142,7 @@ fn holder(pid: u32) -> String {
     }
 }
 
-/// What the log is that is not opened for writing.
+/// Returns what the log is that is not opened for writing.
 pub(super) fn state_of(row: Row) -> &'static str {
     match row {
         Row::ShortOfHead => "short of HEAD",
@@ -150,7 +150,7 @@ pub(super) fn state_of(row: Row) -> &'static str {
     }
 }
 
-/// What to do with it.
+/// Returns what to do with it.
 pub(super) fn way_on(row: Row) -> &'static str {
     match row {
         Row::ShortOfHead => {
@@ -169,11 +169,11 @@ fn first(findings: &[Finding]) -> String {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("cannot {operation} {file}: {message}")]
 pub struct PoisonCause {
-    /// What was tried.
+    /// Operation that was tried.
     pub operation: &'static str,
     /// The file, relative to the log's directory.
     pub file: String,
-    /// What the disk said.
+    /// Answer of the disk.
     pub message: String,
 }
 
@@ -248,7 +248,7 @@ pub enum AppendError {
     Locked {
         /// The holder as the system or LOCK names it; 0 when neither does.
         pid: u32,
-        /// How long was waited.
+        /// Time that was waited.
         waited: Duration,
     },
     /// Another writer left the log damaged, or somebody changed it.

@@ -13,10 +13,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the flusher waits for another process's lock: callers of the handle wait meanwhile.
+/// Time that the flusher waits for another process's lock: callers of the handle wait meanwhile.
 const LOCK_WAIT: Duration = Duration::from_millis(20);
 
-/// How long the flusher waits before it tries again what the disk or another owner did not allow.
+/// Time that the flusher waits before it tries again what the disk or another owner did not allow.
 const FLUSHER_RETRY: Duration = Duration::from_millis(100);
 
 /// The thread; dropping it waits for its end, which the closing handle has asked for.
@@ -215,13 +215,14 @@ fn tend<S: Storage>(shared: &Shared<S>, due: &Due) {
 }
 
 impl Due {
-    /// Whether a caller that waited for it has replaced HEAD meanwhile.
+    /// Returns whether a caller that waited for it has replaced HEAD meanwhile.
     fn is_done<S: Storage>(&self, shared: &Shared<S>) -> bool {
         let reached = shared.commit.reached();
         !self.sync && reached.covers(Goal::Witnessed(reached.newest_placed()))
     }
 
-    /// What to wait for: everything written where a sync is due, else HEAD at what is durable.
+    /// Returns what to wait for: everything written where a sync is due, else HEAD at what is
+    /// durable.
     fn goal<S: Storage>(&self, shared: &Shared<S>) -> impl FnOnce(u64) -> Goal {
         let durable = shared.commit.reached().newest_placed();
         let (sync, head) = (self.sync, self.head);

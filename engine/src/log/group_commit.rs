@@ -252,8 +252,8 @@ impl Reached {
         self.point.map_or(0, |point| point.chain.sequence)
     }
 
-    /// Whether the goal is reached without another sync. HEAD can name a record only where its
-    /// place is known: what another process synced is synced again for that.
+    /// Returns whether the goal is reached without another sync. HEAD can name a record only where
+    /// its place is known: what another process synced is synced again for that.
     pub(super) fn is_enough_for(&self, goal: Goal) -> bool {
         match goal {
             Goal::Durable(_) => self.covers(goal),
@@ -284,7 +284,7 @@ impl Company {
         self.arrived = 0;
     }
 
-    /// Whether as many are there as were let go.
+    /// Returns whether as many are there as were let go.
     fn is_there(&mut self, patience: u32) -> bool {
         let is_there = self.arrived >= self.expected;
         if is_there {

@@ -62,7 +62,8 @@ impl<S: Storage> Log<S> {
         self.append_batch(records, clock, level)
     }
 
-    /// As [`Log::append`], for records of every kind: events as well, and what is none of its kind.
+    /// Appends like [`Log::append`], for records of every kind: events as well, and what is none of
+    /// its kind.
     ///
     /// # Errors
     /// As [`Log::append`].
@@ -141,8 +142,9 @@ impl<S: Storage> Log<S> {
         Ok(turn)
     }
 
-    /// As [`Log::begin`], where the lock is waited for within `wait`. What other processes appended
-    /// is read `ahead` meanwhile, and that gives the place which its reader has come to.
+    /// Does the same as [`Log::begin`], where the lock is waited for within `wait`. What other
+    /// processes appended is read `ahead` meanwhile, and that gives the place which its reader has
+    /// come to.
     pub(crate) fn begin_ahead(
         &self,
         wait: Option<Duration>,
@@ -227,7 +229,7 @@ impl<S: Storage> Log<S> {
         preallocate::prepare_next(&self.shared)
     }
 
-    /// Whether no other process gets the lock before this handle is closed.
+    /// Returns whether no other process gets the lock before this handle is closed.
     pub(crate) fn keeps_its_lock(&self) -> bool {
         self.shared.options.ownership == Ownership::Exclusive
     }
@@ -261,7 +263,7 @@ impl<S: Storage> Log<S> {
         self.end(None)
     }
 
-    /// As [`Log::close`], where the lock is waited for no longer than `wait`.
+    /// Does the same as [`Log::close`], where the lock is waited for no longer than `wait`.
     pub(crate) fn close_within(mut self, wait: Duration) -> Result<(), CloseError> {
         self.end(Some(wait))
     }

@@ -1,11 +1,11 @@
-//! How sure a caller is that its records survive when a call returns.
+//! Certainty of a caller that its records survive when a call returns.
 
 use std::time::Duration;
 
 /// Durability of an append when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Level {
-    /// As [`Level::Always`], and HEAD names the records, durably: damage to them is found and
+    /// Like [`Level::Always`], and HEAD names the records, durably: damage to them is found and
     /// located from now on, also after power loss. Costs two more syncs, shared by all who wait.
     Witnessed,
     /// A sync that began after the records were written has returned: they survive power loss.

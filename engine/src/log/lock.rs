@@ -10,7 +10,7 @@ use holdpoint_log_format::limits::LOCK_FILE_LENGTH;
 use holdpoint_log_format::{BootId, Lock, OwnerState, names};
 use std::time::Duration;
 
-/// How long to sleep between two tries.
+/// Time that to sleep between two tries.
 const RETRY: Duration = Duration::from_millis(5);
 
 /// The lock is somebody else's.
@@ -59,7 +59,7 @@ pub(super) fn let_others_in() {
     thread::sleep(RETRY * 2);
 }
 
-/// What LOCK says, when it can be read.
+/// Returns what LOCK says, when it can be read.
 pub(super) fn read(lock: &impl LockFile) -> Option<Lock> {
     lock.read().ok().and_then(|bytes| Lock::decode(&bytes).ok())
 }

@@ -69,7 +69,7 @@ pub(super) fn open<S: Storage>(
     Ok((shared, report))
 }
 
-/// Whether the lock is given back between turns.
+/// Returns whether the lock is given back between turns.
 fn is_shared(options: &Options) -> bool {
     options.ownership == Ownership::PerTransaction
 }
@@ -107,7 +107,7 @@ fn has_lock<S: Storage>(storage: &S) -> bool {
     !matches!(storage.open(names::LOCK), Ok(None))
 }
 
-/// Where other processes say how far they synced, and who waits.
+/// Returns where other processes say how far they synced, and who waits.
 fn board<S: Storage>(storage: &S) -> Result<Option<Arc<dyn Board>>, OpenError> {
     storage.board().named("open", names::LOCK).map_err(disk(storage))
 }

@@ -1,4 +1,4 @@
-//! How a log is opened, and what opening found and did.
+//! Options of the opening of a log, and what opening found and did.
 
 use holdpoint_log_format::{ChainPosition, LogId};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Making a smaller segment takes less time than handing it over.
 const PREPARE_AHEAD: u64 = 2 * 1_024 * 1_024;
 
-/// Who may write between two appends of this handle.
+/// Right to write between two appends of this handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Ownership {
     /// The lock is taken for each turn: any number of processes write in turns.
@@ -16,21 +16,21 @@ pub enum Ownership {
     Exclusive,
 }
 
-/// How a log is opened.
+/// Options of the opening of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Who may write in between.
+    /// Right of others to write in between.
     pub ownership: Ownership,
-    /// How long to wait for another process's lock.
+    /// Time to wait for another process's lock.
     pub lock_wait: Duration,
-    /// Whether a log is made where there is none.
+    /// True if a log is made where there is none.
     pub create: bool,
     /// Go on when HEAD is missing or unreadable, which otherwise is refused: nothing then witnesses
     /// how far the log reached. Record that it was done: HEAD follows what is appended, and until
     /// then it is missing as before.
     pub without_head: bool,
-    /// How long after a sync HEAD follows when nothing else happens.
+    /// Time after a sync at which HEAD follows when nothing else happens.
     pub head_delay: Duration,
     /// An exclusive owner makes segments of at least this many bytes ready in the background, while
     /// the one before is half full. Smaller ones are made when they are needed.
@@ -88,7 +88,7 @@ impl Options {
     }
 }
 
-/// What recovery did, if anything.
+/// Work of recovery, if there was any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// A new log was made.
@@ -99,7 +99,7 @@ pub struct Recovered {
     pub is_end_known: bool,
     /// Bytes of a torn write that were copied aside and overwritten with zeros.
     pub cut_bytes: u64,
-    /// Where they were, in the segment's file.
+    /// Place where they were, in the segment's file.
     pub cut_offset: u64,
     /// The segment's file, relative to the log's directory; empty when nothing was cut.
     pub segment: String,
@@ -114,7 +114,8 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// Whether there is something that belongs on record: that HEAD was missing, or what was cut.
+    /// Returns whether there is something that belongs on record: that HEAD was missing, or what
+    /// was cut.
     pub(super) fn is_for_the_record(&self) -> bool {
         self.without_head || self.cut_bytes > 0
     }
@@ -125,7 +126,7 @@ impl Recovered {
     }
 }
 
-/// What opening found and did.
+/// Report of what opening found and did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenReport {

@@ -16,8 +16,8 @@ impl Owner {
         Self { pid: std::process::id(), mark: process_mark() }
     }
 
-    /// Whether this is still that process, whoever forked it: told without a system call where the
-    /// system allows it, at every door of the handle and before anything is written.
+    /// Returns whether this is still that process, whoever forked it: told without a system call
+    /// where the system allows it, at every door of the handle and before anything is written.
     pub(super) fn is_here(self) -> bool {
         match self.mark {
             Some(mark) => process_mark() == Some(mark),

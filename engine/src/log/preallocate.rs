@@ -34,7 +34,7 @@ pub(super) enum Preallocated<W> {
 }
 
 impl<S: Storage> State<S> {
-    /// Whether the next segment is worth making now: half of this one is used up.
+    /// Returns whether the next segment is worth making now: half of this one is used up.
     pub(super) fn wants_next(&self) -> bool {
         let active = &self.active;
         active.end_offset() >= active.header().capacity / 2

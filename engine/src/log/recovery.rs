@@ -117,7 +117,7 @@ fn lock_and_survey<S: Storage>(
 
 type LastLock<W> = Result<Option<LockedFile<W>>, OpenError>;
 
-/// What opening for writing looks at. An archive is refused whatever state it is in.
+/// Returns what opening for writing looks at. An archive is refused whatever state it is in.
 pub(super) fn survey_tail<S: Storage>(storage: &S) -> Result<Survey, OpenError> {
     let path = || storage.root().to_path_buf();
     let options = SurveyOptions::new(Extent::FromHead, storage.boot());
@@ -261,8 +261,9 @@ fn activated<W: WriteFile>(last: &LastSegment, segment: LockedFile<W>) -> Active
     Active::new(Follower { header: last.header, run }, segment)
 }
 
-/// What is durable, where the last owner of this boot left cleanly and others wait to sync what was
-/// appended behind that. `None` where nobody does, or nobody knows how a sync of theirs ended.
+/// Returns what is durable, where the last owner of this boot left cleanly and others wait to sync
+/// what was appended behind that. `None` where nobody does, or nobody knows how a sync of theirs
+/// ended.
 fn left_to_others<S: Storage>(
     storage: &S,
     board: &dyn Board,
@@ -368,15 +369,15 @@ fn newest_point<S: Storage>(
     Ok(Some(point).filter(|point| point.chain == newest))
 }
 
-/// Whether the last owner was overwriting the tail with zeros. They may be in the cache only,
-/// marked clean by a sync that failed: written once more, they are on the disk, and what they cover
-/// cannot come back behind records that are appended in its place. The boot in LOCK is that of the
-/// owner before, so it is not asked for.
+/// Returns whether the last owner was overwriting the tail with zeros. They may be in the cache
+/// only, marked clean by a sync that failed: written once more, they are on the disk, and what they
+/// cover cannot come back behind records that are appended in its place. The boot in LOCK is that
+/// of the owner before, so it is not asked for.
 fn was_overwriting(survey: &Survey) -> bool {
     survey.lock.is_some_and(|lock| lock.verdict_state() == OwnerState::Recovering)
 }
 
-/// Whether the last owner of this boot said that everything up to the run's end is durable.
+/// Returns whether the last owner of this boot said that everything up to the run's end is durable.
 fn left_cleanly(survey: &Survey) -> bool {
     use holdpoint_log_format::recovery::LastOwner;
     let reached = survey.last.as_ref().map_or(0, |last| last.run.chain.sequence);

@@ -37,7 +37,7 @@ pub(super) fn prepare<S: Storage>(
     prepare_at(storage, prepared_path(first_sequence), capacity)
 }
 
-/// As [`prepare`], under another name that is no segment's.
+/// Does the same as [`prepare`], under another name that is no segment's.
 pub(super) fn prepare_at<S: Storage>(
     storage: &S,
     path: String,

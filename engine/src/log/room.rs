@@ -67,7 +67,7 @@ impl<S: Storage> Log<S> {
 }
 
 impl<S: Storage> WriteTransaction<'_, S> {
-    /// What this turn appends from here on may take the room of this run, if it has any.
+    /// Lets what this turn appends from here on take the room of this run, if it has any.
     pub fn may_take_room_of(&mut self, loop_id: Option<&str>) {
         self.takes_room_of = loop_id.map(str::to_string);
     }

@@ -35,10 +35,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How often the lock of a file that was just made is tried: whoever only looks at it gives it
-/// back at once.
+/// Number of times the lock of a file that was just made is tried: whoever only looks at it gives
+/// it back at once.
 const TRIES: u32 = 100;
-/// How long between two tries.
+/// Time that between two tries.
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
 /// Space that a run's file holds from the beginning, for an end on a disk that is full by then.
@@ -70,10 +70,10 @@ pub struct RunFile {
     end: AtomicU64,
 }
 
-/// Which room of a run's file an entry may take.
+/// Room of a run's file that an entry may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// That which is held for the end of the run, too.
+    /// The room that is held for the end of the run, too.
     Reserved,
     /// Only what is left beside it.
     BesideReserved,
@@ -95,7 +95,7 @@ impl RunFile {
         Arc::clone(&self.file)
     }
 
-    /// What waits in it, where it is the file of an outcome: see [`outcome_of`].
+    /// Returns what waits in it, where it is the file of an outcome: see [`outcome_of`].
     ///
     /// # Errors
     /// As [`outcome_of`].
@@ -110,8 +110,8 @@ impl RunFile {
         Arc::clone(&self.directory)
     }
 
-    /// What says that the run is recorded, for as long as it is open anywhere, where this is its
-    /// recorder.
+    /// Returns what says that the run is recorded, for as long as it is open anywhere, where this
+    /// is its recorder.
     #[must_use]
     pub fn recording_lock(&self) -> Option<Arc<OwnedFd>> {
         self.recording.clone()
@@ -148,8 +148,8 @@ impl RunFile {
         Ok(())
     }
 
-    /// That the next writer takes up what waits in it: its name stands for it and nothing else
-    /// does, in the log's own directory of such files, and it belongs to whoever made it.
+    /// Checks that the next writer takes up what waits in it: its name stands for it and nothing
+    /// else does, in the log's own directory of such files, and it belongs to whoever made it.
     ///
     /// # Errors
     /// Why not, or what the disk says.
@@ -288,7 +288,8 @@ fn touch(directory: impl AsFd) -> io::Result<()> {
     Ok(futimens(directory, &Timestamps { last_access: now(), last_modification: now() })?)
 }
 
-/// When something in the directory of the runs' files changed last; `None` where there is none.
+/// Returns when something in the directory of the runs' files changed last; `None` where there is
+/// none.
 pub(super) fn changed(storage: &DirectoryStorage) -> io::Result<Option<(i64, i64)>> {
     match lstat(storage.path(names::RUNS)) {
         Ok(place) => {
@@ -340,7 +341,7 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
     Ok(RunFile { file: Arc::new(file.into()), directory, recording, path, owner, end })
 }
 
-/// What became of an outcome that was to wait.
+/// Fate of an outcome that was to wait.
 #[derive(Debug)]
 pub enum OutcomeKept {
     /// It waits, durably.
@@ -362,7 +363,7 @@ pub enum OutcomeNotKept {
          outcome again"
     )]
     Unreadable {
-        /// Where.
+        /// Place of its file.
         path: PathBuf,
         /// Why not.
         source: io::Error,

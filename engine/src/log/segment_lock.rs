@@ -106,7 +106,8 @@ pub(super) fn is_named_last<S: Storage>(
     storage.is_named(&path, lock.file()).named("look at", &path)
 }
 
-/// What a process with a limit on the size of its files needs to be allowed; 0 where nobody knows.
+/// Returns what a process with a limit on the size of its files needs to be allowed; 0 where nobody
+/// knows.
 fn length_of<S: Storage>(storage: &S, path: &str) -> u64 {
     let file = storage.open(path).ok().flatten();
     file.and_then(|file| file.length().ok()).unwrap_or(0)

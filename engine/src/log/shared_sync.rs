@@ -42,7 +42,7 @@ pub(super) struct Wanted {
     pub(super) opened: u64,
     /// Nothing up to here may be named: HEAD was missing.
     pub(super) unnamed: u64,
-    /// Whether LOCK is held: then nobody has appended more.
+    /// True if LOCK is held: then nobody has appended more.
     pub(super) holds_lock: bool,
 }
 
@@ -89,7 +89,7 @@ impl From<Trouble> for DiskError {
     }
 }
 
-/// How often LOCK is read again where what it says of shared syncs is being written.
+/// Number of times LOCK is read again where what it says of shared syncs is being written.
 const READINGS_MAX: usize = 16;
 
 /// LOCK whole. A block that is read while it is written is read again.
@@ -105,7 +105,7 @@ pub(super) fn page(board: &dyn Board) -> DiskResult<Vec<u8>> {
     Ok(page)
 }
 
-/// What LOCK says of shared syncs, in this boot.
+/// Returns what LOCK says of shared syncs, in this boot.
 pub(super) fn synced(page: &[u8], boot: BootId) -> Synced {
     let found = Synced::find(page).filter(|_| boot != BootId::UNKNOWN);
     found.filter(|synced| synced.boot == boot).unwrap_or(Synced::none(boot))
@@ -196,8 +196,8 @@ pub(super) fn is_abandoned<S: Storage>(storage: &S, board: &dyn Board) -> DiskRe
 }
 
 impl Wanted {
-    /// Whether this process's file tells of whatever the holder of SYNC is told of: of the sync
-    /// that goes on, or of the one that is about to begin.
+    /// Returns whether this process's file tells of whatever the holder of SYNC is told of: of the
+    /// sync that goes on, or of the one that is about to begin.
     fn can_do_without(&self, now: &Synced) -> bool {
         now.state != SyncState::Syncing || self.opened < now.count
     }

@@ -1,4 +1,4 @@
-//! What changes while a log is open: owned by whoever has the turn.
+//! State that changes while a log is open: owned by whoever has the turn.
 
 use super::active::{Active, DiskError, DiskResult, Named};
 use super::error::{AppendError, PoisonCause};
@@ -29,7 +29,7 @@ const SHARED_HOLD: Duration = Duration::from_millis(50);
 /// And for this long where other processes stand in the queue.
 const QUEUE_HOLD: Duration = Duration::from_millis(1);
 
-/// How often whoever writes looks whether LOCK is still there, where no sync does.
+/// Interval at which whoever writes looks whether LOCK is still there, where no sync does.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What the handle, its turns and its flusher share.
@@ -271,7 +271,7 @@ impl<S: Storage> Shared<S> {
         filled.map_err(|error| self.poisoned_by(state, &error))
     }
 
-    /// What LOCK says of this owner.
+    /// Returns what LOCK says of this owner.
     pub(super) fn lock_content(&self, state: &State<S>, owner: OwnerState) -> Lock {
         lock_content(state, owner, self.storage.boot(), self.commit.durable())
     }
@@ -285,7 +285,7 @@ impl<S: Storage> Shared<S> {
         }
     }
 
-    /// Whether the lock stays for the next thread.
+    /// Returns whether the lock stays for the next thread.
     fn keeps(&self, state: &mut State<S>) -> bool {
         if self.coming.load(Ordering::SeqCst) == 0 {
             return false;
@@ -315,14 +315,14 @@ impl<S: Storage> Shared<S> {
 }
 
 impl<S: Storage> State<S> {
-    /// What a sync is to cover: everything that was appended.
+    /// Returns what a sync is to cover: everything that was appended.
     pub(super) fn wanted(&self) -> Wanted {
         let Appended { sequence, segment } = self.appended();
         let State { epoch, opened, found_without_head: unnamed, .. } = *self;
         Wanted { sequence, segment, epoch, opened, unnamed, holds_lock: false }
     }
 
-    /// Where the newest appended record is.
+    /// Returns where the newest appended record is.
     pub(super) fn appended(&self) -> Appended {
         let segment = self.active.header().first_sequence();
         Appended { sequence: self.active.sequence(), segment }
@@ -335,7 +335,7 @@ impl<S: Storage> State<S> {
         self.lock.as_ref().map_or(Ok(()), check_name)
     }
 
-    /// As [`State::check_lock`], unless that was done less than [`LOOK_EVERY`] ago.
+    /// Does the same as [`State::check_lock`], unless that was done less than [`LOOK_EVERY`] ago.
     fn look_at_lock(&mut self) -> DiskResult<()> {
         let is_due = sync::now().duration_since(self.looked) >= LOOK_EVERY;
         if is_due { self.check_lock() } else { Ok(()) }
@@ -354,7 +354,7 @@ pub(super) fn lost_name() -> io::Error {
     io::Error::other("it was removed or replaced while this process relied on it")
 }
 
-/// What LOCK says of an owner.
+/// Returns what LOCK says of an owner.
 pub(super) fn lock_content<S: Storage>(
     state: &State<S>,
     owner: OwnerState,

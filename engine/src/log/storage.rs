@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What stands at the log's path.
+/// Kind of what stands at the log's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootState {
     /// Nothing.
@@ -51,7 +51,7 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
         None
     }
 
-    /// What stands at the path.
+    /// Returns what stands at the path.
     ///
     /// # Errors
     /// What the disk says.
@@ -200,8 +200,8 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Whether a name stands for an open file. A disk on which nobody but a log's writers changes
-    /// names need not look.
+    /// Returns whether a name stands for an open file. A disk on which nobody but a log's writers
+    /// changes names need not look.
     ///
     /// # Errors
     /// What the disk says.
@@ -217,7 +217,7 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
         None
     }
 
-    /// Whether a process holds the lock now, for whoever only reads. Waits for nothing.
+    /// Returns whether a process holds the lock now, for whoever only reads. Waits for nothing.
     ///
     /// # Errors
     /// What the disk says.
@@ -243,8 +243,8 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Whether the recorder of a run lives, or its guard, whatever became of the run's own file;
-    /// `None` where nothing tells.
+    /// Returns whether the recorder of a run lives, or its guard, whatever became of the run's own
+    /// file; `None` where nothing tells.
     ///
     /// # Errors
     /// What the disk says.
@@ -253,8 +253,8 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Whether what stands in the place of a run's file is not its recorder's, and nobody holds its
-    /// lock. Only within a turn.
+    /// Returns whether what stands in the place of a run's file is not its recorder's, and nobody
+    /// holds its lock. Only within a turn.
     ///
     /// # Errors
     /// What the disk says.
@@ -263,7 +263,8 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
         Ok(false)
     }
 
-    /// When something in the directory of the runs' files changed last; `None` where there is none.
+    /// Returns when something in the directory of the runs' files changed last; `None` where there
+    /// is none.
     ///
     /// # Errors
     /// What the disk says.
@@ -338,7 +339,7 @@ pub trait Board: Debug + Send + Sync {
     /// What the disk says.
     fn write_at(&self, offset: usize, bytes: &[u8]) -> io::Result<()>;
 
-    /// As [`LockFile::has_its_name`].
+    /// Checks like [`LockFile::has_its_name`].
     ///
     /// # Errors
     /// What the disk says.
@@ -356,7 +357,7 @@ pub trait Board: Debug + Send + Sync {
     /// A ticket for somebody of this process who comes now.
     fn ticket(&self) -> Ticket;
 
-    /// Whether the process of a ticket is there.
+    /// Returns whether the process of a ticket is there.
     fn is_there(&self, ticket: &Ticket) -> bool;
 }
 
@@ -368,9 +369,9 @@ pub trait LockFile {
     /// What the disk says.
     fn read(&self) -> io::Result<Vec<u8>>;
 
-    /// Whether the name LOCK still stands for this file. Where it does not, somebody removed or
-    /// replaced it, and another process may hold the one that has the name now. A disk on which
-    /// that cannot happen need not look.
+    /// Returns whether the name LOCK still stands for this file. Where it does not, somebody
+    /// removed or replaced it, and another process may hold the one that has the name now. A disk
+    /// on which that cannot happen need not look.
     ///
     /// # Errors
     /// What the disk says.

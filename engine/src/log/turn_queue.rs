@@ -23,7 +23,7 @@ pub(super) const SLICE: Duration = Duration::from_millis(20);
 /// So many who wait are woken at a time.
 const WOKEN: usize = 2;
 
-/// How long the first in the queue may leave the lock lie before others pass.
+/// Time that the first in the queue may leave the lock lie before others pass.
 const PATIENCE: Duration = Duration::from_millis(15);
 
 /// Who has waited for so long looks at no ticket any more: tickets may be written by anybody.
@@ -76,7 +76,7 @@ pub(super) fn wake_next(board: &dyn Board) {
     }
 }
 
-/// Whether anybody has a ticket.
+/// Returns whether anybody has a ticket.
 pub(super) fn has_queue(board: &dyn Board) -> bool {
     board.read().is_ok_and(|page| Ticket::all(&page).next().is_some())
 }
@@ -86,7 +86,7 @@ pub(super) fn has_queue(board: &dyn Board) -> bool {
 struct News(Option<Appended>);
 
 impl News {
-    /// Whether something was appended since.
+    /// Returns whether something was appended since.
     fn is_there(&mut self, page: &[u8]) -> bool {
         let now = Appended::find(page);
         now.is_some() && std::mem::replace(&mut self.0, now) != now
@@ -100,7 +100,7 @@ struct First {
 }
 
 impl First {
-    /// Whether `ticket` has stood first for too long.
+    /// Returns whether `ticket` has stood first for too long.
     fn is_overdue(&mut self, ticket: Ticket) -> bool {
         let now = sync::now();
         let since = match self.seen {
@@ -119,7 +119,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Whether nobody comes before this one, or who does leaves the lock lie.
+    /// Returns whether nobody comes before this one, or who does leaves the lock lie.
     fn is_next(&self, page: &[u8], first: &mut First) -> bool {
         let before = |ticket: &Ticket| self.own.is_none_or(|(_, own)| *ticket < own);
         let ahead = Ticket::all(page).filter(|(_, ticket)| before(ticket));
@@ -133,7 +133,8 @@ impl Place<'_> {
         true
     }
 
-    /// Whether the ticket stands on the page; else it is put there, and another look is due.
+    /// Returns whether the ticket stands on the page; else it is put there, and another look is
+    /// due.
     fn stands_in(&mut self, page: &[u8]) -> bool {
         let (at, ticket) = self.own.unwrap_or_else(|| (0, self.board.ticket()));
         let is_own = |place: usize| Ticket::find(page, place) == Some(ticket);
@@ -152,7 +153,7 @@ impl Place<'_> {
         false
     }
 
-    /// Where it is woken; who has no place is woken by nobody, and looks again by itself.
+    /// Returns where it is woken; who has no place is woken by nobody, and looks again by itself.
     fn word_offset(&self) -> usize {
         self.own.map_or(TICKETS_AT, |(place, _)| Ticket::word_offset(place))
     }

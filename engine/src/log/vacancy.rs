@@ -31,7 +31,7 @@ pub(crate) fn take_place(log: &Path, directory: &Path) -> io::Result<()> {
     std::fs::rename(log, directory)
 }
 
-/// Whether a file says what a log says to git, and nothing else.
+/// Returns whether a file says what a log says to git, and nothing else.
 fn is_of_a_log(gitignore: &Path) -> bool {
     let Ok(file) = open_regular(gitignore, OFlags::RDONLY) else { return false };
     let mut bytes = Vec::new();

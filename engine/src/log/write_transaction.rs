@@ -21,7 +21,7 @@ use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a batch went.
+/// Place of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// Sequence of its first record.
@@ -120,15 +120,15 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         follower.follow_to(&self.shared.storage, &written, visit)
     }
 
-    /// What opening and taking over found that belongs on record and is not there yet, the oldest
-    /// first: HEAD was missing, or bytes were cut. It stays until [`Self::all_is_recorded`],
+    /// Lists what opening and taking over found that belongs on record and is not there yet, the
+    /// oldest first: HEAD was missing, or bytes were cut. It stays until [`Self::all_is_recorded`],
     /// whichever turn came upon it.
     #[must_use]
     pub fn unrecorded(&self) -> &[Recovered] {
         &self.state.unrecorded
     }
 
-    /// What was [`Self::unrecorded`] was appended.
+    /// Forgets what was [`Self::unrecorded`]: it was appended.
     pub fn all_is_recorded(&mut self) {
         self.state.unrecorded.clear();
     }
@@ -180,7 +180,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         })
     }
 
-    /// As [`WriteTransaction::append_prepared`], for one record that is hashed later.
+    /// Does the same as [`WriteTransaction::append_prepared`], for one record that is hashed later.
     pub(super) fn append_unhashed(
         &mut self,
         record: &NewRecord,

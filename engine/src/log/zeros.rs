@@ -23,9 +23,9 @@ const PIECE: u64 = 1_024 * 1_024;
 /// What one handle knows of the space behind the newest record of the active segment.
 #[derive(Debug)]
 pub(super) struct Zeros {
-    /// Where the handle began to append.
+    /// Place where the handle began to append.
     began: u64,
-    /// Where the records ended at the last sync.
+    /// Place where the records ended at the last sync.
     synced: u64,
     /// Syncs of this handle that covered records of the segment.
     syncs: u64,

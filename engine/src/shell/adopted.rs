@@ -1,4 +1,4 @@
-//! Whether the log that is open answers spenders here, and what a person at the terminal lets it
+//! Check that the log that is open answers spenders here, and what a person at the terminal lets it
 //! do.
 
 use super::engine::{Core, Engine};
@@ -11,8 +11,8 @@ use holdpoint_domain::{Command, Refusal};
 use std::sync::atomic::Ordering;
 
 impl<S: Storage> Engine<S> {
-    /// What lets this log answer a spender: it was begun by this user on this machine, was adopted
-    /// at a terminal, or is named by root.
+    /// Returns what lets this log answer a spender: it was begun by this user on this machine, was
+    /// adopted at a terminal, or is named by root.
     ///
     /// # Errors
     /// A file that demands something cannot be believed. Where nothing lets the log answer, that is
@@ -36,7 +36,7 @@ impl<S: Storage> Engine<S> {
         self.core.is_below_defaults.store(true, Ordering::Relaxed);
     }
 
-    /// That this log answers a spender.
+    /// Checks that this log answers a spender.
     pub(super) fn expect_adopted(&self) -> Result<Result<(), Refusal>, SubmitError> {
         Ok(self.core.adoption()?.map(drop).map_err(Refusal::from))
     }
@@ -50,7 +50,7 @@ impl<S: Storage> Engine<S> {
 }
 
 impl<S: Storage> Core<S> {
-    /// What lets this log answer a spender, or why it does not.
+    /// Returns what lets this log answer a spender, or why it does not.
     fn adoption(&self) -> Result<Result<Ground, NotAdopted>, FloorsError> {
         let floors = self.floors.read()?;
         Ok(self.adoption_under(&floors))
@@ -70,7 +70,7 @@ impl<S: Storage> Core<S> {
         self.registry.ground(floors, &place)
     }
 
-    /// Whether this log may answer a command, where it spends an approval.
+    /// Checks whether this log may answer a command, where it spends an approval.
     pub(super) fn check_adopted(
         &self,
         command: &Command,

@@ -29,8 +29,8 @@ pub(super) fn append<S: Storage>(
     append_labelled(hot, turn, by, (idempotency, &Conditions::new()), events, now)
 }
 
-/// As [`append`], with the labels of the command's conditions behind its events. What is given back
-/// is without them.
+/// Does the same as [`append`], with the labels of the command's conditions behind its events. What
+/// is given back is without them.
 pub(super) fn append_labelled<S: Storage>(
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
@@ -140,8 +140,8 @@ pub(super) fn labels_last<S: Storage>(
     each.into_iter().map(|labels| envelope(world, by, None, labels.into())).collect()
 }
 
-/// What was asked for of a batch: what it begins with of its own is no part of that, and neither
-/// are the labels that it ends with.
+/// Returns what was asked for of a batch: what it begins with of its own is no part of that, and
+/// neither are the labels that it ends with.
 pub(super) fn asked_for(
     appended: Appended,
     mut batch: Vec<Envelope>,
@@ -155,7 +155,7 @@ pub(super) fn asked_for(
     (Appended { first_sequence, last_sequence, ..appended }, events.collect())
 }
 
-/// Whether an event is what a caller calls the others of its batch.
+/// Returns whether an event is what a caller calls the others of its batch.
 pub(super) const fn is_label(event: &Event) -> bool {
     matches!(event, Event::Log(LogEvent::RecordsLabelled(_)))
 }

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use thiserror::Error;
 
-/// What is moved to an archive: whole sealed segments, from the log's beginning on.
+/// Part that is moved to an archive: whole sealed segments, from the log's beginning on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ArchivePlan {
     /// Nothing behind this record.
@@ -29,7 +29,7 @@ pub struct ArchivePlan {
     pub keep_segments: usize,
 }
 
-/// What was moved.
+/// Part that was moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ArchiveReport {
@@ -94,7 +94,7 @@ pub enum MoveError {
     },
 }
 
-/// What to do about a record that may not stay behind.
+/// Returns what to do about a record that may not stay behind.
 fn as_well(sequence: u64, end: Option<u64>) -> String {
     match end {
         Some(end) => format!("move all up to record {end}, with which its segment ends"),
@@ -263,7 +263,7 @@ fn state_behind<S: Storage>(
     Ok(world)
 }
 
-/// Whether the rules allow all that would be left, without the report of a salvage.
+/// Checks whether the rules allow all that would be left, without the report of a salvage.
 fn check_rest<S: Storage>(
     engine: &Engine<S>,
     mut place: Follower,
@@ -280,7 +280,7 @@ fn check_rest<S: Storage>(
     Err(MoveError::ApartFromReport { sequence, end: end_of_segment(engine, sequence)? })
 }
 
-/// Whether the log begins with the report of a salvage.
+/// Returns whether the log begins with the report of a salvage.
 fn is_salvaged<S: Storage>(engine: &Engine<S>) -> Result<bool, MoveError> {
     let mut is_salvaged = false;
     read_events(engine.core(), first_kept(engine.core())?, &mut |event| {

@@ -1,4 +1,4 @@
-//! What began in the archives of a log: an id that was used there is used for ever.
+//! Beginnings in the archives of a log: an id that was used there is used for ever.
 //!
 //! # Architecture invariants
 //!
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// How much of a path that is none is shown, in bytes.
+/// Amount of a path that that is none is shown, in bytes.
 const NAMED_BYTES_MAX: usize = 256;
 
 /// What began in the archives of a log: 16 bytes for each.
@@ -109,8 +109,8 @@ impl Archived {
         Ok(end)
     }
 
-    /// Whether something began under this term. Different terms may have one hash: the record is
-    /// read again.
+    /// Returns whether something began under this term. Different terms may have one hash: the
+    /// record is read again.
     ///
     /// # Errors
     /// [`SubmitError::ArchiveUnread`]

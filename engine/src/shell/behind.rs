@@ -1,4 +1,4 @@
-//! Who else may be behind this process, by what the kernel and programs that change users say of
+//! Others who may be behind this process, by what the kernel and programs that change users say of
 //! it. None of it proves who somebody is; each of it can say that somebody is no other person.
 
 use super::origin_of_user::{Ancestry, exists};
@@ -120,8 +120,8 @@ pub(super) fn doubt() -> Option<ProcessDoubt> {
     has_foreign_code(&maps, &own.to_string_lossy()).then_some(ProcessDoubt::ForeignCode)
 }
 
-/// Whether a process can execute more than a program and the system's own libraries, by what the
-/// kernel says it has mapped.
+/// Returns whether a process can execute more than a program and the system's own libraries, by
+/// what the kernel says it has mapped.
 pub(super) fn has_foreign_code(maps: &str, program: &str) -> bool {
     let is_known = |path: &str| path == program || is_systems(Path::new(path));
     !maps.split('\n').all(|line| code_of(line).is_none_or(is_known))

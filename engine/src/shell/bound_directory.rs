@@ -34,7 +34,7 @@ impl BoundDirectory {
         &self.place
     }
 
-    /// What tells it from every other directory, and from another one in its place.
+    /// Returns what tells it from every other directory, and from another one in its place.
     #[must_use]
     pub fn identity(&self) -> Vec<u8> {
         let numbers = [self.device.to_le_bytes(), self.inode.to_le_bytes()].concat();

@@ -32,7 +32,7 @@ pub enum CanonicalInputError {
     /// No JSON, or a number beyond what JSON's numbers hold.
     #[error("the input is not one JSON value: {message}; mend it")]
     NotJson {
-        /// What is wrong, with line and column.
+        /// Fault, with line and column.
         message: String,
     },
     /// One object has a name twice: readers differ on which value counts.
@@ -205,7 +205,7 @@ fn next_number<'t>(rest: &mut &'t str) -> Option<&'t str> {
     }
 }
 
-/// What is behind the string whose content begins here.
+/// Returns what is behind the string whose content begins here.
 fn behind_string(content: &str) -> &str {
     let mut is_escaped = false;
     let end = content.find(|c: char| {
@@ -216,7 +216,7 @@ fn behind_string(content: &str) -> &str {
     end.and_then(|at| content.get(at + 1..)).unwrap_or_default()
 }
 
-/// Whether the number survives its canonical form.
+/// Checks whether the number survives its canonical form.
 fn check_number(literal: &str) -> Result<(), CanonicalInputError> {
     let inexact = |read_as: String| {
         let found = shown(literal);

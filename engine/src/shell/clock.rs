@@ -3,7 +3,7 @@
 use holdpoint_domain::Time;
 use rustix::time::{ClockId, clock_gettime};
 
-/// What the clocks say at one moment.
+/// Statement of the clocks at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// UTC nanoseconds since 1970; 0 before.

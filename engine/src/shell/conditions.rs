@@ -19,7 +19,7 @@ use std::fmt::Display;
 /// Bytes that a refusal shows of a name that it found.
 const FOUND_BYTES_MAX: usize = 96;
 
-/// What has to hold for a command to be carried out. By default nothing.
+/// Conditions for a command to be carried out. By default nothing.
 ///
 /// ```
 /// use holdpoint_engine::shell::Conditions;
@@ -43,8 +43,8 @@ pub struct Conditions {
     /// Another version by now is a conflict. Ignored by commands that are about none of them, or
     /// about a decision point that is not known.
     pub expected_version: Option<u64>,
-    /// What the caller calls what is recorded: at most 32 labels, whose names and values are
-    /// visible texts of 1 to 256 bytes. They are claims, of no meaning to any rule, and are
+    /// Labels that the caller gives to what is recorded: at most 32 labels, whose names and values
+    /// are visible texts of 1 to 256 bytes. They are claims, of no meaning to any rule, and are
     /// recorded in the same batch (`log.labelled`). They are no part of what a key stands for:
     /// asked again with others, the command is answered with the first receipt, and nothing is
     /// recorded.
@@ -55,9 +55,9 @@ pub struct Conditions {
 /// engine are then [`IdempotencyKey::APPLICATION`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// Whose keys these are.
+    /// Tenant whose keys these are.
     pub tenant: String,
-    /// Which engine issued the command.
+    /// Engine that issued the command.
     pub engine: String,
     /// The key itself.
     pub key: String,
@@ -119,7 +119,7 @@ impl Conditions {
         Self { key: None, expected_version: None, labels: BTreeMap::new() }
     }
 
-    /// As they are given: a key, a version, both or none.
+    /// Makes them as they are given: a key, a version, both or none.
     #[must_use]
     pub fn of(key: Option<IdempotencyKey>, expected_version: Option<u64>) -> Self {
         Self { key, expected_version, labels: BTreeMap::new() }
@@ -205,12 +205,12 @@ impl Conditions {
         })
     }
 
-    /// What has to be known besides the state.
+    /// Returns what has to be known besides the state.
     pub(super) fn seen<'a>(&self, idempotency: Option<&'a Idempotency>) -> Seen<'a> {
         Seen { idempotency, has_version: self.expected_version.is_some() }
     }
 
-    /// Whether the command may be carried out now, was carried out before, or conflicts.
+    /// Checks whether the command may be carried out now, was carried out before, or conflicts.
     pub(super) fn admit(
         &self,
         world: &World,
@@ -246,8 +246,8 @@ impl Conditions {
     }
 }
 
-/// What was recorded under the command's key, if anything. It names what a tenant's thread said,
-/// so it is told only where tenant, user, device and session may still be used.
+/// Returns what was recorded under the command's key, if anything. It names what a tenant's thread
+/// said, so it is told only where tenant, user, device and session may still be used.
 pub(super) fn receipt_of<'a>(
     world: &'a World,
     origin: &Origin,

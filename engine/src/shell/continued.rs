@@ -57,13 +57,13 @@ pub struct ShortLog {
     looked: Looked,
 }
 
-/// What became of it.
+/// Outcome of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContinueReport {
     /// The identity of the new log.
     pub log: LogId,
-    /// Where the old log is now.
+    /// Place of the old log now.
     pub kept_at: PathBuf,
     /// The batch that continued it.
     pub receipt: Receipt,

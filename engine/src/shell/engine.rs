@@ -203,14 +203,15 @@ impl<S: Storage> Engine<S> {
         Ok(engine)
     }
 
-    /// Who runs this process, as far as that is proven: what every command that is submitted here
-    /// is recorded with, whatever it says of itself.
+    /// Returns who runs this process, as far as that is proven: what every command that is
+    /// submitted here is recorded with, whatever it says of itself.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.core.identity
     }
 
-    /// What the files of the machine and of its user demand of every hold point, as they are now.
+    /// Reads what the files of the machine and of its user demand of every hold point, as they are
+    /// now.
     ///
     /// # Errors
     /// One cannot be believed, or two contradict each other: then nothing that they govern begins.
@@ -218,7 +219,7 @@ impl<S: Storage> Engine<S> {
         self.core.floors.read()
     }
 
-    /// What opening found and did.
+    /// Returns what opening found and did.
     #[must_use]
     pub fn report(&self) -> &OpenReport {
         &self.report
@@ -237,8 +238,8 @@ impl<S: Storage> Engine<S> {
         self.core.submit(origin, &Conditions::default(), command)
     }
 
-    /// As [`Engine::submit`], where the command is carried out only once for its key, or only on
-    /// the version that its caller saw.
+    /// Submits like [`Engine::submit`], where the command is carried out only once for its key, or
+    /// only on the version that its caller saw.
     ///
     /// # Errors
     /// As [`Engine::submit`].
@@ -251,8 +252,8 @@ impl<S: Storage> Engine<S> {
         self.core.submit(origin, conditions, command)
     }
 
-    /// As [`Engine::submit_when`], for what a person typed at this process's terminal: it is
-    /// proven by that terminal where the command is in the name of this process's own user, and
+    /// Submits like [`Engine::submit_when`], for what a person typed at this process's terminal: it
+    /// is proven by that terminal where the command is in the name of this process's own user, and
     /// by nothing more than the process where it is in another's. Nothing else proves a terminal.
     /// Show the person the whole question before the line is read.
     ///
@@ -277,7 +278,7 @@ impl<S: Storage> Engine<S> {
         self.record_when(origin, &Conditions::new(), event)
     }
 
-    /// As [`Engine::record`], under conditions: see [`Engine::submit_when`].
+    /// Records like [`Engine::record`], under conditions: see [`Engine::submit_when`].
     ///
     /// # Errors
     /// As [`Engine::submit`].
@@ -306,8 +307,8 @@ impl<S: Storage> Engine<S> {
         self.commit_when(origin, &Conditions::new(), transaction)
     }
 
-    /// As [`Engine::commit`], once for a key: the same transaction again is answered with its
-    /// receipt. Versions are expected of members: see [`Transaction::expecting`].
+    /// Commits like [`Engine::commit`], once for a key: the same transaction again is answered with
+    /// its receipt. Versions are expected of members: see [`Transaction::expecting`].
     ///
     /// # Errors
     /// As [`Engine::commit`].
@@ -352,7 +353,7 @@ impl<S: Storage> Engine<S> {
         self.submit_later_when(origin, &Conditions::new(), command)
     }
 
-    /// As [`Engine::submit_later`], under conditions: see [`Engine::submit_when`].
+    /// Submits like [`Engine::submit_later`], under conditions: see [`Engine::submit_when`].
     ///
     /// # Errors
     /// As [`Engine::submit_later`].
@@ -420,9 +421,9 @@ impl<S: Storage> Engine<S> {
         closed
     }
 
-    /// As [`Engine::close`], where another process may keep the log's lock: it is not waited for.
-    /// What was acknowledged is durable; HEAD, and what a last record would have told, are left to
-    /// the next writer where the lock is not free.
+    /// Closes like [`Engine::close`], where another process may keep the log's lock: it is not
+    /// waited for. What was acknowledged is durable; HEAD, and what a last record would have told,
+    /// are left to the next writer where the lock is not free.
     ///
     /// # Errors
     /// As [`Engine::close`], but for the lock.
@@ -476,7 +477,7 @@ impl<S: Storage> Core<S> {
         self.begin_as(origin, &self.identity, conditions, command)
     }
 
-    /// As [`Core::begin`], where a person typed at the terminal of this process.
+    /// Does the same as [`Core::begin`], where a person typed at the terminal of this process.
     pub(super) fn begin_as(
         &self,
         origin: &Origin,
@@ -488,7 +489,7 @@ impl<S: Storage> Core<S> {
         self.begin_proven(origin, (identity, proof), conditions, command)
     }
 
-    /// As [`Core::begin`], where something else than the process proves who acts.
+    /// Does the same as [`Core::begin`], where something else than the process proves who acts.
     pub(super) fn begin_proven(
         &self,
         origin: &Origin,
@@ -520,8 +521,8 @@ impl<S: Storage> Core<S> {
         named.map_err(|source| FloorsError::UnknownNumbers { source })
     }
 
-    /// What the files of the machine demand of a command now; of one that they do not govern,
-    /// nothing.
+    /// Returns what the files of the machine demand of a command now; of one that they do not
+    /// govern, nothing.
     pub(super) fn floors_for(&self, command: &Command) -> Result<Floors, FloorsError> {
         match is_governed(command) {
             true if self.is_below_defaults.load(Ordering::Relaxed) => {
@@ -541,8 +542,8 @@ impl<S: Storage> Core<S> {
         }
     }
 
-    /// How durable a command's records are when its receipt is returned: a person's decision has a
-    /// witness by then, unless the engine promises less of everything.
+    /// Returns how durable a command's records are when its receipt is returned: a person's
+    /// decision has a witness by then, unless the engine promises less of everything.
     pub(super) fn level_of(&self, command: &Command) -> Level {
         match self.level {
             Level::Always if is_human_decision(command) => self.decision_level,
@@ -567,7 +568,7 @@ pub(super) struct Submission<'a, S: Storage> {
 }
 
 impl<'a, S: Storage> Submission<'a, S> {
-    /// As [`Begun::ahead`].
+    /// Does the same as [`Begun::ahead`].
     pub(super) fn ahead(self) -> Result<(Submitted, Option<UnsyncedTurn<'a, S>>), SubmitError> {
         let (submitted, pending) = self.begun.ahead()?;
         self.meter.submitted(self.submitted_at, &submitted);
@@ -582,7 +583,7 @@ impl<'a, S: Storage> Submission<'a, S> {
     }
 }
 
-/// Whether a command is what a person decided.
+/// Returns whether a command is what a person decided.
 fn is_human_decision(command: &Command) -> bool {
     matches!(
         command,

@@ -1,4 +1,4 @@
-//! How an engine is opened.
+//! Options of the opening of an engine.
 
 use super::clock::{Clock, SystemClock};
 use super::entropy::{EntropySource, SystemEntropy};
@@ -12,7 +12,7 @@ use crate::log::{Level, Options};
 use holdpoint_domain::world::OpenBounds;
 use std::sync::Arc;
 
-/// How an engine is opened.
+/// Options of the opening of an engine.
 ///
 /// ```
 /// # use holdpoint_engine::log::{Level, Options};
@@ -25,35 +25,35 @@ use std::sync::Arc;
 /// ```
 #[non_exhaustive]
 pub struct EngineOptions {
-    /// How its log is opened.
+    /// Options of the opening of its log.
     pub log: Options,
-    /// How durable a record is when its receipt is returned.
+    /// Durability of a record when its receipt is returned.
     pub level: Level,
-    /// How durable a person's decision is when its receipt is returned, where `level` is
+    /// Durability of a person's decision when its receipt is returned, where `level` is
     /// [`Level::Always`]: what a person decided is worth a witness.
     pub decision_level: Level,
     /// The clock.
     pub clock: Box<dyn Clock>,
     /// The source of ids.
     pub entropy: Box<dyn EntropySource>,
-    /// What is told of appends, turns, writes and syncs.
+    /// Receiver of counts of appends, turns, writes and syncs.
     pub metrics: Arc<dyn Metrics>,
-    /// How far apart fingerprints of the state are recorded, and snapshots written.
+    /// Distance at which fingerprints of the state are recorded, and snapshots written.
     pub fingerprints: FingerprintDistance,
-    /// Who runs this process, as far as that is proven.
+    /// Identity of who runs this process, as far as that is proven.
     pub identity: Identity,
     /// The files that say what every hold point has to keep.
     pub floors: FloorFiles,
-    /// How many questions may be open at once, where that is less than what `floors` say; `None`:
-    /// as they say.
+    /// Number of questions that may be open at once, where that is less than what `floors` say;
+    /// `None`: as they say.
     pub open_bounds: Option<OpenBounds>,
     /// The list of the logs that this user has begun or adopted: a log that is made is added to it,
     /// and another one answers no spender.
     pub registry: LogRegistry,
-    /// Where the keys of runs are kept whose questions are left open; `None`: where
+    /// Place of the keys of runs are kept whose questions are left open; `None`: where
     /// [`ApprovalKeys::of_user`] says.
     pub keys: Option<ApprovalKeys>,
-    /// How many commands may wait for their turn after
+    /// Number of commands that may wait for their turn after
     /// [`Engine::submit_later`](super::Engine::submit_later); at least 1.
     pub queue: usize,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong between a command and its receipt. A refusal by a rule is not among it.
+//! Errors between a command and its receipt. A refusal by a rule is not among it.
 
 use crate::floors::FloorsError;
 use crate::log::{AppendError, ArchiveError, OpenError};
@@ -69,7 +69,7 @@ pub enum SubmitError {
         /// Why not.
         message: String,
     },
-    /// Whether an id was used before cannot be known: nothing begins under it.
+    /// It cannot be known whether an id was used before: nothing begins under it.
     #[error(
         "whether something began under this id before is not known: records 1 to {last} are in \
          {archive}, which cannot be read ({why}); put it back there, or leave the id to be drawn"
@@ -82,10 +82,10 @@ pub enum SubmitError {
         /// Why it cannot be read.
         why: String,
     },
-    /// What the files of the machine demand cannot be known: nothing that they govern begins.
+    /// It cannot be known what the files of the machine demand: nothing that they govern begins.
     #[error(transparent)]
     Floors(#[from] FloorsError),
-    /// What the engine would have recorded by itself is not so, by the log's own records.
+    /// A record that the engine would have made by itself is not so, by the log's own records.
     #[error(transparent)]
     Contradicted(#[from] Refusal),
     /// A newer program writes to the log: this one only reads it.
@@ -99,16 +99,16 @@ pub enum SubmitError {
     RunFile {
         /// The directory of such files. The file has the name of a loop that never was.
         path: PathBuf,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
-    /// What waits in the run's own file is not taken up.
+    /// An entry that waits in the run's own file is not taken up.
     #[error(
         "it is not on the log, and no writer takes up the run's own file as it is: {source}; put \
          that right before anybody writes to the log, or the run is recorded as lost"
     )]
     OutOfReach {
-        /// What became of the file.
+        /// Fault of the file.
         source: io::Error,
     },
     /// Neither the log nor the run's own file takes what a run says.
@@ -129,13 +129,13 @@ pub enum SubmitError {
          how the command ended waits in that file, and the next writer that finds room takes it up"
     )]
     EndNotKept {
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
     /// Output that waits to be recorded cannot be queued: the command was not started.
     #[error("cannot make the pipe that tells of recorded output: {source}; raise `ulimit -n`")]
     OutputQueue {
-        /// What the system said.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The system has no entropy.
@@ -165,14 +165,14 @@ pub enum SubmitError {
 }
 
 impl SubmitError {
-    /// Whether another process keeps the log's lock.
+    /// Returns whether another process keeps the log's lock.
     #[must_use]
     pub const fn is_locked(&self) -> bool {
         matches!(self, Self::Append(AppendError::Locked { .. }))
     }
 
-    /// Whether the log is at fault and not what was to be recorded: what a run says may wait in
-    /// its own file. What is on the log and lacks only a witness does not wait.
+    /// Returns whether the log is at fault and not what was to be recorded: what a run says may
+    /// wait in its own file. What is on the log and lacks only a witness does not wait.
     pub(super) const fn is_of_log(&self) -> bool {
         match self {
             Self::Append(error) => !matches!(
@@ -215,7 +215,7 @@ impl SubmitError {
         matches!(self, Self::Append(AppendError::Unwitnessed { .. }))
     }
 
-    /// Whether the disk has no room for what was to be appended.
+    /// Returns whether the disk has no room for what was to be appended.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Append(AppendError::NoSpace { .. }))

@@ -12,7 +12,7 @@ use holdpoint_domain::log::{FingerprintRecorded, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Envelope, Event};
 
-/// How far apart fingerprints of the state are recorded. Behind each there is a snapshot, from
+/// Distance at which fingerprints of the state are recorded. Behind each there is a snapshot, from
 /// which the next opening goes on: it reads at most so much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FingerprintDistance {
@@ -84,12 +84,12 @@ pub(super) fn record_if_due<S: Storage>(
     if is_due { record(engine, hot, turn) } else { Ok(None) }
 }
 
-/// Whether [`record_at_close`] records one.
+/// Returns whether [`record_at_close`] records one.
 pub(super) fn is_due_at_close<S: Storage>(engine: &Core<S>, hot: &LiveState) -> bool {
     engine.fingerprints.is_reached_at_close(&hot.since)
 }
 
-/// As [`record_if_due`], before the log is closed.
+/// Does the same as [`record_if_due`], before the log is closed.
 pub(super) fn record_at_close<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,

@@ -57,7 +57,7 @@ pub(super) struct Runner<'a, S: Storage> {
     pub(super) left_open: Option<Question>,
     wall: Duration,
     pub(super) execution: Option<ExecutionReport>,
-    /// Whether what came of the last execution is on the log, or waits in the run's own file.
+    /// True if what came of the last execution is on the log, or waits in the run's own file.
     pub(super) is_recorded: bool,
     /// What of the output of the last execution is not, for want of space.
     pub(super) given_up: GivenUp,
@@ -67,15 +67,15 @@ pub(super) struct Runner<'a, S: Storage> {
     approved_program: Option<ApprovedProgram>,
     /// The files that were approved for the start: the first attempt finds them as they were.
     approved_files: Option<BoundFiles>,
-    /// Whether Phase-21 permits another attempt after a fault that waited.
+    /// True if Phase-21 permits another attempt after a fault that waited.
     pub(super) is_permitted: bool,
-    /// Whether the last attempt ended as it should: no other response completes a loop.
+    /// True if the last attempt ended as it should: no other response completes a loop.
     pub(super) is_well: bool,
-    /// Whether another attempt may follow the last one, as far as Phase-21 says so.
+    /// True if another attempt may follow the last one, as far as Phase-21 says so.
     pub(super) may_be_tried_again: bool,
-    /// Whether another attempt was due, and the log let none begin.
+    /// True if another attempt was due, and the log let none begin.
     pub(super) is_cut_short: bool,
-    /// Whether a question may follow when what waits is taken up.
+    /// True if a question may follow when what waits is taken up.
     pub(super) may_be_asked: bool,
     /// The guard of an attempt that has ended, until that is on record.
     pub(super) parting: Option<Parting>,
@@ -98,8 +98,8 @@ impl<'a, S: Storage> Runner<'a, S> {
         }
     }
 
-    /// As [`Runner::begin`], under conditions. The first receipt, where the loop was begun before
-    /// under the same key.
+    /// Does the same as [`Runner::begin`], under conditions. The first receipt, where the loop was
+    /// begun before under the same key.
     pub(super) fn begin_when(
         engine: &'a Engine<S>,
         origin: &Origin,
@@ -190,7 +190,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         Ok(runner)
     }
 
-    /// Whether a person was asked before the first attempt.
+    /// Returns whether a person was asked before the first attempt.
     pub(super) fn is_asked_before(&self) -> bool {
         self.run.gate.before
     }
@@ -307,8 +307,8 @@ impl<'a, S: Storage> Runner<'a, S> {
         Ok(is_permitted)
     }
 
-    /// Whether the ending of the attempt could be written whatever becomes of the disk: nothing is
-    /// started otherwise.
+    /// Returns whether the ending of the attempt could be written whatever becomes of the disk:
+    /// nothing is started otherwise.
     fn has_room(&mut self) -> Result<bool, RunError> {
         let Err(error) = self.seat.reserve_room() else { return Ok(true) };
         if !matches!(error, AppendError::NoSpace { .. }) {
@@ -413,7 +413,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             .map(drop)
     }
 
-    /// Whether Phase-21 permits another attempt.
+    /// Returns whether Phase-21 permits another attempt.
     fn report_fault(
         &mut self,
         fault_type: ExecutionFaultType,

@@ -1,4 +1,4 @@
-//! What a run records once its command began: on the log, or in the run's own file while another
+//! Records of a run once its command began: on the log, or in the run's own file while another
 //! process keeps the log's lock, the log's disk is full, or the log fails.
 
 use super::conditions::Conditions;
@@ -30,9 +30,9 @@ pub(super) enum EndPlace {
 }
 
 impl<S: Storage> Runner<'_, S> {
-    /// As [`Runner::submit`], once the attempt's start is on the log: what is recorded may wait in
-    /// the run's own file. `None`: it does. Durable when the run concludes, or with the next step
-    /// that is submitted.
+    /// Does the same as [`Runner::submit`], once the attempt's start is on the log: what is
+    /// recorded may wait in the run's own file. `None`: it does. Durable when the run concludes, or
+    /// with the next step that is submitted.
     pub(super) fn record(&mut self, command: &Command) -> Result<Option<Receipt>, RunError> {
         let proof = self.engine.core().identity.proof_of(&self.origin.actor);
         let recorded = self.seat.record(&self.origin, proof, command, Sync::Later)?;
@@ -108,7 +108,7 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    /// Whether how the run ended waits in its own file.
+    /// Returns whether how the run ended waits in its own file.
     pub(super) fn is_ending_waiting(&self) -> bool {
         self.seat.is_waiting()
     }
@@ -156,7 +156,8 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    /// Whether a hold applies to how the attempt ended, unless its fault ends the loop at once.
+    /// Returns whether a hold applies to how the attempt ended, unless its fault ends the loop at
+    /// once.
     fn is_held(&self) -> bool {
         match self.terms.policy {
             HoldPolicy::Never => false,
@@ -226,8 +227,8 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    /// As [`Runner::submit`], for what a person at this process's terminal did, as the terminal's
-    /// driver says.
+    /// Does the same as [`Runner::submit`], for what a person at this process's terminal did, as
+    /// the terminal's driver says.
     pub(super) fn submit_as_typed(&mut self, command: &Command) -> Result<Receipt, RunError> {
         let (origin, proof) = self.as_typed();
         let core = self.engine.core();

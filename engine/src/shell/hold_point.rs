@@ -59,7 +59,7 @@ struct Asked {
 }
 
 impl<S: Storage> Runner<'_, S> {
-    /// What follows an attempt, once a person decided where the hold applies.
+    /// Returns what follows an attempt, once a person decided where the hold applies.
     pub(super) fn pass_hold_point(
         &mut self,
         is_permitted: bool,
@@ -82,7 +82,7 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    /// How the loop would end; `None` where the hold does not apply.
+    /// Returns how the loop would end; `None` where the hold does not apply.
     fn held_ending(&self) -> Result<Option<Ending>, SubmitError> {
         self.engine.query(|world| {
             let entity = world.live_loop(&self.loop_id).filter(|entity| entity.hold_applies());
@@ -284,7 +284,7 @@ impl<S: Storage> Runner<'_, S> {
         Ok(())
     }
 
-    /// Whether the person permits another attempt, which the decision then causes.
+    /// Returns whether the person permits another attempt, which the decision then causes.
     fn is_retry(&mut self, outcome: &RequestOutcome) -> bool {
         let RequestOutcome::Decided(decided) = outcome else { return false };
         self.decision = Some(decided.record.clone());
@@ -382,7 +382,7 @@ impl<S: Storage> Runner<'_, S> {
         halt.ok_or(RunError::EndArchived { loop_id, first_kept: first })
     }
 
-    /// What the rules make of a decision that ends the loop.
+    /// Returns what the rules make of a decision that ends the loop.
     fn halt_by(&self, asked: &Asked, decided: &Decided) -> Option<LoopHalted> {
         let is_timeout = decided.outcome == HumanDecisionOutcome::Timeout;
         let (reason, stop_condition, fault_type) = match decided.record.decision {

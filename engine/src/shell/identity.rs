@@ -1,6 +1,6 @@
-//! Who runs this process, as far as it can be proven, and what that proves of whoever acts in it.
-//! The one rule of who acts, for the program, `apply`, the Model Context Protocol, hooks and
-//! whoever embeds the engine.
+//! Identity of who runs this process, as far as it can be proven, and what that proves of whoever
+//! acts in it. The one rule of who acts, for the program, `apply`, the Model Context Protocol,
+//! hooks and whoever embeds the engine.
 //!
 //! A name that a command gives itself is proven where it is the name of this process's own user.
 //! Who typed a line at its terminal is proven by that too, for the one command of that line.
@@ -24,7 +24,7 @@ use std::io;
 /// The user to whom everything is open.
 const ROOT: u32 = 0;
 
-/// What this process can prove.
+/// Facts that this process can prove.
 #[derive(Clone, Debug)]
 pub struct Identity {
     user: u32,
@@ -34,7 +34,7 @@ pub struct Identity {
     /// process has one.
     terminal: Option<String>,
     surroundings: Surroundings,
-    /// Whether every name is believed, for tests.
+    /// True if every name is believed, for tests.
     is_simulated: bool,
 }
 
@@ -46,9 +46,9 @@ struct Surroundings {
     /// Which users are behind it.
     behind: Behind,
     is_system_account: bool,
-    /// Whether names have the numbers of this system's users.
+    /// True if names have the numbers of this system's users.
     has_database: bool,
-    /// Whether `/etc/passwd` alone answers for the user database.
+    /// True if `/etc/passwd` alone answers for the user database.
     is_file_alone: bool,
 }
 
@@ -63,7 +63,7 @@ impl Surroundings {
         }
     }
 
-    /// How the user number is known, in words.
+    /// Returns how the user number is known, in words.
     fn words(&self) -> String {
         let login = match self.login {
             Some(user) => format!(", login of uid {user}"),
@@ -90,7 +90,7 @@ enum Grounds {
 }
 
 impl Identity {
-    /// What this process can prove of itself, asked of the kernel.
+    /// Asks the kernel what this process can prove of itself.
     #[must_use]
     pub fn of_process() -> Self {
         let user = user_number();
@@ -165,7 +165,7 @@ impl Identity {
         &self.name
     }
 
-    /// What is proven of whoever acts under a name.
+    /// Returns what is proven of whoever acts under a name.
     #[must_use]
     pub fn proof_of(&self, actor: &ActorId) -> Proof {
         if self.is_simulated {

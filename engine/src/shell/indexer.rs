@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 #[derive(Default)]
 pub(super) struct Indexer {
     shared: Arc<Shared>,
-    /// Whether what was there at first is to be looked through, or was.
+    /// True if what was there at first is to be looked through, or was.
     has_doubted: bool,
     /// The thread, and the process that has it.
     builder: Option<(thread::JoinHandle<()>, u32)>,
@@ -54,9 +54,9 @@ struct Work {
     built: Vec<SegmentIndexed>,
     /// Segments of which no index could be built: not tried again by this engine.
     given_up: BTreeSet<u64>,
-    /// Whether there is a builder.
+    /// True if there is a builder.
     is_building: bool,
-    /// Whether it is at work: else it waits, or has not begun.
+    /// True if it is at work: else it waits, or has not begun.
     has_task: bool,
     is_closing: bool,
 }
@@ -140,12 +140,12 @@ impl Indexer {
         work.built.retain(|built| built.first_sequence > last);
     }
 
-    /// What was built since this was called last, to be told of in the log.
+    /// Returns what was built since this was called last, to be told of in the log.
     pub(super) fn take_built(&self) -> Vec<SegmentIndexed> {
         std::mem::take(&mut self.shared.work.lock().built)
     }
 
-    /// Whether there is something to tell.
+    /// Returns whether there is something to tell.
     pub(super) fn has_built(&self) -> bool {
         !self.shared.work.lock().built.is_empty()
     }
@@ -180,7 +180,7 @@ impl Work {
         self.due = first.into_iter().collect();
     }
 
-    /// What is to be done now that a pause is over or is not.
+    /// Returns what is to be done now that a pause is over or is not.
     fn next(&mut self, is_pause_over: bool) -> Option<Task> {
         if let Some((first_sequence, known)) = self.due.pop_first() {
             return Some(Task::Build(first_sequence, known));
@@ -196,9 +196,9 @@ enum Task {
     LookThrough(u64, SegmentIndex),
 }
 
-/// Whether another index of a segment may be stated beside this one: where the log says two things
-/// of a segment, one more would settle nothing, and one of a newer format is for the program that
-/// made it.
+/// Returns whether another index of a segment may be stated beside this one: where the log says two
+/// things of a segment, one more would settle nothing, and one of a newer format is for the program
+/// that made it.
 fn is_ours(known: &SegmentIndex) -> bool {
     !known.is_disputed() && known.format <= INDEX_VERSION
 }
@@ -237,7 +237,8 @@ fn next(shared: &Shared) -> Option<Task> {
     }
 }
 
-/// Whether every section of an index is the one that the log vouches for, by this program's rules.
+/// Returns whether every section of an index is the one that the log vouches for, by this program's
+/// rules.
 fn is_whole<S: Storage>(disk: &S, first_sequence: u64, known: &SegmentIndex) -> bool {
     open_index(disk, first_sequence).is_ok_and(|index| {
         index.is_vouched(first_sequence, known.digest.as_bytes(), TERMS_VERSION)
@@ -272,7 +273,8 @@ fn build_one<S: Storage>(
     Ok((known.map(|known| known.digest) != Some(digest)).then_some(told))
 }
 
-/// Whether the segment behind a sealed one goes on from the record that is said to be its last one.
+/// Returns whether the segment behind a sealed one goes on from the record that is said to be its
+/// last one.
 pub(super) fn is_gone_on_from<S: Storage>(
     disk: &S,
     last: &ChainPosition,

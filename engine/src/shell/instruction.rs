@@ -1,4 +1,4 @@
-//! What a governed run tells the rules before and after the command: the instruction, and the
+//! Statements of a governed run to the rules before and after the command: the instruction, and the
 //! evidence.
 
 use super::engine::Engine;
@@ -111,8 +111,8 @@ fn not_recorded(run: &GovernedRun, given_up: &GivenUp) -> Option<Vec<u8>> {
     Some(told.to_string().into_bytes())
 }
 
-/// What became of processes that outlived the command, or could leave it unseen although a guard
-/// was asked for. Nothing where there were none.
+/// Returns what became of processes that outlived the command, or could leave it unseen although a
+/// guard was asked for. Nothing where there were none.
 fn processes(run: &GovernedRun, report: &ExecutionReport) -> Option<Vec<u8>> {
     let lacks_guard = run.command.guard.is_some() && report.containment == Containment::Group;
     let is_over = !report.left_behind && report.survivors.is_empty() && report.beyond_reach == 0;

@@ -22,8 +22,8 @@ impl Interrupt {
         Some(Self { signal: first.signal.number(), origin: first.origin })
     }
 
-    /// Whether a person stopped the run: Ctrl-C or Ctrl-\ at a terminal. That a terminal is gone
-    /// comes from its driver as well, and is nobody's word.
+    /// Returns whether a person stopped the run: Ctrl-C or Ctrl-\ at a terminal. That a terminal is
+    /// gone comes from its driver as well, and is nobody's word.
     pub(super) fn is_typed(self) -> bool {
         self.origin == SignalOrigin::Terminal && matches!(self.signal, libc::SIGINT | libc::SIGQUIT)
     }
@@ -32,7 +32,7 @@ impl Interrupt {
         of_signal(self.signal)
     }
 
-    /// What happened, in words.
+    /// Returns what happened, in words.
     pub(super) fn details(self) -> String {
         let signal = named(self.signal);
         match self.origin {

@@ -56,12 +56,12 @@ pub(super) struct Scope<'a, S> {
 }
 
 impl Lookup {
-    /// Whether a lookup of a term reads the whole of the active segment.
+    /// Returns whether a lookup of a term reads the whole of the active segment.
     pub(super) fn reads(&self, active: u64, term: &Term<'_>) -> bool {
         !self.knows(active) || !is_remembered(term)
     }
 
-    /// Whether it is known which ids were used in the active segment.
+    /// Returns whether it is known which ids were used in the active segment.
     pub(super) fn knows(&self, active: u64) -> bool {
         self.recent.as_ref().is_some_and(|recent| recent.covers(active))
     }
@@ -254,7 +254,7 @@ impl Lookup {
         Ok(held.map(|(_, sequence)| *sequence).collect())
     }
 
-    /// What is in a segment without an index, among others: it is read once.
+    /// Returns what is in a segment without an index, among others: it is read once.
     fn recent<S: Storage>(
         &mut self,
         scope: &Scope<'_, S>,
@@ -276,8 +276,8 @@ impl Lookup {
         Ok(self.recent.get_or_insert_with(|| Recent::from(0)))
     }
 
-    /// What the index of a segment gives; `None` where there is none to be believed, and one is
-    /// built then.
+    /// Returns what the index of a segment gives; `None` where there is none to be believed, and
+    /// one is built then.
     fn in_index<S: Storage>(
         &mut self,
         scope: &Scope<'_, S>,
@@ -460,13 +460,13 @@ impl<S: Storage> ReadFile for Named<S> {
     }
 }
 
-/// Whether an index is the one that the log vouches for, by the rules of today, and its file is as
-/// it was when it was opened.
+/// Returns whether an index is the one that the log vouches for, by the rules of today, and its
+/// file is as it was when it was opened.
 fn is_usable(index: &OpenIndex, first: u64, known: &SegmentIndex) -> bool {
     index.is_vouched(first, known.digest.as_bytes(), TERMS_VERSION) && index.is_unchanged()
 }
 
-/// Whether some record of an index's segment may hold a term.
+/// Returns whether some record of an index's segment may hold a term.
 fn may_have(index: &OpenIndex, hash: TermHash, is_key: bool) -> Result<bool, IndexFault> {
     match is_key {
         true => index.may_have_key(hash),
@@ -483,7 +483,7 @@ fn candidates_in(index: &OpenIndex, hash: TermHash, is_key: bool) -> Result<Vec<
     records.collect()
 }
 
-/// What is in the directory of segments.
+/// Returns what is in the directory of segments.
 pub(super) fn listed<S: Storage>(disk: &S) -> Result<Vec<Entry>, FollowError> {
     list(disk)?.map_err(FollowError::Damaged)
 }
@@ -494,7 +494,7 @@ fn holds(event: &Recorded, term: &Term<'_>) -> bool {
     is_held
 }
 
-/// What the disk says of a segment.
+/// Returns what the disk says of a segment.
 fn failed(first: u64) -> impl FnOnce(io::Error) -> FollowError {
     move |source| FollowError::Read(io_error(&segment_path(first))(source))
 }

@@ -1,5 +1,5 @@
-//! What runs left in their own files: what waits there is taken up, and where a run's recorder is
-//! gone, whoever can take the lock of its file records that and halts the loop.
+//! Entries that runs left in their own files: what waits there is taken up, and where a run's
+//! recorder is gone, whoever can take the lock of its file records that and halts the loop.
 //!
 //! Only loops that live and have a file are judged: what is driven through `apply`, and what was
 //! left open for whoever answers, has none. Where somebody put something else in the place of a
@@ -33,7 +33,7 @@ pub(super) type Settled = Vec<(u64, RunFile)>;
 /// as coarse as a tick of the kernel.
 const SETTLED_NS: i128 = 100_000_000;
 
-/// How many files of outcomes are looked into at once.
+/// Number of files of outcomes that are looked into at once.
 const OUTCOMES_AT_ONCE: usize = 64;
 
 /// How many files of runs that have ended are looked into at once: nothing of them is taken up, and
@@ -49,7 +49,7 @@ pub(super) struct SeenRuns {
     stamps: BTreeMap<String, RunFileStamp>,
 }
 
-/// As [`record_lost`], for an engine that has not looked yet.
+/// Does the same as [`record_lost`], for an engine that has not looked yet.
 pub(super) fn record_lost_once<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
@@ -246,8 +246,9 @@ pub(super) fn record_lost_without_file<S: Storage>(
     Ok(receipts)
 }
 
-/// Whether a loop that lives is of a run whose recorder and guard are gone: known without its file.
-/// What is driven through `apply` is nobody's to end, whatever lies in the place of a file.
+/// Returns whether a loop that lives is of a run whose recorder and guard are gone: known without
+/// its file. What is driven through `apply` is nobody's to end, whatever lies in the place of a
+/// file.
 fn is_left<S: Storage>(
     engine: &Core<S>,
     hot: &LiveState,
@@ -259,7 +260,7 @@ fn is_left<S: Storage>(
     }
 }
 
-/// Whether neither the recorder of a run nor its guard lives: known without its file.
+/// Returns whether neither the recorder of a run nor its guard lives: known without its file.
 fn is_gone<S: Storage>(engine: &Core<S>, loop_id: &str) -> bool {
     matches!(engine.caches.is_recorded(loop_id), Ok(Some(false)))
 }
@@ -267,7 +268,7 @@ fn is_gone<S: Storage>(engine: &Core<S>, loop_id: &str) -> bool {
 /// A run whose recorder is gone.
 struct Ended {
     receipts: Vec<Receipt>,
-    /// Whether all that its file holds is on the log.
+    /// True if all that its file holds is on the log.
     is_settled: bool,
 }
 

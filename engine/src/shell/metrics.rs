@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What an embedder may count. Every hook does nothing unless it is written.
+/// Hooks by which an embedder may count. Every hook does nothing unless it is written.
 ///
 /// [`appended`](Self::appended), [`refused`](Self::refused), [`turn_ended`](Self::turn_ended) and
 /// [`poisoned`](Self::poisoned) are called by the thread that submitted, when every lock is
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// whichever thread has it: they must return at once and must not call the engine, which would wait
 /// for itself.
 pub trait Metrics: Send + Sync + 'static {
-    /// Whether anything is measured, as it is for as long as the engine is open. Where nothing is,
-    /// no clock is read for it, and no hook is called.
+    /// Returns whether anything is measured, as it is for as long as the engine is open. Where
+    /// nothing is, no clock is read for it, and no hook is called.
     fn is_measuring(&self) -> bool {
         true
     }
@@ -65,7 +65,7 @@ impl Metrics for NoMetrics {
 /// One recorded command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AppendMeasure {
-    /// How many records it wrote, at least one.
+    /// Number of records it wrote, at least one.
     pub records: u64,
     /// From the submission to the acknowledgement at the engine's level, waits included.
     pub latency: Duration,

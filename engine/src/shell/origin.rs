@@ -1,4 +1,4 @@
-//! Who asks, within what story, and because of which record.
+//! Requester, story and cause of a command.
 
 use super::entropy::{EntropySource, SystemEntropy};
 use holdpoint_domain::core::actor::Actor;
@@ -8,8 +8,8 @@ use holdpoint_domain::core::text::{
 use holdpoint_domain::decision_point::DecisionPointRefusal;
 use holdpoint_domain::{ActorId, Refusal};
 
-/// Who asks, within what story, and because of which record. The name is a claim: what the process
-/// proves of it is recorded beside it.
+/// Requester, story and cause of a command. The name is a claim: what the process proves of it is
+/// recorded beside it.
 ///
 /// ```
 /// use holdpoint_engine::Origin;
@@ -24,7 +24,7 @@ use holdpoint_domain::{ActorId, Refusal};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Who asks.
+    /// Actor who asks.
     pub actor: ActorId,
     /// The story that the command belongs to: 128 random bits in hex, or the caller's own name.
     pub correlation: String,
@@ -34,7 +34,8 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Whether the actor's name may be recorded: it can be read, and timeouts are not called so.
+    /// Checks whether the actor's name may be recorded: it can be read, and timeouts are not called
+    /// so.
     pub(super) fn check_name(&self) -> Result<(), Refusal> {
         let (field, name) = ("actor id", &*self.actor.id);
         check_identifier(field, name)?;

@@ -1,4 +1,4 @@
-//! Whether the number of this process's user says who it is.
+//! Check that the number of this process's user says who it is.
 
 use super::raw_file::{is_missing, proc_file, read_file};
 use super::user::has_name;
@@ -20,18 +20,18 @@ const OVERFLOW_USER: &str = "/proc/sys/kernel/overflowuid";
 const USUAL_OVERFLOW_USER: u32 = 65_534;
 /// Which numbers users may take besides their own.
 const SUBORDINATE_USERS: &str = "/etc/subuid";
-/// How much of that is read, in bytes: tens of thousands of users take less.
+/// Amount of that that is read, in bytes: tens of thousands of users take less.
 const SUBORDINATE_BYTES_MAX: u64 = 1 << 20;
-/// How many ancestors are looked at: more than any system lets processes nest.
+/// Number of ancestors that are looked at: more than any system lets processes nest.
 const ANCESTORS_MAX: usize = 4096;
-/// How often ancestors are looked at where one of them ends meanwhile.
+/// Number of times ancestors are looked at where one of them ends meanwhile.
 const WALKS_MAX: usize = 3;
-/// Whether the system has a `/proc` that says who started whom.
+/// True if the system has a `/proc` that says who started whom.
 const HAS_PROC: bool = cfg!(target_os = "linux");
 
-/// Whether a user may run programs under a number that is not the own one: it is in a range of
-/// subordinate ones (subuid(5)), which tell nothing of who they are. Where the file cannot be read,
-/// any number without a name may be one.
+/// Returns whether a user may run programs under a number that is not the own one: it is in a range
+/// of subordinate ones (subuid(5)), which tell nothing of who they are. Where the file cannot be
+/// read, any number without a name may be one.
 pub(super) fn is_subordinate(number: u32) -> bool {
     match subordinate_ranges() {
         Ok(ranges) => ranges.lines().any(|line| holds(line, number)),
@@ -79,7 +79,7 @@ fn maps_every_user() -> io::Result<bool> {
     Ok(map.is_some_and(|map| map.split_ascii_whitespace().eq(EVERY_USER)))
 }
 
-/// Which user of the namespace outside this one a user is; `None` where that is not said.
+/// Returns which user of the namespace outside this one a user is; `None` where that is not said.
 ///
 /// # Errors
 /// As [`in_initial_user_namespace`].
@@ -105,7 +105,7 @@ fn number_outside(line: &str, user: u32) -> Option<u32> {
     outside.checked_add(behind)
 }
 
-/// Whether a recorder's guard is among the ancestors of this process.
+/// Returns whether a recorder's guard is among the ancestors of this process.
 pub(super) fn below_recorder() -> bool {
     Ancestry::of_process().pids.into_iter().any(is_guard)
 }
@@ -153,12 +153,12 @@ impl Ancestry {
     }
 }
 
-/// Whether there is such a process, also one that `/proc` does not show.
+/// Returns whether there is such a process, also one that `/proc` does not show.
 pub(super) fn exists(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
-/// Whether this is a guard, by the name that it gave itself.
+/// Returns whether this is a guard, by the name that it gave itself.
 fn is_guard(pid: i32) -> bool {
     let name = proc_file(&format!("/proc/{pid}/comm"));
     name.ok().flatten().is_some_and(|name| name.trim_end().as_bytes() == GUARD_NAME.to_bytes())

@@ -111,12 +111,12 @@ pub(super) fn status_of_unknown() -> u8 {
     of_signal(libc::SIGKILL)
 }
 
-/// What a shell makes of a signal that ended a command.
+/// Returns what a shell makes of a signal that ended a command.
 pub(super) fn of_signal(signal: i32) -> u8 {
     u8::try_from(signal).unwrap_or(0).saturating_add(SIGNAL_STATUS_BASE)
 }
 
-/// How the process ended, for the record.
+/// Returns how the process ended, for the record.
 pub(super) fn exit(report: &ExecutionReport) -> Exit {
     match &report.outcome {
         Outcome::Exited { code } => Exit::Status(i32::from(*code)),
@@ -129,8 +129,8 @@ pub(super) fn exit(report: &ExecutionReport) -> Exit {
     }
 }
 
-/// What the facts of a guard come to, which outlived the recorder: the same as above, and what ran
-/// longer than it may is a timeout however the news came.
+/// Returns what the facts of a guard come to, which outlived the recorder: the same as above, and
+/// what ran longer than it may is a timeout however the news came.
 pub(super) fn guarded_end(facts: &GuardFacts, limit: Option<Duration>) -> GuardedEnd {
     let status = ExitStatus::from_raw(facts.wait_status);
     let ran = Duration::from_nanos(facts.duration_ns);
@@ -170,7 +170,7 @@ pub(super) fn guarded_end(facts: &GuardFacts, limit: Option<Duration>) -> Guarde
     }
 }
 
-/// Whether a stream was given up before its end: nobody knows what else was put out.
+/// Returns whether a stream was given up before its end: nobody knows what else was put out.
 fn is_partial(report: &ExecutionReport) -> bool {
     [&report.stdout, &report.stderr].iter().any(|stream| !stream.end_seen)
 }

@@ -84,7 +84,7 @@ fn device_path(kind: u32, number: u32) -> io::Result<String> {
     name.map(|name| format!("/dev/{name}")).ok_or_else(|| ErrorKind::NotFound.into())
 }
 
-/// Whether a terminal is that of this process's session.
+/// Returns whether a terminal is that of this process's session.
 #[must_use]
 pub fn is_of_session(terminal: impl AsFd) -> bool {
     // The kernel answers for the session's terminal alone. A group that the process namespace does
@@ -92,7 +92,7 @@ pub fn is_of_session(terminal: impl AsFd) -> bool {
     matches!(tcgetpgrp(terminal), Ok(_) | Err(Errno::OPNOTSUPP))
 }
 
-/// Whether this process is in the foreground of a terminal, which is its session's.
+/// Returns whether this process is in the foreground of a terminal, which is its session's.
 #[must_use]
 pub fn is_in_front_of(terminal: impl AsFd) -> bool {
     let group = tcgetpgrp(terminal).map(|group| group.as_raw_nonzero().get());

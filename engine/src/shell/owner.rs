@@ -1,4 +1,4 @@
-//! Whose log it is: where its policy names nobody, its owner decides about a looser one.
+//! Owner of a log: where its policy names nobody, its owner decides about a looser one.
 
 use super::user::name_of_user;
 use holdpoint_domain::log::{LogCommand, Loosened};
@@ -12,7 +12,7 @@ pub fn owner_of(log: &Path) -> Option<String> {
     log.metadata().ok().map(|metadata| name_of_user(metadata.uid()))
 }
 
-/// Whether a looser policy was asked of the owner, where the one before names nobody.
+/// Checks whether a looser policy was asked of the owner, where the one before names nobody.
 pub(super) fn check_owner(world: &World, log: &Path, command: &Command) -> Result<(), Refusal> {
     let Command::Log(LogCommand::RelaxPolicy(change)) = command else { return Ok(()) };
     let point = change.approval.as_deref().and_then(|id| world.decision_point(id));

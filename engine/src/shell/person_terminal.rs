@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 /// Longest line that is taken from a terminal, in bytes; terminals themselves allow 4096.
 const LINE_MAX: usize = 8192;
-/// How long a terminal has to take what is written to it.
+/// Time that a terminal has to take what is written to it.
 const SAYING_MAX: Duration = Duration::from_secs(5);
-/// How often the number may be wrong that somebody is asked for.
+/// Number of times the number may be wrong that somebody is asked for.
 const IN_VAIN_MAX: u8 = 3;
 
 /// The terminal of this process's session, open for a conversation line by line.
@@ -36,7 +36,7 @@ pub struct PersonTerminal {
     others: Option<Others>,
     /// A line that somebody else may have typed, and the number that says otherwise.
     doubted: Option<(String, String)>,
-    /// How often that number was not the right one.
+    /// Number of times that number was not the right one.
     in_vain: u8,
 }
 
@@ -208,20 +208,20 @@ impl PersonTerminal {
         (self.is_asking, self.stops, self.others, self.doubted) = (false, None, None, None);
     }
 
-    /// Whether the terminal is taken for a question.
+    /// Returns whether the terminal is taken for a question.
     #[must_use]
     pub fn is_asking(&self) -> bool {
         self.is_asking
     }
 
-    /// Whether something that was written did not reach the terminal in time. Nothing is asked
-    /// there any more.
+    /// Returns whether something that was written did not reach the terminal in time. Nothing is
+    /// asked there any more.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         self.is_stuck
     }
 
-    /// Whether a stop of this process was asked for (Ctrl-Z) while a question stands.
+    /// Returns whether a stop of this process was asked for (Ctrl-Z) while a question stands.
     #[must_use]
     pub fn is_stop_asked(&self) -> bool {
         self.stops.as_ref().is_some_and(StopRequests::take)
@@ -348,13 +348,13 @@ impl Drop for PersonTerminal {
     }
 }
 
-/// Whether something is there only later.
+/// Returns whether something is there only later.
 fn is_for_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Whether this process may read from the terminal of its session, which it has `opened` or not.
-/// While a question stands there only root opens it once more (TIOCEXCL).
+/// Returns whether this process may read from the terminal of its session, which it has `opened` or
+/// not. While a question stands there only root opens it once more (TIOCEXCL).
 fn is_in_foreground(opened: Option<&File>) -> bool {
     let (input, output, error) = (io::stdin(), io::stdout(), io::stderr());
     let streams = [input.as_fd(), error.as_fd(), output.as_fd()];
@@ -367,7 +367,7 @@ fn is_in_foreground(opened: Option<&File>) -> bool {
     terminal.is_ok_and(is_in_front_of)
 }
 
-/// Whether the session of this process has lost its terminal, or never had one.
+/// Returns whether the session of this process has lost its terminal, or never had one.
 fn is_gone() -> bool {
     let opened = File::open("/dev/tty").map_err(|error| Errno::from_io_error(&error));
     matches!(opened, Err(Some(Errno::NXIO | Errno::IO)))

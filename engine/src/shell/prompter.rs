@@ -1,4 +1,5 @@
-//! How an embedder puts a question to a person, while the answer may come from another process.
+//! Interface by which an embedder puts a question to a person, while the answer may come from
+//! another process.
 
 use super::error::SubmitError;
 use super::person_terminal::TypedLine;
@@ -20,8 +21,8 @@ pub trait Prompter {
     /// and this is called again while the question is open.
     fn wait(&mut self, question: &Question, wake: &Wake<'_>) -> Option<PersonInput>;
 
-    /// That the person asked for what the command printed is on record, and it may be shown; else
-    /// why that could not be recorded, and nothing of it may be shown.
+    /// Answers the person's request for what the command printed: it is on record, and it may be
+    /// shown; else why that could not be recorded, and nothing of it may be shown.
     fn show_output(&mut self, question: &Question, recorded: Result<(), &SubmitError>);
 
     /// 80 % of the time are over, and the warning is on the log.
@@ -34,7 +35,7 @@ pub trait Prompter {
     fn settled(&mut self, question: &Question, outcome: &RequestOutcome);
 }
 
-/// Whether a run waits for a person.
+/// Choice of a run to wait for a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitPolicy {
     /// Until an answer or the deadline.
@@ -50,17 +51,17 @@ pub struct Question {
     pub held: HeldRequest,
     /// The highest attempt that there may be.
     pub max_attempts: u8,
-    /// When the loop asks, as was agreed before it began.
+    /// Moments at which the loop asks, as was agreed before it began.
     pub policy: HoldPolicy,
     /// Those to whom it can be passed on.
     pub targets: Vec<String>,
-    /// Whether how the attempt ended was told to its recorder, and observed by nobody.
+    /// True if how the attempt ended was told to its recorder, and observed by nobody.
     pub is_reported: bool,
     /// The fields that an override allowed to be shown.
     pub disclosed: Vec<(OverrideField, Disclosed)>,
     /// The number of the user who asks; `None`: not looked up, or not on record.
     pub asked_by: Option<u32>,
-    /// Whether what the command printed is hidden while the question is open.
+    /// True if what the command printed is hidden while the question is open.
     pub hides_output: bool,
 }
 
@@ -125,12 +126,12 @@ pub enum PersonInput {
     },
 }
 
-/// What a person answers.
+/// Answer of a person.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PersonAnswer {
     /// The person.
     pub human_id: String,
-    /// What.
+    /// Decision of the person.
     pub decision: HumanDecision,
     /// Why. Required for RETRY and ESCALATE.
     pub reason: Option<String>,

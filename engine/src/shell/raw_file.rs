@@ -59,7 +59,7 @@ pub(crate) fn proc_file(path: &str) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Whether nothing is there.
+/// Returns whether nothing is there.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(code, Some(Errno::NOENT | Errno::NOTDIR))

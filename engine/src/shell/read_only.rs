@@ -41,7 +41,7 @@ pub enum ReadOnlyError {
         path: PathBuf,
         /// The row of the recovery table.
         row: Row,
-        /// What was found.
+        /// Findings of the check.
         findings: Vec<Finding>,
     },
     /// A file cannot be read, or is of a newer version.
@@ -49,7 +49,7 @@ pub enum ReadOnlyError {
     Read {
         /// The log.
         path: PathBuf,
-        /// What happened.
+        /// Cause of it.
         source: SurveyError,
     },
     /// The path cannot be looked at.
@@ -57,7 +57,7 @@ pub enum ReadOnlyError {
     Io {
         /// The path.
         path: PathBuf,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
     /// The state cannot be made from the records.

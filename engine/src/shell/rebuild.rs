@@ -35,7 +35,7 @@ pub(super) struct LiveState {
 pub(super) struct Recorded {
     pub(super) sequence: u64,
     pub(super) at: Time,
-    /// Whether it is the last one of its batch.
+    /// True if it is the last one of its batch.
     pub(super) ends_batch: bool,
     pub(super) envelope: Envelope,
     /// Length of the payload, in bytes.
@@ -62,7 +62,7 @@ impl LiveState {
         Self { world, place, stated_by: None, since: Since::default(), lookup: Lookup::default() }
     }
 
-    /// Whether the state stands behind the newest record that this handle knows of.
+    /// Returns whether the state stands behind the newest record that this handle knows of.
     pub(super) fn is_behind<S: Storage>(&self, log: &Log<S>) -> bool {
         self.place.run.chain == log.position()
     }
@@ -196,7 +196,7 @@ impl Pending {
         self.whole.len() >= HASHED_TOGETHER || self.bytes >= HELD_BACK_BYTES
     }
 
-    /// Whether every record was evolved by.
+    /// Returns whether every record was evolved by.
     pub(super) fn is_empty(&self) -> bool {
         self.whole.is_empty() && self.begun.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What the state has forgotten and the rules must still know: idempotency keys of long ago
+//! Facts that the state has forgotten and the rules must still know: idempotency keys of long ago
 //! (property E5), threads and decision points that ended long ago, and which ids were used. All of
 //! it is found again in the log, and which ids were used in its archives as well.
 
@@ -26,7 +26,7 @@ pub struct FoundRecord {
     pub sequence: u64,
     /// Its time.
     pub at: Time,
-    /// What it says, and who caused it.
+    /// Content of it, and who caused it.
     pub envelope: Envelope,
 }
 
@@ -35,7 +35,7 @@ pub struct FoundRecord {
 pub(super) struct Seen<'a> {
     /// Its key.
     pub(super) idempotency: Option<&'a Idempotency>,
-    /// Whether it is made for a version.
+    /// True if it is made for a version.
     pub(super) has_version: bool,
 }
 
@@ -166,7 +166,7 @@ pub(super) fn records_with<S: Storage>(
     Ok(found.into_iter().map(shown).collect())
 }
 
-/// What lookups keep, and where they look.
+/// Returns what lookups keep, and where they look.
 fn scope<'a, S: Storage>(
     engine: &'a Core<S>,
     hot: &'a mut LiveState,
@@ -241,8 +241,8 @@ impl<S: Storage> Past<'_, '_, S> {
         Ok(None)
     }
 
-    /// Whether something began under a term in an archive, and so behind a record before which
-    /// nothing did.
+    /// Returns whether something began under a term in an archive, and so behind a record before
+    /// which nothing did.
     fn is_archived(&mut self, term: &Term<'_>, unused: u64) -> Result<bool, SubmitError> {
         let beginning = self.turn.beginning()?;
         let anchor = beginning.run.chain;
@@ -258,15 +258,15 @@ impl<S: Storage> Past<'_, '_, S> {
         self.hot.lookup.archived.insert(archived).began(disk, term)
     }
 
-    /// Where the log says that records were moved.
+    /// Returns where the log says that records were moved.
     fn hints(&mut self) -> Result<Vec<Hint>, SubmitError> {
         let kind = Term::Kind(HISTORY_ARCHIVED);
         let records = self.look(&kind, self.hot.place.run.chain.sequence)?;
         Ok(records.into_iter().filter_map(|event| Hint::of(event.envelope.event)).collect())
     }
 
-    /// What registered a session or a work order that a command names, last, where it ended so long
-    /// ago that only the log knows.
+    /// Returns what registered a session or a work order that a command names, last, where it ended
+    /// so long ago that only the log knows.
     fn registration(&mut self, name: &Term<'_>) -> Result<Option<Event>, SubmitError> {
         let forgotten = self.hot.world.registrations_forgotten();
         if forgotten == 0 || self.hot.world.knows_registration(name) {
@@ -326,7 +326,7 @@ impl<S: Storage> Past<'_, '_, S> {
         lookup.first_use(&scope, term)
     }
 
-    /// What was recorded under a key that the state does not remember.
+    /// Returns what was recorded under a key that the state does not remember.
     fn receipt(
         &mut self,
         correlation: &str,

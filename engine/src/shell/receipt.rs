@@ -1,4 +1,4 @@
-//! What became of a command.
+//! Outcome of a command.
 
 use super::append::is_label;
 use super::conditions::DoneBefore;
@@ -6,7 +6,7 @@ use super::rebuild::Recorded;
 use holdpoint_domain::{Event, Refusal, Time};
 use std::ops::ControlFlow;
 
-/// What became of a command.
+/// Outcome of a command.
 ///
 /// ```
 /// # use holdpoint_domain::application::RecordEvent;

@@ -1,4 +1,4 @@
-//! What is looked up with commands, of the records that no index holds yet.
+//! Terms that are looked up with commands, of the records that no index holds yet.
 
 use holdpoint_domain::Envelope;
 use holdpoint_domain::world::{Term, terms_of};
@@ -29,7 +29,7 @@ impl Recent {
         Self { terms, used, read, followed_behind: newest, forgotten, known_loop: None }
     }
 
-    /// Whether every record of the segment that begins here is known.
+    /// Returns whether every record of the segment that begins here is known.
     pub(super) fn covers(&self, first: u64) -> bool {
         let was_followed = first > self.followed_behind && !self.forgotten.contains(&first);
         was_followed || self.read.contains(&first)
@@ -109,7 +109,7 @@ impl Gathered {
     }
 }
 
-/// Whether a term is looked up with commands, and not only when somebody asks.
+/// Returns whether a term is looked up with commands, and not only when somebody asks.
 pub(super) const fn is_remembered(term: &Term<'_>) -> bool {
     matches!(
         term,
@@ -117,7 +117,7 @@ pub(super) const fn is_remembered(term: &Term<'_>) -> bool {
     )
 }
 
-/// Whether a term names something by an id of its own, that nothing else ever has.
+/// Returns whether a term names something by an id of its own, that nothing else ever has.
 const fn has_id(term: &Term<'_>) -> bool {
     matches!(term, Term::Loop(_) | Term::Request(_) | Term::DecisionPoint(_))
 }

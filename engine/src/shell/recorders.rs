@@ -1,4 +1,4 @@
-//! Who records the runs of loops, so that nobody else moves them on.
+//! Recorders of the runs of loops, so that nobody else moves them on.
 
 use super::engine::Core;
 use crate::log::Storage;
@@ -50,9 +50,9 @@ impl Recorders {
     }
 }
 
-/// Whether somebody else records the run of the loop that the command would move on: its recorder
-/// or guard holds a lock, its file's or the one that no change of that file releases. A file that
-/// cannot be looked at speaks for a recorder.
+/// Checks whether somebody else records the run of the loop that the command would move on: its
+/// recorder or guard holds a lock, its file's or the one that no change of that file releases. A
+/// file that cannot be looked at speaks for a recorder.
 pub(super) fn check_recorder<S: Storage>(
     engine: &Core<S>,
     world: &World,

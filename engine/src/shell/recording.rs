@@ -43,17 +43,17 @@ use std::time::Duration;
 const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 /// So many bytes are recorded at once, or one piece more.
 const BATCH_BYTES: usize = 1024 * 1024;
-/// How long a byte of output is held back at most, where nobody says otherwise.
+/// Time that a byte of output is held back at most, where nobody says otherwise.
 pub(super) const FLUSH: Duration = Duration::from_millis(500);
 
 const _: () = assert!(SNAPSHOTS_MAX <= MAX_SNAPSHOTS_PER_ATTEMPT);
 
-/// How the output of a run is recorded.
+/// Options for recording the output of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// How long a byte is held back at most before it is recorded.
+    /// Time that a byte is held back at most before it is recorded.
     pub flush: Duration,
-    /// What becomes of the command where the disk is full.
+    /// Fate of the command where the disk is full.
     pub on_full: OnFull,
 }
 
@@ -209,7 +209,7 @@ const GIVEN_UP_RANGES_MAX: usize = 256;
 /// Output that was given up because neither the log nor the run's own file took it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GivenUp {
-    /// How many bytes.
+    /// Number of bytes.
     pub(super) bytes: u64,
     /// The first of them for which the disk had no room, in the order in which they were given up.
     pub(super) ranges: Vec<GivenUpRange>,
@@ -254,9 +254,9 @@ impl GivenUp {
 /// What is recorded of a stream.
 #[derive(Clone, Copy, Default)]
 struct Extent {
-    /// Where the next piece begins, unless something is missing before it.
+    /// Place where the next piece begins, unless something is missing before it.
     end: u64,
-    /// How many bytes there are.
+    /// Number of bytes there are.
     kept: u64,
     /// How many of them are the beginning of the stream.
     head: u64,

@@ -1,4 +1,4 @@
-//! What a reducer of the application needs of an engine, and nothing more: how far the log has
+//! Needs that a reducer of the application has of an engine, and nothing more: how far the log has
 //! come, the disk that its files lie on, and the statement of a fingerprint.
 
 use super::append::append;
@@ -22,7 +22,7 @@ pub struct ReducerAccess<S: Storage> {
     disk: Arc<S>,
 }
 
-/// How far a log has come.
+/// Position that a log has reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPosition {
     /// The newest record: durable, at the engine's level.
@@ -32,7 +32,7 @@ pub struct LogPosition {
 }
 
 impl<S: Storage> Engine<S> {
-    /// What a reducer needs of this engine; for the crate `holdpoint-reducers`.
+    /// Returns what a reducer needs of this engine; for the crate `holdpoint-reducers`.
     #[must_use]
     pub fn reducer_access(&self) -> ReducerAccess<S> {
         ReducerAccess { core: Arc::downgrade(&self.core), disk: Arc::clone(&self.disk) }
@@ -46,7 +46,7 @@ impl<S: Storage> ReducerAccess<S> {
         &self.disk
     }
 
-    /// How far the log has come, after catching up with what other processes appended.
+    /// Returns how far the log has come, after catching up with what other processes appended.
     ///
     /// # Errors
     /// As [`Engine::query`]; [`SubmitError::Closed`].

@@ -41,7 +41,7 @@ pub enum ResumeError {
     NoRetry {
         /// The question.
         request_id: String,
-        /// How it stands.
+        /// State of it.
         found: String,
     },
     /// The command is not the one that was asked about.
@@ -49,7 +49,7 @@ pub enum ResumeError {
     Differs {
         /// The question.
         request_id: String,
-        /// What differs, item by item.
+        /// Differences, item by item.
         differences: Vec<String>,
     },
     /// The program is not the one with which the start was approved.
@@ -60,7 +60,7 @@ pub enum ResumeError {
     OtherProgram {
         /// The question before the start.
         decision_id: String,
-        /// What differs.
+        /// Difference between them.
         difference: String,
     },
     /// Nobody can tell with which program the start was approved.
@@ -80,9 +80,9 @@ pub enum ResumeError {
     OtherLog {
         /// The question.
         request_id: String,
-        /// Where that log was.
+        /// Place of that log.
         asked: String,
-        /// Where this one is.
+        /// Place of this log.
         here: String,
     },
     /// The key is not there with which the attempt can begin.
@@ -93,7 +93,7 @@ pub enum ResumeError {
     KeyMissing {
         /// The question.
         request_id: String,
-        /// Where it should be.
+        /// Place where it should be.
         file: PathBuf,
     },
     /// The key cannot be read or taken.
@@ -327,7 +327,7 @@ fn to_resume(world: &World, request_id: &str) -> Result<(ExecutionLoop, Decided)
     Ok((entity.clone(), Decided::clone(decided)))
 }
 
-/// What differs between two instructions, item by item.
+/// Returns what differs between two instructions, item by item.
 fn differences(before: &InstructionEnvelope, now: &InstructionEnvelope) -> Vec<String> {
     let of = |envelope: &InstructionEnvelope| {
         let line = command_line(&envelope.program, &envelope.arguments);

@@ -1,5 +1,5 @@
-//! What lets the attempt after a RETRY that nobody waited for begin once: a key outside of the log,
-//! which names where the log is. A copy of the log holds the same RETRY, and no key.
+//! Key that lets the attempt after a RETRY that nobody waited for begin once. It lies outside of
+//! the log, which names where the log is. A copy of the log holds the same RETRY, and no key.
 
 use super::engine::Engine;
 use super::resume::ResumeError;
@@ -25,7 +25,8 @@ impl<S: Storage> Engine<S> {
         });
     }
 
-    /// As [`Engine::keep_retry_key`], where the log cannot be asked which keys are over.
+    /// Does the same as [`Engine::keep_retry_key`], where the log cannot be asked which keys are
+    /// over.
     pub(super) fn keep_retry_key_unasked(&self, loop_id: &str) {
         let _ = self.retry_keys().and_then(|keys| keys.keep_retry(loop_id, &self.place()?));
     }
@@ -70,7 +71,8 @@ impl<S: Storage> Engine<S> {
         Ok(())
     }
 
-    /// Which log this is, and where: its id, the inode of its directory, and the canonical path.
+    /// Returns which log this is, and where: its id, the inode of its directory, and the canonical
+    /// path.
     fn place(&self) -> Result<Vec<u8>, StartError> {
         let root = self.root();
         let failed =

@@ -1,4 +1,4 @@
-//! What a governed run is asked for, and what came of it.
+//! Request of a governed run, and its outcome.
 
 use super::error::SubmitError;
 use super::prompter::Question;
@@ -32,7 +32,7 @@ pub(super) const BINDING_MISMATCH: &str = "BINDING_MISMATCH";
 /// The reason code where the key is missing that is kept outside of the log.
 pub(super) const KEY_MISSING: &str = "APPROVAL_KEY_MISSING";
 
-/// What to run, and within which bounds.
+/// Command to run, and within which bounds.
 ///
 /// ```
 /// # use holdpoint_engine::{Engine, Origin};
@@ -51,18 +51,18 @@ pub(super) const KEY_MISSING: &str = "APPROVAL_KEY_MISSING";
 pub struct GovernedRun {
     /// The command and its bounds.
     pub command: CommandSpec,
-    /// Which part of the environment goes on record.
+    /// Part of the environment that goes on record.
     pub environment: EnvironmentPolicy,
-    /// How many attempts there may be, after faults that permit another one and at a person's
-    /// word alike: 1 to 3.
+    /// Number of attempts there may be, after faults that permit another one and at a person's word
+    /// alike: 1 to 3.
     pub max_attempts: u8,
-    /// What is allowed at most after a fault.
+    /// Ceiling on what follows a fault.
     pub retry_ceiling: RetryPolicy,
-    /// Who counts as a person, and where the policy in force comes from.
+    /// Terms of who counts as a person, and source of the policy in force.
     pub gate: GateTerms,
     /// The approval that is spent for the start, where a person is asked before it.
     pub approval: Option<SpentApproval>,
-    /// How the output is recorded while the command runs.
+    /// Options for recording the output while the command runs.
     pub recording: Recording,
 }
 
@@ -89,7 +89,7 @@ impl GovernedRun {
     }
 }
 
-/// What came of a run. All of it is on the log.
+/// Outcome of a run. All of it is on the log.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RunReport {
@@ -97,30 +97,30 @@ pub struct RunReport {
     pub loop_id: String,
     /// The status to exit with, as a shell sees it.
     pub exit_status: u8,
-    /// How the loop ended.
+    /// End of the loop.
     pub halted: LoopHalted,
-    /// What Phase-21 made of the last fault, if there was one.
+    /// Decision of Phase-21 on the last fault, if there was one.
     pub fault: Option<FaultOutcome>,
     /// The last decision about the run of a person, or of a deadline, if one was asked for.
     pub decision: Option<HumanDecisionRecord>,
-    /// How many attempts were dispatched: 0 when the command did not start.
+    /// Number of attempts that were dispatched: 0 when the command did not start.
     pub attempts: u8,
     /// Sequence of the run's first record.
     pub first_sequence: u64,
     /// Sequence of its last one.
     pub last_sequence: u64,
-    /// How long the attempts took together, by the monotonic clock.
+    /// Time that the attempts took together, by the monotonic clock.
     pub wall: Duration,
     /// The last execution, when the command was started.
     pub execution: Option<ExecutionReport>,
-    /// Whether output of the last execution is not on the log, because the disk was full: its true
+    /// True if output of the last execution is not on the log, because the disk was full: its true
     /// length and digest are.
     pub is_evidence_dropped: bool,
-    /// What went wrong, in words: the fault, the interrupt, or why the command did not start.
+    /// Fault in words: the fault, the interrupt, or why the command did not start.
     pub details: Option<String>,
 }
 
-/// What came of a run with a hold point.
+/// Outcome of a run with a hold point.
 #[derive(Debug)]
 pub enum HeldRun {
     /// The loop ended.
@@ -153,27 +153,27 @@ pub struct EndWaits {
     pub loop_id: String,
     /// The status to exit with, as a shell sees it: the command's own.
     pub exit_status: u8,
-    /// Whether a person may be asked when it is taken up: the question is then left open.
+    /// True if a person may be asked when it is taken up: the question is then left open.
     pub may_be_asked: bool,
-    /// Whether another attempt was due, and the log let none begin: none is made.
+    /// True if another attempt was due, and the log let none begin: none is made.
     pub is_cut_short: bool,
-    /// Whether it waits for room on the log's disk.
+    /// True if it waits for room on the log's disk.
     pub waits_for_room: bool,
     /// The failure of the log that it waits for, where it failed.
     pub log_failure: Option<String>,
-    /// How many attempts were dispatched.
+    /// Number of attempts that were dispatched.
     pub attempts: u8,
     /// Sequence of the run's first record.
     pub first_sequence: u64,
     /// Sequence of the last one that is on the log.
     pub last_sequence: u64,
-    /// How long the attempts took together, by the monotonic clock.
+    /// Time that the attempts took together, by the monotonic clock.
     pub wall: Duration,
     /// The last execution.
     pub execution: Option<ExecutionReport>,
-    /// As [`RunReport::is_evidence_dropped`].
+    /// Like [`RunReport::is_evidence_dropped`].
     pub is_evidence_dropped: bool,
-    /// As [`RunReport::details`].
+    /// Like [`RunReport::details`].
     pub details: Option<String>,
 }
 
@@ -185,21 +185,21 @@ pub struct LeftOpen {
     pub loop_id: String,
     /// The question.
     pub question: Question,
-    /// How many attempts were dispatched.
+    /// Number of attempts that were dispatched.
     pub attempts: u8,
     /// Sequence of the run's first record.
     pub first_sequence: u64,
     /// Sequence of its last one.
     pub last_sequence: u64,
-    /// How long the attempts took together, by the monotonic clock.
+    /// Time that the attempts took together, by the monotonic clock.
     pub wall: Duration,
     /// The last execution.
     pub execution: Option<ExecutionReport>,
-    /// As [`RunReport::is_evidence_dropped`].
+    /// Like [`RunReport::is_evidence_dropped`].
     pub is_evidence_dropped: bool,
 }
 
-/// What came of a run under a key.
+/// Outcome of a run under a key.
 #[derive(Debug)]
 pub enum KeyedRun {
     /// It was carried out.
@@ -214,20 +214,20 @@ pub enum KeyedRun {
 pub struct EarlierRun {
     /// Its loop; empty where its first records were moved to an archive.
     pub loop_id: String,
-    /// How the loop ended. `None`: it did not end by now, or its end was moved to an archive.
+    /// End of the loop. `None`: it did not end by now, or its end was moved to an archive.
     pub halted: Option<LoopHalted>,
     /// Sequence of the run's first record.
     pub first_sequence: u64,
 }
 
-/// What Phase-21 made of a fault.
+/// Decision of Phase-21 on a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultOutcome {
     /// The fault.
     pub fault_type: ExecutionFaultType,
     /// The stable code: SBX-001 to SBX-006, or SBX-OK.
     pub code: String,
-    /// What was decided.
+    /// Decision that was made.
     pub sandbox_decision: SandboxDecision,
     /// The decision point that asks a person about an escalation. `None`: it is none, or as many
     /// are open as may be.

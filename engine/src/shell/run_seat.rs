@@ -1,5 +1,5 @@
-//! What a run holds on the disk from before its loop is initialized until its end is on the log:
-//! its own file, whose lock says that its recorder lives, and room for its ending.
+//! Files that a run holds on the disk from before its loop is initialized until its end is on the
+//! log: its own file, whose lock says that its recorder lives, and room for its ending.
 //!
 //! After the command began, all that its recorder says goes through one door: to the log where its
 //! lock is free soon, its disk has room and it does not fail, else to the run's own file, from
@@ -40,7 +40,7 @@ use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
 
-/// How long whoever records a command that began waits for the log's lock.
+/// Time that whoever records a command that began waits for the log's lock.
 const AT_DOOR: Duration = Duration::from_millis(200);
 
 /// What became of something that a recorder said.
@@ -85,11 +85,11 @@ struct Door<'a, S: Storage> {
     signing: Option<(RunKey, Start)>,
     /// The number of the newest entry.
     number: u64,
-    /// Whether an entry waits.
+    /// True if an entry waits.
     is_waiting: bool,
-    /// Whether something went to the file because the log's disk was full.
+    /// True if something went to the file because the log's disk was full.
     is_full: bool,
-    /// Whether the file refused something, and not for want of room.
+    /// True if the file refused something, and not for want of room.
     is_file_lost: bool,
     /// The failure of the log that something went to the file for.
     failure: Option<String>,
@@ -273,7 +273,8 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         self.record_in(Room::Reserved, (origin, proof), command, sync)
     }
 
-    /// As [`RunSeat::record`], of output: the room that the run's file holds for the end stays.
+    /// Does the same as [`RunSeat::record`], of output: the room that the run's file holds for the
+    /// end stays.
     ///
     /// # Errors
     /// As [`RunSeat::record`]. [`AppendError::NoSpace`] also where the log's lock is not to be had
@@ -356,7 +357,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         answers.into_iter().map(|answer| answer.submitted(self.core)).collect()
     }
 
-    /// Whether something waits in the run's own file.
+    /// Returns whether something waits in the run's own file.
     pub(super) fn is_waiting(&self) -> bool {
         self.door.lock().is_waiting
     }
@@ -367,13 +368,14 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         door.failure.clone().filter(|_| door.is_waiting)
     }
 
-    /// Whether something waits because the log's disk was full.
+    /// Returns whether something waits because the log's disk was full.
     pub(super) fn waits_for_room(&self) -> bool {
         let door = self.door.lock();
         door.is_waiting && door.is_full
     }
 
-    /// That the next writer takes up what waits in the run's own file, as far as can be seen now.
+    /// Checks that the next writer takes up what waits in the run's own file, as far as can be seen
+    /// now.
     pub(super) fn check_reach(&self) -> Result<(), SubmitError> {
         match self.file.as_ref().filter(|_| self.is_waiting()) {
             Some(file) => file.check_reach().map_err(|source| SubmitError::OutOfReach { source }),

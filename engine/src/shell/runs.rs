@@ -1,4 +1,4 @@
-//! Where a run begins, in its own story or in that of its approval. Under a key it is carried out
+//! Beginning of a run, in its own story or in that of its approval. Under a key it is carried out
 //! once, and whoever asks again is told of the first one.
 
 use super::conditions::Conditions;
@@ -42,10 +42,10 @@ impl<S: Storage> Engine<S> {
         }
     }
 
-    /// As [`Engine::run`], with a hold point: where the terms say so, nothing goes on before a
-    /// person decided. CONTINUE ends the loop as the attempt left it, RETRY runs the command again
-    /// under the same loop, ESCALATE asks somebody else, ABORT halts, and so does a deadline that
-    /// nobody met. Nobody holds a lock while a person thinks.
+    /// Runs like [`Engine::run`], with a hold point: where the terms say so, nothing goes on before
+    /// a person decided. CONTINUE ends the loop as the attempt left it, RETRY runs the command
+    /// again under the same loop, ESCALATE asks somebody else, ABORT halts, and so does a deadline
+    /// that nobody met. Nobody holds a lock while a person thinks.
     ///
     /// # Errors
     /// As [`Engine::run`].
@@ -61,11 +61,11 @@ impl<S: Storage> Engine<S> {
         Runner::begin(self, origin, run, terms, &BTreeMap::new())?.conclude(prompter, sink, signals)
     }
 
-    /// As [`Engine::run`], under conditions. Asked again with the same key and the same command,
-    /// terms and actor, nothing is started, and the answer is the first run's loop: how it ended,
-    /// or that it did not end yet, which is not waited for. With another content under the key the
-    /// run is refused with `IDEMPOTENCY_CONFLICT`. The key stands in the origin's correlation, so
-    /// that whoever tries again names the story with [`Origin::within`].
+    /// Runs like [`Engine::run`], under conditions. Asked again with the same key and the same
+    /// command, terms and actor, nothing is started, and the answer is the first run's loop: how it
+    /// ended, or that it did not end yet, which is not waited for. With another content under the
+    /// key the run is refused with `IDEMPOTENCY_CONFLICT`. The key stands in the origin's
+    /// correlation, so that whoever tries again names the story with [`Origin::within`].
     ///
     /// # Errors
     /// As [`Engine::run`].
@@ -86,7 +86,7 @@ impl<S: Storage> Engine<S> {
         }
     }
 
-    /// As [`Engine::run_held`], under conditions: see [`Engine::run_when`].
+    /// Runs like [`Engine::run_held`], under conditions: see [`Engine::run_when`].
     ///
     /// # Errors
     /// As [`Engine::run_held`].
@@ -109,7 +109,7 @@ impl<S: Storage> Engine<S> {
         }
     }
 
-    /// What the log tells of a run that was begun before.
+    /// Returns what the log tells of a run that was begun before.
     fn earlier_run(&self, first: &Receipt) -> Result<EarlierRun, RunError> {
         let (loop_id, first_sequence) = (loop_of(first), first.first_sequence);
         if loop_id.is_empty() {

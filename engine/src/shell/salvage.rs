@@ -54,13 +54,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use target::Target;
 
-/// How many runs, and how many findings, the report names. The totals count all.
+/// Number of runs, and how many findings, the report names. The totals count all.
 const LISTED_MAX: usize = 256;
 
 /// Records between two reports of progress.
 const PROGRESS_STEP: u64 = 1_024;
 
-/// What came of a salvage.
+/// Outcome of a salvage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SalvageReport {
@@ -81,11 +81,11 @@ pub struct SalvageReport {
     pub unreadable: u64,
     /// Everything else that was not kept, as the new log's events have it, in order.
     pub losses: Vec<RecordsLost>,
-    /// What was kept without proof, as the new log's events have it, in order.
+    /// Records that were kept without proof, as the new log's events have it, in order.
     pub unproven: Vec<RecordsUnproven>,
 }
 
-/// How far a salvage has come.
+/// Progress of a salvage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SalvageProgress {
     /// The newest record read. It starts again for the second reading.
@@ -154,8 +154,8 @@ fn salvage_to(
     report.map_err(|cause| place.interrupted(cause.of_source(source)))
 }
 
-/// What is kept. Where the state at the anchor is, the new log begins there as well; else what is
-/// before the anchor is missing in it.
+/// Returns what is kept. Where the state at the anchor is, the new log begins there as well; else
+/// what is before the anchor is missing in it.
 fn plan_of(
     storage: &DirectoryStorage,
     source: &Source,
@@ -279,7 +279,7 @@ impl Building<'_> {
     }
 }
 
-/// What is wrong with names and witnesses, then with each stretch that was not kept.
+/// Returns what is wrong with names and witnesses, then with each stretch that was not kept.
 fn findings_of(plan: &DamageScan) -> Vec<String> {
     let of_losses = plan.losses().map(|loss| loss.finding());
     plan.findings.iter().cloned().chain(of_losses).map(|finding| sentence(&finding)).collect()

@@ -1,4 +1,4 @@
-//! What the log says of who records a run: the starts of its attempts, and their keys.
+//! Statements of the log about who records a run: the starts of its attempts, and their keys.
 
 use super::engine::Core;
 use super::error::SubmitError;
@@ -58,9 +58,9 @@ pub(super) fn newest_start<S: Storage>(
     Ok(newest)
 }
 
-/// Whether a process of holdpoint was to record the loop: the record of a start names its key, or,
-/// before there is a start, what it recorded of the command tells. What is driven through `apply`
-/// has neither.
+/// Returns whether a process of holdpoint was to record the loop: the record of a start names its
+/// key, or, before there is a start, what it recorded of the command tells. What is driven through
+/// `apply` has neither.
 pub(super) fn has_recorder<S: Storage>(
     engine: &Core<S>,
     entity: &ExecutionLoop,
@@ -77,7 +77,7 @@ pub(super) fn has_recorder<S: Storage>(
     Ok(has_recorder)
 }
 
-/// Whether this says what a process of holdpoint is about to start in a loop.
+/// Returns whether this says what a process of holdpoint is about to start in a loop.
 fn is_instruction(event: &Event, of: &str) -> bool {
     match event {
         Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {

@@ -77,8 +77,8 @@ pub(super) fn begin<'a, S: Storage>(
     begun.map(|Ok(begun)| begun)
 }
 
-/// As [`begin`], where the state of the same turn, behind what was due, has to pass a check of the
-/// caller's: what that check says is given where nothing was carried out.
+/// Does the same as [`begin`], where the state of the same turn, behind what was due, has to pass a
+/// check of the caller's: what that check says is given where nothing was carried out.
 pub(super) fn begin_where<'a, S: Storage, E>(
     engine: &'a Core<S>,
     origin: &Origin,
@@ -91,8 +91,8 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     begin_around(engine, by, conditions, command, None, |_, hot, _| Ok(is_allowed(&hot.world)))
 }
 
-/// As [`begin_where`], where the log's lock is waited for no longer than `wait`, and `before` may
-/// do more in the same turn than look.
+/// Does the same as [`begin_where`], where the log's lock is waited for no longer than `wait`, and
+/// `before` may do more in the same turn than look.
 pub(super) fn begin_around<'a, S: Storage, E>(
     engine: &'a Core<S>,
     by: By<'_>,
@@ -137,7 +137,7 @@ impl<'a, S: Storage> Begun<'a, S> {
         Self { engine, answer: Answer::Refused(refusal), newest: None, pending: None }
     }
 
-    /// What a turn came to.
+    /// Returns what a turn came to.
     pub(super) fn in_turn(
         engine: &'a Core<S>,
         level: Level,
@@ -191,7 +191,7 @@ pub(super) struct Asked<'a> {
     pub(super) by: By<'a>,
     pub(super) command: &'a Command,
     pub(super) floors: &'a Floors,
-    /// Whether it waited in a run's own file: whoever takes it up is not the run's recorder.
+    /// True if it waited in a run's own file: whoever takes it up is not the run's recorder.
     pub(super) is_taken_up: bool,
 }
 
@@ -243,8 +243,8 @@ pub(super) fn carry_out<S: Storage>(
     }
 }
 
-/// Whether the command records what a command printed so far: the room of its ending is not for
-/// that.
+/// Returns whether the command records what a command printed so far: the room of its ending is not
+/// for that.
 const fn is_piece(command: &Command) -> bool {
     matches!(command, Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(_)))
 }
@@ -369,8 +369,8 @@ fn record_due<S: Storage>(
     Ok(receipts)
 }
 
-/// What is due by the log's time or the own clock, and what somebody waits for here and only the
-/// monotonic clock says is over.
+/// Returns what is due by the log's time or the own clock, and what somebody waits for here and
+/// only the monotonic clock says is over.
 fn due_by_now<S: Storage>(
     engine: &Core<S>,
     world: &World,
@@ -550,8 +550,8 @@ fn discarded<S: Storage>(engine: &Core<S>) -> SubmitError {
     }
 }
 
-/// What a writer records before anything of its own, where it has the rules in force. Gives the
-/// time at which that was all that was due: what is asked for is recorded at no later one.
+/// Returns what a writer records before anything of its own, where it has the rules in force. Gives
+/// the time at which that was all that was due: what is asked for is recorded at no later one.
 pub(super) fn come_up_to_date<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,

@@ -18,7 +18,7 @@ use thiserror::Error;
 /// How many commands share one trip to the disk at most.
 const PIPELINE_MAX: usize = 64;
 
-/// How long the first of them waits for others at most.
+/// Time that the first of them waits for others at most.
 const PIPELINE_TIME: Duration = Duration::from_millis(10);
 
 /// A command was not taken in: no ticket, and nothing is recorded for it.
@@ -31,7 +31,7 @@ pub enum QueueError {
          open the engine with a longer queue"
     )]
     Full {
-        /// How many may wait.
+        /// Number of commands that may wait.
         capacity: usize,
     },
     /// The engine's thread is gone.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// How often the log is looked at for what other processes append. This engine's own records wake
-/// a subscription at once.
+/// Interval at which the log is looked at for what other processes append. This engine's own
+/// records wake a subscription at once.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// One record of a subscription.
@@ -26,7 +26,7 @@ pub struct Delivered {
     pub link: Digest,
     /// The event, with who caused it and why.
     pub envelope: Envelope,
-    /// Whether it is proven durable. Always so unless the subscription was asked for what is
+    /// True if it is proven durable. Always so unless the subscription was asked for what is
     /// written as well.
     pub is_durable: bool,
 }
@@ -41,7 +41,7 @@ pub enum SubscriptionError {
         "the log begins at record {first}, behind {from}: subscribe from {first} on, or from 0"
     )]
     Before {
-        /// What was asked for.
+        /// Position that was asked for.
         from: u64,
         /// The log's first record.
         first: u64,
@@ -129,15 +129,15 @@ impl<S: ReadStorage> Subscription<S> {
         self.reader.next_sequence()
     }
 
-    /// Whether a record was read that nothing proves to be durable yet: its writer is about to
-    /// prove it, or died. Where nothing announces that proof, it is to be looked for.
+    /// Returns whether a record was read that nothing proves to be durable yet: its writer is about
+    /// to prove it, or died. Where nothing announces that proof, it is to be looked for.
     #[must_use]
     pub fn awaits_proof(&self) -> bool {
         self.reader.holds_some()
     }
 
-    /// Whether nothing more will come: the engine was closed and everything durable was given, or
-    /// an error was.
+    /// Returns whether nothing more will come: the engine was closed and everything durable was
+    /// given, or an error was.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.has_ended

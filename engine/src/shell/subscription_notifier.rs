@@ -19,7 +19,7 @@ struct Shared {
 /// What was said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// How often the engine notified.
+    /// Number of times the engine notified.
     notices: u64,
     /// Newest sequence that this engine synced.
     pub(super) durable: u64,

@@ -91,12 +91,12 @@ impl<S: ReadStorage> Reader<S> {
         Ok(if self.has_durable() { self.held.take_first() } else { None })
     }
 
-    /// Whether a record is proven durable by what was read so far.
+    /// Returns whether a record is proven durable by what was read so far.
     pub(super) fn is_proven(&self, sequence: u64) -> bool {
         sequence <= self.proven
     }
 
-    /// Whether something was read that was not given yet.
+    /// Returns whether something was read that was not given yet.
     pub(super) fn holds_some(&self) -> bool {
         !self.held.records.is_empty()
     }

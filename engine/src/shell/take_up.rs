@@ -1,4 +1,4 @@
-//! What waits in a run's own file, decided anew and put on the log, once and in order.
+//! Entries that wait in a run's own file, decided anew and put on the log, once and in order.
 //!
 //! # Invariants
 //!
@@ -52,7 +52,7 @@ pub(super) struct TakenUp {
     pub(super) answers: Vec<Answer>,
     /// What the guard saw of the command's end.
     pub(super) guard: Option<GuardFacts>,
-    /// Whether the recorder left a question open.
+    /// True if the recorder left a question open.
     pub(super) is_left_open: bool,
 }
 
@@ -148,8 +148,8 @@ fn proven_start<S: Storage>(
     Ok(owner.map(|()| start).map_err(|fault| NotTakenUp::Fault(fault, TakenUp::default())))
 }
 
-/// What a guard wrote, wherever it stands in a file of which a part is no entry: signed by the key
-/// of the newest attempt, whatever start other parts of the file name.
+/// Returns what a guard wrote, wherever it stands in a file of which a part is no entry: signed by
+/// the key of the newest attempt, whatever start other parts of the file name.
 fn word_of_guard<S: Storage>(
     engine: &Core<S>,
     hot: &LiveState,
@@ -190,7 +190,7 @@ fn check_owner<S: Storage>(
     }
 }
 
-/// Whether the log is this user's: root's files in it are, too.
+/// Returns whether the log is this user's: root's files in it are, too.
 pub(super) fn owns_log<S: Storage>(engine: &Core<S>, user: u32) -> bool {
     let log = std::fs::metadata(engine.caches.root());
     log.is_ok_and(|log| std::os::unix::fs::MetadataExt::uid(&log) == user)
@@ -245,7 +245,7 @@ impl TakenUp {
     }
 }
 
-/// What was recorded under the key of an entry, if anything.
+/// Returns what was recorded under the key of an entry, if anything.
 fn done_under_key<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
@@ -261,7 +261,7 @@ fn done_under_key<S: Storage>(
     done.map(|done| done_before(engine, hot, done)).transpose()
 }
 
-/// Whether the attempt of a start is the newest of its loop, which lives.
+/// Returns whether the attempt of a start is the newest of its loop, which lives.
 fn is_under_way(hot: &LiveState, loop_id: &str, start: &Start) -> bool {
     let entity = hot.world.live_loop(loop_id);
     entity.is_some_and(|entity| entity.attempt_count() == start.place.attempt)
@@ -280,7 +280,7 @@ fn is_awaited(entity: &ExecutionLoop) -> bool {
     entity.state() == ExecutionLoopState::AwaitingResponse
 }
 
-/// Whether a command is one by which a recorder of this loop says what came of its attempt.
+/// Returns whether a command is one by which a recorder of this loop says what came of its attempt.
 fn is_about(command: &Command, loop_id: &str) -> bool {
     command.driven_loop() == Some(loop_id)
 }

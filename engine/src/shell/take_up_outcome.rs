@@ -1,5 +1,5 @@
-//! What a hook claims of a tool call, and could not put on the log: it waits in a file of its own
-//! below `runs/`, and the next writer takes it up.
+//! Claim of a hook about a tool call that it could not put on the log: it waits in a file of its
+//! own below `runs/`, and the next writer takes it up.
 //!
 //! It is a claim, which proves nothing and changes nothing of what was decided: nobody signs it.
 //! The owner of the file tells whose hook it was.

@@ -29,7 +29,7 @@ pub(super) enum Others {
 /// A thread: its process, itself, and when the process was started.
 type Thread = (i32, i32, u64);
 
-/// How often a thread was taken from the processor. `None` for one that runs.
+/// Number of times a thread was taken from the processor. `None` for one that runs.
 type Switches = (u64, u64);
 
 impl Others {
@@ -80,8 +80,8 @@ fn threads_of_terminal() -> io::Result<BTreeMap<Thread, Option<Switches>>> {
     Ok(threads)
 }
 
-/// Whether a process is this very program, with no code but its own and the system's: it types
-/// for nobody.
+/// Returns whether a process is this very program, with no code but its own and the system's: it
+/// types for nobody.
 fn is_of_this_program(process: i32) -> bool {
     let own = rustix::fs::readlink("/proc/self/exe", Vec::new());
     let found = rustix::fs::readlink(format!("/proc/{process}/exe"), Vec::new());
@@ -106,7 +106,7 @@ fn threads_of(process: i32, started: u64) -> io::Result<Vec<(Thread, Option<Swit
     Ok(threads)
 }
 
-/// What was read of a process; `None`: it has ended.
+/// Returns what was read of a process; `None`: it has ended.
 fn unless_gone<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Ok(found) => Ok(Some(found)),

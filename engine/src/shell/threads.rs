@@ -15,7 +15,7 @@ use holdpoint_domain::{ActorId, Command, Event, Refusal, Time};
 use std::ops::ControlFlow;
 use thiserror::Error;
 
-/// How audit rows are read (seed PH1.X, `PH1X_READ_AUDIT_ROWS`).
+/// Mode of reading audit rows (seed PH1.X, `PH1X_READ_AUDIT_ROWS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadMode {
     /// Without a trace.
@@ -31,11 +31,11 @@ pub struct AuditRow {
     pub sequence: u64,
     /// Time of its record.
     pub at: Time,
-    /// What it says.
+    /// Content of the row.
     pub content: RowContent,
 }
 
-/// What an audit row says.
+/// Content of an audit row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowContent {
     /// A directive was committed.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// What [`Engine::submit`](super::Engine::submit) would have returned.
+/// Result that [`Engine::submit`](super::Engine::submit) would have returned.
 pub type Outcome = Result<Submitted, SubmitError>;
 
 /// The answer to come of a command that was handed to
@@ -83,7 +83,7 @@ impl Ticket {
         (Self { slot: Arc::clone(&slot) }, Resolver { slot })
     }
 
-    /// Whether waiting would return at once.
+    /// Returns whether waiting would return at once.
     #[must_use]
     pub fn is_resolved(&self) -> bool {
         self.slot.state.lock().is_resolved()

@@ -83,8 +83,8 @@ impl Transaction {
         self.submit(event)
     }
 
-    /// Where what the last member is about still has this version, in the state before all of
-    /// them: see [`Conditions::expected_version`]. Before any member it makes the transaction
+    /// Expects that what the last member is about still has this version, in the state before all
+    /// of them: see [`Conditions::expected_version`]. Before any member it makes the transaction
     /// malformed: it is refused when it is committed.
     #[must_use]
     pub fn expecting(mut self, version: u64) -> Self {
@@ -95,19 +95,19 @@ impl Transaction {
         self
     }
 
-    /// How many members it has.
+    /// Counts the members it has.
     #[must_use]
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether it has none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// What is asked for under one key.
+    /// Returns what is asked for under one key.
     fn content(&self, origin: &Origin) -> Digest {
         let count = u64::try_from(self.members.len()).unwrap_or(u64::MAX);
         let start = HashBuilder::new("holdpoint.transaction-content", 1).number(count);
@@ -342,8 +342,8 @@ impl Batch<'_> {
         self.members.iter().any(is_one)
     }
 
-    /// Whether it was carried out before under its key, and whether what its members are about is
-    /// still as their caller saw it: in the state before all of them.
+    /// Checks whether it was carried out before under its key, and whether what its members are
+    /// about is still as their caller saw it: in the state before all of them.
     fn look<S: Storage>(
         &self,
         engine: &Core<S>,
@@ -374,7 +374,7 @@ impl Batch<'_> {
         Ok(Ok(None))
     }
 
-    /// What is to be recorded; the state is ahead by that.
+    /// Returns what is to be recorded; the state is ahead by that.
     fn decide<S: Storage>(
         &self,
         engine: &Core<S>,

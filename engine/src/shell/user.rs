@@ -32,9 +32,9 @@ const LOGIN_DEFS: &str = "/etc/login.defs";
 const UID_MIN: u32 = 1000;
 /// The number of the user whom every system has.
 const ROOT: &str = "0";
-/// How long the database has for an answer.
+/// Time that the database has for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long its answers are believed in a process that goes on: as long as people wait.
+/// Time that its answers are believed in a process that goes on: as long as people wait.
 const FRESH: Duration = Duration::from_secs(60);
 /// The longest answer, or file, that is read, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
@@ -52,7 +52,7 @@ struct Account {
     shell: String,
 }
 
-/// Who answers for the user database.
+/// Source of answers about users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserDatabase {
     /// This program of the system's.
@@ -92,7 +92,7 @@ pub(super) fn told_of_user(uid: u32) -> (String, bool) {
     (name.unwrap_or_else(|| format!("uid {uid}")), is_answered)
 }
 
-/// Whether a user has this number. Where the database does not answer, none is known to.
+/// Returns whether a user has this number. Where the database does not answer, none is known to.
 pub(super) fn has_name(uid: u32) -> bool {
     user(uid).is_ok_and(|user| user.is_some())
 }
@@ -150,15 +150,15 @@ fn plain(name: &str) -> Option<u32> {
     (*name == *format!("uid {number}")).then_some(number)
 }
 
-/// Whether no user here has any of these names. Where the database does not answer, that is not
-/// known.
+/// Returns whether no user here has any of these names. Where the database does not answer, that is
+/// not known.
 pub(crate) fn is_nobody<'a>(names: impl Iterator<Item = &'a str>) -> bool {
     let names: Vec<&str> = names.collect();
     numbers_that_answer(&names).is_ok_and(|numbers| numbers.iter().all(Option::is_none))
 }
 
-/// Whether a number is that of a system account: below the first of people, or without a shell to
-/// log in with. The database that does not answer has said of nobody that it is a person.
+/// Returns whether a number is that of a system account: below the first of people, or without a
+/// shell to log in with. The database that does not answer has said of nobody that it is a person.
 pub(super) fn is_system_account(uid: u32) -> bool {
     let has_shell = user(uid).ok().flatten().is_some_and(|account| is_login_shell(&account.shell));
     uid < uid_min() || !has_shell
@@ -253,8 +253,8 @@ fn lookup(keys: &[&str]) -> io::Result<Vec<Account>> {
     Ok(accounts_in(&text))
 }
 
-/// What the program finds, asked for root as well: it says alike that there is no such user and
-/// that it could not read the users. Where it finds not even root, it has not answered.
+/// Returns what the program finds, asked for root as well: it says alike that there is no such user
+/// and that it could not read the users. Where it finds not even root, it has not answered.
 fn ask_beside_root(program: &Path, keys: &[&str]) -> io::Result<Vec<Account>> {
     let found = accounts_in(&ask(program, &[&[ROOT], keys].concat())?);
     match found.iter().any(|account| account.number == 0) {
@@ -279,8 +279,8 @@ fn in_first_file(numbers: &[&str]) -> Option<Vec<Account>> {
     numbers.iter().map(of).collect()
 }
 
-/// Whether users are looked for in the file before anything else, and what is found there ends the
-/// search (nsswitch.conf(5)).
+/// Returns whether users are looked for in the file before anything else, and what is found there
+/// ends the search (nsswitch.conf(5)).
 fn asks_file_first(nsswitch: &str) -> bool {
     let mut stated = nsswitch.lines().filter_map(|line| line.strip_prefix("passwd:"));
     let mut services = stated.next().unwrap_or_default().split_ascii_whitespace();
@@ -309,7 +309,7 @@ fn account(line: &str) -> Option<Account> {
     (!name.is_empty()).then(|| Account { name, number, home: PathBuf::from(home), shell })
 }
 
-/// Who answers for the user database: a program that only root can have put there.
+/// Returns who answers for the user database: a program that only root can have put there.
 #[must_use]
 pub fn user_database() -> UserDatabase {
     let programs = GETENT.into_iter().map(Path::new);
@@ -319,8 +319,8 @@ pub fn user_database() -> UserDatabase {
     program.map_or(UserDatabase::File, |path| UserDatabase::Program(path.to_path_buf()))
 }
 
-/// Whether the file and every directory above it are root's to change alone. In a user namespace
-/// root has another number, and nothing is proven there.
+/// Returns whether the file and every directory above it are root's to change alone. In a user
+/// namespace root has another number, and nothing is proven there.
 pub(super) fn is_systems(path: &Path) -> bool {
     let is_here = super::in_initial_user_namespace().unwrap_or(true);
     path.ancestors().all(|part| {

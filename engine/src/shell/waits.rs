@@ -70,7 +70,8 @@ pub(super) struct Left {
 }
 
 impl Left {
-    /// How long it still has: the wall clock and the monotonic one both count. `None`: it is over.
+    /// Returns how long it still has: the wall clock and the monotonic one both count. `None`: it
+    /// is over.
     pub(super) fn at(self, now: Reading) -> Option<Duration> {
         let Self { left_ns, looked } = self;
         let by_wall_ns = now.wall_ns.saturating_sub(looked.wall_ns);
@@ -81,8 +82,8 @@ impl Left {
 }
 
 impl<S: Storage> Core<S> {
-    /// How long the limit of a question still has that ends at this time, by whichever clock is
-    /// first.
+    /// Returns how long the limit of a question still has that ends at this time, by whichever
+    /// clock is first.
     fn left_of(&self, world: &World, id: &str, end: Time) -> Left {
         let looked = self.now();
         let own = Time::from_nanoseconds(looked.wall_ns);
@@ -93,8 +94,8 @@ impl<S: Storage> Core<S> {
 }
 
 impl<S: Storage> Engine<S> {
-    /// As [`Engine::expire`], where a process that does not keep the log open has waited for a
-    /// question since a moment: what only the monotonic clock says is over ends too.
+    /// Expires like [`Engine::expire`], where a process that does not keep the log open has waited
+    /// for a question since a moment: what only the monotonic clock says is over ends too.
     ///
     /// # Errors
     /// As [`Engine::submit`].
@@ -109,13 +110,13 @@ impl<S: Storage> Engine<S> {
         core.waits.begin(id, core.now())
     }
 
-    /// As [`Core::left_of`], in a turn of its own.
+    /// Does the same as [`Core::left_of`], in a turn of its own.
     pub(super) fn left_of(&self, id: &str, end: Time) -> Result<Left, SubmitError> {
         let core = self.core();
         self.query(|world| core.left_of(world, id, end))
     }
 
-    /// How long it still has now.
+    /// Returns how long it still has now.
     pub(super) fn left_now(&self, left: Left) -> Option<Duration> {
         left.at(self.core().now())
     }

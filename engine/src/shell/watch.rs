@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a log is looked at where the kernel gives no notice.
+/// Interval at which a log is looked at where the kernel gives no notice.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The longest wait at a stretch: a clock that somebody sets is noticed within this time.
 const STRETCH_MAX: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ pub struct Watch {
     notices: Option<OwnedFd>,
 }
 
-/// What can end a wait for a person: the log grew, a signal came, the time is up.
+/// Events that can end a wait for a person: the log grew, a signal came, the time is up.
 #[derive(Debug)]
 pub struct Wake<'a> {
     pub(super) watch: &'a Watch,
@@ -57,8 +57,8 @@ impl Watch {
         self.may_have_grown()
     }
 
-    /// Whether the log may have grown since the last call. Always so where the kernel gives no
-    /// notice.
+    /// Returns whether the log may have grown since the last call. Always so where the kernel gives
+    /// no notice.
     pub(super) fn may_have_grown(&self) -> bool {
         self.notices.as_ref().is_none_or(drain)
     }
@@ -86,7 +86,8 @@ fn timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec, tv_nsec: i64::from(duration.subsec_nanos()) }
 }
 
-/// What tells of writes to any of these logs; `None` where the kernel tells of none of them.
+/// Returns what tells of writes to any of these logs; `None` where the kernel tells of none of
+/// them.
 #[cfg(target_os = "linux")]
 fn notices<'a>(directories: impl IntoIterator<Item = &'a Path>) -> Option<OwnedFd> {
     use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};

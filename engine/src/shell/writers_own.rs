@@ -1,5 +1,5 @@
-//! What the log's own writer has seen of the log, and records by itself: a step of the clock, a
-//! recovery, an index, an archive. No caller can give any of it.
+//! Facts that the log's own writer has seen of the log, and records by itself: a step of the clock,
+//! a recovery, an index, an archive. No caller can give any of it.
 
 use super::append::{append, envelope};
 use super::clock::Reading;
@@ -79,7 +79,7 @@ pub(super) fn note_recoveries<S: Storage>(
     Ok(())
 }
 
-/// What a recovery puts on record, in this order: that HEAD was missing, and what was cut.
+/// Returns what a recovery puts on record, in this order: that HEAD was missing, and what was cut.
 fn seen_on_recovery<S: Storage>(
     engine: &Core<S>,
     recovered: &Recovered,

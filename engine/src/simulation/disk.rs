@@ -21,13 +21,13 @@ pub struct SimulatedDisk {
 /// Something that is not durable yet, so that power loss may leave it one way or another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// What.
+    /// Kind of what is pending.
     pub what: PendingWhat,
-    /// How many ways: 0 is what is durable, `options - 1` what the cache shows.
+    /// Number of ways: 0 is what is durable, `options - 1` what the cache shows.
     pub options: usize,
 }
 
-/// What is not durable.
+/// Change that is not durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PendingWhat {
     /// A change of names, by the path that it makes or removes.
@@ -38,9 +38,9 @@ pub enum PendingWhat {
     Sector {
         /// The file, by a number of the disk's own.
         file: u64,
-        /// Which sector of it, from 0.
+        /// Number of the sector in it, from 0.
         sector: u64,
-        /// Whether what is durable there is all zero.
+        /// True if what is durable there is all zero.
         is_blank: bool,
     },
 }
@@ -51,7 +51,7 @@ pub enum PendingWhat {
 pub struct Tear {
     /// Index in [`SimulatedDisk::pending`] of the sector.
     pub pending: usize,
-    /// How many bytes of the new version are there, 1 to 511.
+    /// Number of bytes of the new version that are there, 1 to 511.
     pub bytes: usize,
 }
 
@@ -75,7 +75,7 @@ impl SimulatedDisk {
         Self { machine: Arc::new(Mutex::new(machine)) }
     }
 
-    /// How many calls that change the disk were made.
+    /// Counts the calls that change the disk and were made.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.machine.lock().made.len() as u64
@@ -87,7 +87,7 @@ impl SimulatedDisk {
         self.machine.lock().made.clone()
     }
 
-    /// How many reads were made.
+    /// Counts the reads that were made.
     #[must_use]
     pub fn reads(&self) -> u64 {
         self.machine.lock().reads
@@ -165,7 +165,7 @@ impl SimulatedDisk {
         Self::of(machine)
     }
 
-    /// What is not durable now, in the order of the picks of [`Self::power_loss`].
+    /// Lists what is not durable now, in the order of the picks of [`Self::power_loss`].
     #[must_use]
     pub fn pending(&self) -> Vec<Pending> {
         let machine = self.machine.lock();
@@ -194,7 +194,7 @@ impl SimulatedDisk {
         self.power_loss_tearing(picks, &[])
     }
 
-    /// As [`Self::power_loss`], with sectors torn inside.
+    /// Loses power like [`Self::power_loss`], with sectors torn inside.
     #[must_use]
     pub fn power_loss_tearing(&self, picks: &[usize], tears: &[Tear]) -> Self {
         let mut machine = self.machine.lock().copy();

@@ -1,8 +1,8 @@
-//! What can go wrong with one call on a simulated disk.
+//! Faults of one call on a simulated disk.
 
 use std::io;
 
-/// How much a failing call did all the same.
+/// Extent of what a failing call did all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// Nothing.
@@ -14,8 +14,8 @@ pub enum Effect {
     Whole,
 }
 
-/// What goes wrong with a call that changes the disk. A fault that does not fit the call does not
-/// happen: see [`super::SimulatedDisk::happened`].
+/// Fault of a call that changes the disk. A fault that does not fit the call does not happen: see
+/// [`super::SimulatedDisk::happened`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -44,7 +44,7 @@ pub enum Fault {
     LostName,
 }
 
-/// What goes wrong with a read.
+/// Fault of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadFault {
@@ -56,7 +56,7 @@ pub enum ReadFault {
     Short,
     /// One bit of what was read is not the one that is on the disk, this time only.
     Rot {
-        /// Which bit, counted from the first one read, wrapping around at the last.
+        /// The bit, counted from the first one read, wrapping around at the last.
         bit: u64,
     },
 }
@@ -89,14 +89,14 @@ pub enum Call {
 /// A call that was made, in the order of [`super::SimulatedDisk::calls`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
-    /// Which.
+    /// Kind of the call.
     pub call: Call,
     /// The file or directory, relative to the root; a renamed file's new name.
     pub path: String,
 }
 
 impl Fault {
-    /// Whether the fault can happen to such a call.
+    /// Returns whether the fault can happen to such a call.
     #[must_use]
     pub fn fits(&self, call: Call) -> bool {
         let is_write = matches!(call, Call::Write | Call::WriteLock);
@@ -115,7 +115,8 @@ impl Fault {
         }
     }
 
-    /// Whether the disk says one thing and does another: no log survives all of these unharmed.
+    /// Returns whether the disk says one thing and does another: no log survives all of these
+    /// unharmed.
     #[must_use]
     pub fn is_a_lie(&self) -> bool {
         matches!(self, Self::SyncLies | Self::Misdirected { .. } | Self::LostName)

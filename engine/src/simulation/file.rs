@@ -120,7 +120,7 @@ impl FileContent {
         }
     }
 
-    /// What is not durable, and how many versions of it power loss chooses from.
+    /// Returns what is not durable, and how many versions of it power loss chooses from.
     pub(super) fn unsynced(&self) -> impl Iterator<Item = (Unsynced, usize)> {
         let length = (!self.lengths.is_empty()).then(|| (Unsynced::Length, self.lengths.len() + 1));
         let sectors = self.versions.iter();
@@ -129,7 +129,7 @@ impl FileContent {
         length.into_iter().chain(sectors)
     }
 
-    /// Whether the durable content of a sector is all zero.
+    /// Returns whether the durable content of a sector is all zero.
     pub(super) fn is_durably_blank(&self, sector: u64) -> bool {
         self.durable.sector(sector).iter().all(|byte| *byte == 0)
     }

@@ -15,9 +15,9 @@ use std::ops::Range;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Machine {
     pub(super) seed: u64,
-    /// How often numbers were drawn.
+    /// Number of times numbers were drawn.
     pub(super) drawn: u64,
-    /// How often power was lost.
+    /// Number of times power was lost.
     pub(super) boot: u32,
     pub(super) has_root: bool,
     pub(super) is_off: bool,

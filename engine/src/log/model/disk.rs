@@ -55,14 +55,14 @@ pub(crate) struct Plan {
     pub(crate) good_syncs: Option<u32>,
     /// Writes to segments that succeed before the first that fails.
     pub(crate) good_writes: Option<u32>,
-    /// Whether there is no space for HEAD.
+    /// True if there is no space for HEAD.
     pub(crate) is_full: bool,
-    /// Whether writes and reads of segments show others their every 8 bytes, in any order.
+    /// True if writes and reads of segments show others their every 8 bytes, in any order.
     pub(crate) is_torn: bool,
-    /// Whether several processes write: one may sync while another replaces HEAD, or goes on after
+    /// True if several processes write: one may sync while another replaces HEAD, or goes on after
     /// the sync of a third one failed.
     pub(crate) is_shared: bool,
-    /// Whether one sync alone fails, behind the good ones.
+    /// True if one sync alone fails, behind the good ones.
     pub(crate) fails_once: bool,
 }
 
@@ -100,7 +100,7 @@ impl ModelDisk {
         self.0.lock().counts
     }
 
-    /// Whether a file of a segment to come is there.
+    /// Returns whether a file of a segment to come is there.
     pub(crate) fn has_prepared(&self) -> bool {
         self.0.lock().names.keys().any(|path| path.ends_with(".prepared"))
     }
@@ -109,7 +109,7 @@ impl ModelDisk {
         self.0.lock().held.lock.is_some()
     }
 
-    /// What LOCK says.
+    /// Returns what LOCK says.
     pub(crate) fn lock_says(&self) -> Lock {
         Lock::decode(&self.content(names::LOCK).expect("it was made")).expect("it is whole")
     }

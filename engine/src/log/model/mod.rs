@@ -30,7 +30,7 @@ use std::time::Duration;
 /// Far beyond any clock of a model.
 pub(crate) const NEVER: Duration = Duration::from_secs(1 << 30);
 
-/// How many preemptions the schedules of bounded preemption have.
+/// Number of preemptions the schedules of bounded preemption have.
 const PREEMPTIONS: usize = 3;
 
 /// Tries this many schedules, half of them at random and half with few preemptions.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How many calls a process makes before it is killed; its number is of no meaning.
+/// Number of calls a process makes before it is killed; its number is of no meaning.
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     number: u64,

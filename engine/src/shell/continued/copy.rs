@@ -112,8 +112,8 @@ impl End {
     }
 }
 
-/// Whether a log was made from the one with this identity, and holds nothing behind the record that
-/// says so: it was whole, and did not take that one's place.
+/// Returns whether a log was made from the one with this identity, and holds nothing behind the
+/// record that says so: it was whole, and did not take that one's place.
 pub(super) fn is_made_from(path: &Path, source: &str) -> bool {
     let mut newest = None;
     let read = surveyed(path, &mut |record| {
@@ -135,7 +135,7 @@ fn surveyed(path: &Path, visit: &mut dyn FnMut(&Record<'_>)) -> Result<Survey, C
     Ok(survey(&storage, options, &mut |_, record| visit(record))?)
 }
 
-/// Whether nothing is wrong with the log but that it ends before its HEAD.
+/// Checks whether nothing is wrong with the log but that it ends before its HEAD.
 fn check(path: &Path, found: &Survey, end: &End) -> Result<(Head, ChainPosition), ContinueError> {
     let path = || path.to_path_buf();
     if found.is_archive {

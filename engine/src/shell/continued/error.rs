@@ -44,7 +44,7 @@ pub enum ContinueError {
     Damaged {
         /// The directory.
         path: PathBuf,
-        /// What was found.
+        /// Finding of the check.
         finding: String,
     },
     /// It is an archive.
@@ -119,9 +119,9 @@ pub enum ContinueError {
     Displaced {
         /// The directory.
         path: PathBuf,
-        /// Where the other directory is.
+        /// Place of the other directory.
         building: PathBuf,
-        /// What the system said.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The new log is at the place, and the old one has the name under which the new one was made.
@@ -130,11 +130,11 @@ pub enum ContinueError {
          {source}"
     )]
     Unnamed {
-        /// Where the old log is.
+        /// Place of the old log.
         building: PathBuf,
         /// The name that it should have.
         wanted: PathBuf,
-        /// What the system said.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The new log is at the place, which a power cut may undo.
@@ -143,9 +143,9 @@ pub enum ContinueError {
          that: {source}"
     )]
     Unsynced {
-        /// Where the old log is.
+        /// Place of the old log.
         kept_at: PathBuf,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
     /// The file system cannot exchange two directories in one step, or one is a mount point.
@@ -156,7 +156,7 @@ pub enum ContinueError {
     NotExchanged {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// Answer of the system.
         source: io::Error,
     },
     /// The rules refuse it.
@@ -183,11 +183,11 @@ pub enum ContinueError {
     /// The disk refused a call.
     #[error("cannot {operation} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// Operation that was tried.
         operation: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
 }

@@ -113,7 +113,7 @@ impl HeldLog {
     }
 }
 
-/// Whether somebody is at work on continuing the log in a directory.
+/// Returns whether somebody is at work on continuing the log in a directory.
 pub(super) fn is_held(directory: &Path) -> bool {
     let opened = open_directory(directory);
     opened.and_then(|directory| WriteFile::try_lock(&directory)).is_ok_and(|is_free| !is_free)

@@ -1,5 +1,5 @@
-//! Where the new log is made: beside the old one, whose place it takes in one step. The old one
-//! then gets a name that says what it is.
+//! Place of the new log while it is made: beside the old one, whose place it takes in one step. The
+//! old one then gets a name that says what it is.
 //!
 //! # Invariants
 //!
@@ -137,7 +137,7 @@ pub enum LeftDirectory {
     Old(PathBuf),
 }
 
-/// What interrupted attempts left beside the log at `log`, and nobody is at work on.
+/// Lists what interrupted attempts left beside the log at `log`, and nobody is at work on.
 ///
 /// # Errors
 /// The directory around the log cannot be read.
@@ -154,8 +154,8 @@ pub fn left_beside(log: &Path) -> Result<Vec<PathBuf>, ContinueError> {
     Ok(left)
 }
 
-/// What interrupted attempts left beside the log at `log`, which was continued from `sources`: an
-/// old log among it gets its name, and a new one is removed.
+/// Lists what interrupted attempts left beside the log at `log`, which was continued from
+/// `sources`: an old log among it gets its name, and a new one is removed.
 ///
 /// # Errors
 /// The directory around the log cannot be read, or an old log not be named.
@@ -181,7 +181,7 @@ pub fn left_by_interrupted(
     Ok(left)
 }
 
-/// Whether a directory that an interrupted attempt left holds a new log, or nothing of any.
+/// Returns whether a directory that an interrupted attempt left holds a new log, or nothing of any.
 fn is_new_log(path: &Path, log: &Path) -> bool {
     let storage = DirectoryStorage::new(path);
     let has_segment = || {
@@ -222,7 +222,7 @@ fn name_old(building: &Path, log: &Path) -> Result<PathBuf, ContinueError> {
     Err(ContinueError::Unnamed { building, wanted, source })
 }
 
-/// What the name of a log that is being made beside one begins with.
+/// Returns what the name of a log that is being made beside one begins with.
 fn prefix_of(log: &Path) -> OsString {
     let mut prefix = OsString::from(".");
     prefix.push(log.file_name().unwrap_or_default());

@@ -28,22 +28,23 @@ pub struct DecisionPointRecord {
     pub selected_option: Option<String>,
     /// The text that was answered instead of an option, at most 32 KiB.
     pub response_text: Option<String>,
-    /// When the round ended. The log says so: nobody sets it.
+    /// Time when the round ended. The log says so: nobody sets it.
     pub responded_at: Option<Time>,
-    /// Who ended it, by a name that nothing proves; `system:timeout` where the deadline did.
+    /// Name of who ended it, by a name that nothing proves; `system:timeout` where the deadline
+    /// did.
     pub responded_by: Option<String>,
-    /// Which round, from 1 on.
+    /// The round, from 1 on.
     pub iteration: u8,
-    /// How many rounds there may be, 1 to 20.
+    /// Number of rounds there may be, 1 to 20.
     pub max_iterations: u8,
     /// The id of the round before.
     pub prior_id: Option<String>,
     /// The guidance that led to this round. Another one, set in an update, ends the round and opens
     /// the next.
     pub guidance: Option<String>,
-    /// Which agent or session asks.
+    /// Agent or session that asks.
     pub requested_by: String,
-    /// When the round began. The log says so: nobody sets it.
+    /// Time when the round began. The log says so: nobody sets it.
     pub created_at: Option<Time>,
 }
 

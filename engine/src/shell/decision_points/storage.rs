@@ -34,9 +34,9 @@ pub enum CreateDecisionPointError {
     NotNew {
         /// The field.
         field: &'static str,
-        /// What a new one has.
+        /// Value that a new one has.
         expected: &'static str,
-        /// What was given.
+        /// Value that was given.
         found: String,
     },
 }
@@ -74,9 +74,9 @@ impl<S: Storage> Engine<S> {
         self.create_decision_point_when(origin, &Conditions::new(), record)
     }
 
-    /// As [`Engine::create_decision_point`], under conditions: see [`Engine::submit_when`]. Asked
-    /// again under its key, a question is answered with the first receipt while it is the issue's
-    /// open one too.
+    /// Creates like [`Engine::create_decision_point`], under conditions: see
+    /// [`Engine::submit_when`]. Asked again under its key, a question is answered with the first
+    /// receipt while it is the issue's open one too.
     ///
     /// # Errors
     /// As [`Engine::create_decision_point`].
@@ -175,7 +175,7 @@ pub(super) fn current<'w>(
     }
 }
 
-/// Whether an issue has no open decision point.
+/// Checks whether an issue has no open decision point.
 fn free(world: &World, issue_id: &str) -> Result<(), CreateDecisionPointError> {
     match world.open_decisions_of(issue_id).next() {
         None => Ok(()),

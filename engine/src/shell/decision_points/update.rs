@@ -18,10 +18,10 @@ use thiserror::Error;
 /// Bytes of a value that an error shows.
 const SHOWN_BYTES: usize = 96;
 
-/// What became of an update.
+/// Outcome of an update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpdatedDecisionPoint {
-    /// What changed is recorded.
+    /// The change is recorded.
     Recorded(Receipt),
     /// Nothing changed, or it was recorded before. Nothing was written.
     Repeated,
@@ -49,9 +49,9 @@ pub enum UpdateDecisionPointError {
         decision_id: String,
         /// The field.
         field: &'static str,
-        /// What is recorded, or what it has to be.
+        /// Value that is recorded, or that it has to have.
         expected: String,
-        /// What was given.
+        /// Value that was given.
         found: String,
     },
     /// The round is over, and ended otherwise. The answer is kept as a late one, which never
@@ -62,11 +62,11 @@ pub enum UpdateDecisionPointError {
         decision_id: String,
         /// The field.
         field: &'static str,
-        /// What is recorded.
+        /// Value that is recorded.
         expected: String,
-        /// What was given.
+        /// Value that was given.
         found: String,
-        /// How it ended, in words.
+        /// End of it, in words.
         outcome: String,
     },
 }
@@ -94,7 +94,8 @@ impl<S: Storage> Engine<S> {
         self.update_decision_point_when(origin, &Conditions::new(), record)
     }
 
-    /// As [`Engine::update_decision_point`], under conditions: see [`Engine::submit_when`].
+    /// Updates like [`Engine::update_decision_point`], under conditions: see
+    /// [`Engine::submit_when`].
     ///
     /// # Errors
     /// As [`Engine::update_decision_point`].
@@ -179,7 +180,7 @@ fn round_of(
     })
 }
 
-/// What changed, if it may.
+/// Returns what changed, if it may.
 fn change(
     point: &DecisionPoint,
     origin: &Origin,
@@ -330,7 +331,7 @@ fn ids(options: &[holdpoint_domain::decision_point::DecisionOption]) -> String {
     options.iter().map(|option| option.id.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether an answer came when the round was over.
+/// Returns whether an answer came when the round was over.
 fn is_too_late(submitted: &Submitted) -> bool {
     match submitted {
         Submitted::Accepted(receipt) => receipt.events.iter().any(|event| {
@@ -345,7 +346,7 @@ fn is_too_late(submitted: &Submitted) -> bool {
     }
 }
 
-/// How what is recorded differs from the answer that came too late.
+/// Returns how what is recorded differs from the answer that came too late.
 fn ended(
     point: &DecisionPoint,
     field: &'static str,

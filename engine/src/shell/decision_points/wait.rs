@@ -19,11 +19,11 @@ const STRETCH_MAX: Duration = Duration::from_secs(1);
 pub struct Waited {
     /// The round as it is now.
     pub point: DecisionPoint,
-    /// How it ended, if it did.
+    /// End of it, if it ended.
     pub outcome: WaitOutcome,
 }
 
-/// How a wait came out. Closed.
+/// Outcome of a wait. Closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitOutcome {
     /// Somebody answered.
@@ -58,7 +58,7 @@ pub enum WaitError {
     /// No round has this id, or none that is still remembered.
     #[error("there is no decision {decision_id}; `holdpoint decision list` shows what waits")]
     Unknown {
-        /// What was named.
+        /// Name that was given.
         decision_id: String,
     },
 }
@@ -100,7 +100,7 @@ impl From<DecisionPointState> for WaitOutcome {
 }
 
 impl WaitOutcome {
-    /// What a round came to: one whose approval was revoked was taken back.
+    /// Returns what a round came to: one whose approval was revoked was taken back.
     #[must_use]
     pub fn of(point: &DecisionPoint) -> Self {
         if point.revoked.is_some() { Self::Cancelled } else { Self::from(point.state) }
@@ -181,7 +181,7 @@ impl<S: Storage> Engine<S> {
     }
 }
 
-/// Whether a record ends this round.
+/// Returns whether a record ends this round.
 fn ends(delivered: &Delivered, decision_id: &str) -> bool {
     let event = &delivered.envelope.event;
     let is_ending = matches!(

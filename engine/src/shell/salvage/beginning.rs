@@ -24,7 +24,7 @@ struct Stated {
     segment: u64,
     offset: u64,
     sequence: u64,
-    /// Whether the state that it carries is the one that it says.
+    /// True if the state that it carries is the one that it says.
     is_good: bool,
 }
 
@@ -46,7 +46,8 @@ impl Beginning {
         }
     }
 
-    /// Whether the state at the anchor is in what is kept: it is the newest statement that counts.
+    /// Returns whether the state at the anchor is in what is kept: it is the newest statement that
+    /// counts.
     pub(super) fn is_carried_by(&self, plan: &DamageScan) -> bool {
         let is_kept = |stated: &&Stated| {
             plan.kept().any(|kept| {

@@ -28,8 +28,8 @@ const TEXT_BYTES_MAX: usize = 4_096;
 /// The state schema of a fingerprint that is not compared with any state.
 const OF_NO_STATE: u32 = 0;
 
-/// Whether an event that nobody proves is not from before there were policies. An archive may have
-/// taken one with it.
+/// Returns whether an event that nobody proves is not from before there were policies. An archive
+/// may have taken one with it.
 const fn follows_policies(event: &Event) -> bool {
     matches!(event, Event::Log(LogEvent::RulesAdopted(_) | LogEvent::HistoryArchived(_)))
 }
@@ -48,13 +48,13 @@ pub(super) struct Copier<'a, S> {
     pub(super) cuts: Cuts,
     /// The newest batch and its time: it is not appended yet.
     pub(super) held: Option<(Vec<NewRecord>, u64)>,
-    /// Whether the newest policy may be among what was lost so far.
+    /// True if the newest policy may be among what was lost so far.
     pub(super) is_policy_unknown: bool,
     /// The record in the source that stated the newest policy so far; 0: none did.
     pub(super) policy_at: u64,
-    /// Whether some record is of a time in which there were policies.
+    /// True if some record is of a time in which there were policies.
     pub(super) knows_policies: bool,
-    /// How many records were cut out so far that nothing proves and nobody can read.
+    /// Number of records that were cut out so far that nothing proves and nobody can read.
     pub(super) unreadable: u64,
     /// What was recorded so far about what was lost, and about what is unproven.
     pub(super) losses: Vec<RecordsLost>,
@@ -362,7 +362,7 @@ fn time_of_next(pieces: &[Piece]) -> Option<u64> {
     latest
 }
 
-/// What stands for a withheld record. Its bytes are its digest, which is told in words.
+/// Returns what stands for a withheld record. Its bytes are its digest, which is told in words.
 fn withheld(place: &RecordPlace, record: &Record<'_>) -> RecordsLost {
     let header = &record.header;
     let digest = base16ct::lower::encode_string(&record.digest());

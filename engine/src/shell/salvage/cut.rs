@@ -10,7 +10,7 @@ use holdpoint_log_format::names;
 use std::collections::BTreeSet;
 use std::io;
 
-/// How much is copied at once, in bytes.
+/// Amount that is copied at once, in bytes.
 const PIECE: u64 = 64 * 1_024;
 
 /// The new log's `cut` directory.

@@ -1,5 +1,5 @@
-//! What a salvaged log may have said of its records, in records that are lost: what a salvage took
-//! over without proof never gains one.
+//! Statements that a salvaged log may have made of its records, in records that are lost: what a
+//! salvage took over without proof never gains one.
 
 use holdpoint_domain::Event;
 use holdpoint_domain::log::{LogEvent, RECORDS_UNPROVEN, SALVAGED};
@@ -13,7 +13,7 @@ use holdpoint_log_format::{Record, RecordHeader};
 pub(super) struct Doubt {
     /// The record with which the source begins.
     first: u64,
-    /// Whether the source was made by a salvage, as its first record says or another that says
+    /// True if the source was made by a salvage, as its first record says or another that says
     /// which ones are unproven.
     is_of_salvage: bool,
     /// The last record before one that does not tell which ones it says are unproven; 0: there is

@@ -32,9 +32,9 @@ pub enum SalvageError {
     NoSegment {
         /// The source.
         path: PathBuf,
-        /// How many records HEAD names; `None` where HEAD is missing or damaged.
+        /// Number of records that HEAD names; `None` where HEAD is missing or damaged.
         named: Option<u64>,
-        /// What was found wrong.
+        /// Findings of the check.
         findings: Vec<String>,
     },
     /// No record verified.
@@ -45,7 +45,7 @@ pub enum SalvageError {
     NothingKept {
         /// The source.
         path: PathBuf,
-        /// What was found wrong.
+        /// Findings of the check.
         findings: Vec<String>,
     },
     /// The new log would lie in the old one.
@@ -93,9 +93,9 @@ pub enum SalvageError {
     /// The source cannot be read.
     #[error("cannot read {path}: {source}; {}", advice(.source))]
     Unreadable {
-        /// What cannot be read.
+        /// Path of what cannot be read.
         path: PathBuf,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
     /// The source is not what it was a moment ago.
@@ -113,11 +113,11 @@ pub enum SalvageError {
     /// A path cannot be looked at or made.
     #[error("cannot {operation} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// Operation that was tried.
         operation: &'static str,
         /// On what.
         path: PathBuf,
-        /// What the disk said.
+        /// Answer of the disk.
         source: io::Error,
     },
     /// The new log could not be made.
@@ -134,13 +134,13 @@ pub enum SalvageError {
     Interrupted {
         /// The directory in which the new log was being made.
         building: PathBuf,
-        /// What failed.
+        /// Error that caused it.
         cause: Box<SalvageError>,
     },
 }
 
 impl SalvageError {
-    /// Whether there was nothing to salvage, rather than a failure.
+    /// Returns whether there was nothing to salvage, rather than a failure.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         use SalvageError::{NoSegment, NothingHere, NothingKept};
@@ -161,7 +161,7 @@ impl SalvageError {
     }
 }
 
-/// What HEAD says of the records that are gone.
+/// Returns what HEAD says of the records that are gone.
 fn of_head(records: Option<u64>) -> String {
     match records {
         None => "HEAD does not say what there was".to_string(),
@@ -184,7 +184,7 @@ fn first(findings: &[String]) -> String {
     findings.first().map(|finding| format!("; first of all, {finding}")).unwrap_or_default()
 }
 
-/// What the disk said of a file of the source, for `map_err`.
+/// Returns what the disk said of a file of the source, for `map_err`.
 pub(super) fn unreadable(file: &str) -> impl FnOnce(io::Error) -> SalvageError {
     let file = file.to_string();
     move |source| SurveyError::Io { file, source }.into()

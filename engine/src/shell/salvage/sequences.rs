@@ -1,4 +1,4 @@
-//! Which record of the source becomes which of the new log.
+//! Map from records of the source to those of the new log.
 
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::log::{RecordRange, SalvagedRun};
@@ -87,7 +87,7 @@ impl Sequences {
         ranges
     }
 
-    /// Which records became which, neighbours joined.
+    /// Returns which records became which, neighbours joined.
     pub(super) fn runs(&self) -> Vec<SalvagedRun> {
         let mut runs: Vec<SalvagedRun> = Vec::new();
         for (first, last, place) in &self.stretches {

@@ -1,4 +1,4 @@
-//! Where the new log goes: made under another name beside its place, and moved there when it is
+//! Place of the new log: made under another name beside its place, and moved there when it is
 //! complete and synced, so that an interrupted salvage is never taken for a log.
 
 use super::error::SalvageError;
@@ -47,7 +47,7 @@ impl Target {
         DirectoryStorage::new(parent).sync_directory("").map_err(io_error("sync", parent))
     }
 
-    /// What failed, with the name of what was left behind, if anything was.
+    /// Returns what failed, with the name of what was left behind, if anything was.
     pub(super) fn interrupted(&self, cause: SalvageError) -> SalvageError {
         if !self.building.exists() {
             return cause;
@@ -55,13 +55,13 @@ impl Target {
         SalvageError::Interrupted { building: self.building.clone(), cause: Box::new(cause) }
     }
 
-    /// Where it will be.
+    /// Returns where it will be.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// What the disk said of a path, for `map_err`.
+/// Returns what the disk said of a path, for `map_err`.
 pub(super) fn io_error(
     operation: &'static str,
     path: &Path,

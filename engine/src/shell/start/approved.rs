@@ -29,17 +29,17 @@ use std::collections::BTreeMap;
 /// A start, and the approval for it.
 #[derive(Clone, Copy, Debug)]
 pub struct ApprovedStart<'a> {
-    /// What to run.
+    /// Run to start.
     pub run: &'a GovernedRun,
-    /// When and how a person is asked after an attempt.
+    /// Terms on which a person is asked after an attempt.
     pub terms: &'a HoldTerms,
-    /// What is demanded of the approval now, however it was asked for.
+    /// Policy that is demanded of the approval now, however it was asked for.
     pub policy: &'a GatePolicy,
-    /// What else the start is bound to.
+    /// Facts that the start is bound to besides.
     pub bound: &'a Bound,
     /// The question that was approved.
     pub decision_id: &'a str,
-    /// What the run is called: see [`Conditions::labels`].
+    /// Labels of the run: see [`Conditions::labels`].
     pub labels: &'a BTreeMap<String, String>,
 }
 
@@ -53,8 +53,8 @@ struct Checked {
 }
 
 impl<S: Storage> Engine<S> {
-    /// As [`Engine::run_held`], for a start that a person approved. The approval is spent by it,
-    /// once; the run belongs to the story of the question, and is caused by its answer.
+    /// Runs like [`Engine::run_held`], for a start that a person approved. The approval is spent by
+    /// it, once; the run belongs to the story of the question, and is caused by its answer.
     ///
     /// # Errors
     /// As [`Engine::run_held`], and where the approval is none, is not for exactly this start, or
@@ -120,8 +120,8 @@ impl<S: Storage> Engine<S> {
         Ok(Checked { run, program, files, labels })
     }
 
-    /// Whether those were asked whom the policy in force demands now. How long there was to answer
-    /// is over.
+    /// Checks whether those were asked whom the policy in force demands now. How long there was to
+    /// answer is over.
     fn check_policy(&self, policy: &GatePolicy, point: &DecisionPoint) -> Result<(), StartError> {
         let policy = GatePolicy { approval_timeout_ms: None, ..policy.clone() };
         let people = ApprovalPolicy::people();

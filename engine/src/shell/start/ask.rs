@@ -26,18 +26,18 @@ use holdpoint_domain::human_decision::HumanDecisionTimeout;
 use holdpoint_domain::log::{RUN_TOOL, run_binding};
 use holdpoint_domain::{ActorId, Command, Refusal};
 
-/// Who has to approve a start, and in what time.
+/// People who have to approve a start, and in what time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskBefore {
-    /// Who counts, and how many are needed.
+    /// Policy of who counts, and how many are needed.
     pub policy: ApprovalPolicy,
-    /// Whether only another user than the one who asks counts.
+    /// True if only another user than the one who asks counts.
     pub separation: bool,
-    /// How long there is to answer.
+    /// Time that there is to answer.
     pub timeout: HumanDecisionTimeout,
 }
 
-/// What the question came to.
+/// Outcome of the question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// It was approved: the approval can be spent.
@@ -55,10 +55,10 @@ pub enum Asked {
     },
 }
 
-/// What a person answers before a start.
+/// Answer of a person before a start.
 #[derive(Debug, PartialEq, Eq)]
 pub struct StartAnswer {
-    /// Whether it may start.
+    /// True if it may start.
     pub approves: bool,
     /// The line by which a person said so at a terminal; `None`: nobody typed, and the process
     /// proves no more than its user.
@@ -207,9 +207,9 @@ fn line_of(run: &GovernedRun) -> String {
     command_line(&run.command.program, &run.command.arguments)
 }
 
-/// Whether a question shows exactly this start, and nothing else: anybody who may write to the log
-/// can ask something else and bind it to the same. One in the words of programs before this one
-/// counts where it had the command whole.
+/// Returns whether a question shows exactly this start, and nothing else: anybody who may write to
+/// the log can ask something else and bind it to the same. One in the words of programs before this
+/// one counts where it had the command whole.
 pub(super) fn shows(point: &DecisionPoint, run: &GovernedRun, facts: &Facts) -> bool {
     let shows = |prompt: String, wording: Wording| {
         point.terms.shows(&Proposal {

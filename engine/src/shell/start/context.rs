@@ -176,7 +176,7 @@ fn push_lines(
     }
 }
 
-/// What differs from what was asked about, item by item.
+/// Returns what differs from what was asked about, item by item.
 pub(super) fn differences(asked: &str, facts: &Facts) -> Vec<String> {
     let bound = facts_in(asked);
     let mut before: Vec<&str> = bound.lines().filter(|line| line.contains(SEPARATOR)).collect();
@@ -215,8 +215,8 @@ pub(super) fn facts_in(context: &str) -> &str {
     context.split(behind).next().unwrap_or_default()
 }
 
-/// What a question shows of the program, and of its interpreters behind it. Empty where it shows
-/// no program.
+/// Returns what a question shows of the program, and of its interpreters behind it. Empty where it
+/// shows no program.
 pub(super) fn program_lines(context: &str) -> Vec<String> {
     let titles = [format!("  {PROGRAM:<KIND_WIDTH$}{SEPARATOR}"), format!("  {INTERPRETER} ")];
     let is_of = |line: &&str| titles.iter().any(|title| line.starts_with(title));
@@ -238,7 +238,7 @@ pub(super) fn of_kind<'c>(
     })
 }
 
-/// Whether a line of a question's context is one of those that this program writes.
+/// Returns whether a line of a question's context is one of those that this program writes.
 pub(super) fn is_usual_line(line: &str) -> bool {
     let is_fact = KINDS.iter().any(|kind| {
         let rest = line.strip_prefix(&format!("  {kind:<KIND_WIDTH$}"));
@@ -254,7 +254,7 @@ pub(super) fn is_usual_line(line: &str) -> bool {
     is_fact || is_count || texts.iter().any(|text| text.lines().any(|known| known == line))
 }
 
-/// How many facts a question has no room for: those that are bound, and those that are not.
+/// Counts the facts a question has no room for: those that are bound, and those that are not.
 pub(super) fn left_out(context: &str) -> (usize, usize) {
     let of = |words: &str| {
         let counts = facts_in(context).lines().filter_map(|line| {
@@ -277,7 +277,7 @@ fn line_in(fact: &Fact, wording: Wording) -> String {
     format!("{}{value}", title(fact))
 }
 
-/// What a fact is about: the beginning of its line.
+/// Returns what a fact is about: the beginning of its line.
 fn title(fact: &Fact) -> String {
     let name = fact.shown_name();
     let kind = fact.kind;

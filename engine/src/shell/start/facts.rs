@@ -1,4 +1,4 @@
-//! What an approval of a start is bound to, as it is now.
+//! Facts that an approval of a start is bound to, as it is now.
 
 use super::StartError;
 use super::context::{Edition, SEPARATOR};
@@ -154,8 +154,8 @@ impl Fact {
         Self { kind, name: Vec::new(), value, shown }
     }
 
-    /// Which one of its kind, as it is shown; empty where there is one only. No name looks as if
-    /// its value began within it.
+    /// Returns which one of its kind, as it is shown; empty where there is one only. No name looks
+    /// as if its value began within it.
     pub(super) fn shown_name(&self) -> String {
         visible(OsStr::from_bytes(&self.name)).replace(SEPARATOR, " \\x3d ")
     }
@@ -189,7 +189,7 @@ fn directory(directory: &Path) -> Result<Fact, StartError> {
     Ok(Fact::one("directory", found.identity(), found.shown()))
 }
 
-/// How a file is bound: by its content and its canonical path.
+/// Returns how a file is bound: by its content and its canonical path.
 pub(super) fn file_value(digest: &Digest, place: &Path) -> Vec<u8> {
     [digest.as_bytes().as_slice(), place.as_os_str().as_bytes()].concat()
 }

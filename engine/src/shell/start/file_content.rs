@@ -9,9 +9,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// How often a file is read that was changed while it was read.
+/// Number of times a file is read that was changed while it was read.
 const READS_MAX: usize = 3;
-/// How much is read at once.
+/// Amount that is read at once.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// What reading a file came to.
@@ -121,8 +121,8 @@ fn digest_of(file: &mut File, length: u64) -> io::Result<Option<Digest>> {
     }
 }
 
-/// Whether a file lies in one of the kernel's own file systems, whose files have no length and
-/// another content whenever they are read.
+/// Returns whether a file lies in one of the kernel's own file systems, whose files have no length
+/// and another content whenever they are read.
 #[cfg(target_os = "linux")]
 fn is_of_kernel(file: &File) -> bool {
     // The numbers of `linux/magic.h`: proc, sysfs, cgroup and its second version, debugfs, tracefs,

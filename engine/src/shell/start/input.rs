@@ -1,4 +1,4 @@
-//! What a command that is asked about before its start will read from standard input.
+//! Input that a command that is asked about before its start will read from standard input.
 
 use super::StartError;
 use crate::executor::{SignalSource, Stdin};
@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 
 /// The most that is read of a pipe, in bytes (64 MiB): it is kept for the command.
 const PIPE_BYTES_MAX: usize = 64 << 20;
-/// How much is read at once.
+/// Amount that is read at once.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Standard input as it is bound, of a command that has none, or that reads this process's own.
@@ -148,7 +148,7 @@ fn in_memory(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     Ok(reading?.into())
 }
 
-/// Whether a device is the one that is nothing.
+/// Returns whether a device is the one that is nothing.
 fn is_null(device: &Stat) -> bool {
     stat("/dev/null").is_ok_and(|null| null.st_rdev == device.st_rdev)
 }

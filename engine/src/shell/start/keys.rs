@@ -26,7 +26,7 @@ const FOLDER: &str = "holdpoint/keys";
 #[derive(Clone)]
 pub(super) struct Key([u8; KEY_BYTES]);
 
-/// Where the keys of questions are kept: one file each, which only its user may read.
+/// Place of the keys of questions: one file each, which only its user may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalKeys {
     directory: PathBuf,
@@ -120,7 +120,7 @@ impl ApprovalKeys {
         Ok(ids.collect())
     }
 
-    /// Where the key of a question is, or was.
+    /// Returns where the key of a question is, or was.
     pub(super) fn file(&self, decision_id: &str) -> PathBuf {
         // An id is checked before a key is looked for: it has no slash.
         self.directory.join(format!("{decision_id}{ENDING}"))
@@ -132,7 +132,7 @@ impl ApprovalKeys {
         self.write(self.retry_file(id), place)
     }
 
-    /// What a loop can be tried again with, if it is still kept.
+    /// Returns what a loop can be tried again with, if it is still kept.
     pub(in crate::shell) fn find_retry(&self, id: &str) -> Result<Option<Vec<u8>>, StartError> {
         let (mut place, path) = (Vec::new(), self.retry_file(id));
         let opened = File::open(&path).map(|opened| opened.take(RETRY_BYTES));
@@ -158,7 +158,7 @@ impl ApprovalKeys {
         self.kept(RETRY_ENDING)
     }
 
-    /// Where what a loop can be tried again with is, or was.
+    /// Returns where what a loop can be tried again with is, or was.
     pub(in crate::shell) fn retry_file(&self, id: &str) -> PathBuf {
         // The id of a loop is made of random bits; a record could say something else.
         let name: String = id.chars().filter(|letter| *letter != '/').collect();

@@ -44,7 +44,7 @@ use variables::{UNBOUND, UNBOUND_VARIABLES_MAX, UnboundValue};
 /// The longest name of a file that can be left unbound, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// What whoever asks binds besides the command, and does not bind of it.
+/// Options for what whoever asks binds besides the command, and does not bind of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BindingOptions {
@@ -58,7 +58,7 @@ pub struct BindingOptions {
     pub unbound_variables: Vec<OsString>,
 }
 
-/// What a start is bound to besides its command.
+/// Facts that a start is bound to besides its command.
 #[derive(Clone, Debug)]
 pub struct Bound {
     files: Vec<PathBuf>,
@@ -81,20 +81,20 @@ pub enum StartError {
     /// There is no program to be asked about.
     #[error(transparent)]
     Program(StartRefusal),
-    /// What is bound cannot be read, or the key not be kept.
+    /// A bound file cannot be read, or the key not be kept.
     #[error("cannot {what} {}: {source}", .path.display())]
     Io {
-        /// What was tried.
+        /// Operation that was tried.
         what: &'static str,
-        /// Where.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Answer of the system.
         source: io::Error,
     },
     /// A file to be bound that is none.
     #[error("{} is no regular file; bind one", .path.display())]
     NotAFile {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A file that was written to while it was read.
@@ -103,7 +103,7 @@ pub enum StartError {
          command writes unbound by --no-bind-file", .path.display()
     )]
     Changing {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A name that is to be left unbound, and that cannot be shown as it is.
@@ -131,13 +131,13 @@ pub enum StartError {
          does not need, or name fewer files"
     )]
     CodeNotShown {
-        /// How many there is no room for.
+        /// Number of them that there is no room for.
         left_out: usize,
     },
     /// More variables are to be left unbound than are put on record.
     #[error("{found} variables are to be left unbound; the limit is {expected}: name fewer")]
     TooManyUnbound {
-        /// How many.
+        /// Number of them.
         found: usize,
         /// The limit.
         expected: usize,
@@ -148,7 +148,7 @@ pub enum StartError {
          --stdin away"
     )]
     Input {
-        /// What it is.
+        /// Kind of what it is.
         found: &'static str,
     },
     /// More than is kept of a pipe.
@@ -189,10 +189,10 @@ pub enum StartError {
     KeyMissing {
         /// The question.
         decision_id: String,
-        /// Where it should be.
+        /// Path where it should be.
         file: PathBuf,
     },
-    /// What is asked for is not what was approved.
+    /// The request is not what was approved.
     #[error(
         "{decision_id} approves something else: {}; start that, as it was approved, or ask anew \
          for this with `{ASKING}`", .differences.join("; ")
@@ -200,7 +200,7 @@ pub enum StartError {
     Differs {
         /// The question.
         decision_id: String,
-        /// What differs, item by item.
+        /// Differences, item by item.
         differences: Vec<String>,
     },
     /// The run itself could not be recorded as it should.
@@ -238,8 +238,8 @@ impl From<DecisionPointRefusal> for StartError {
 }
 
 impl Bound {
-    /// What the options say besides the command, and its standard input: a pipe is read to its end
-    /// here, and kept for the command.
+    /// Takes what the options say besides the command, and its standard input: a pipe is read to
+    /// its end here, and kept for the command.
     ///
     /// # Errors
     /// A name cannot be asked about, standard input cannot be bound, or a signal asked for the end
@@ -310,8 +310,8 @@ impl Bound {
     }
 }
 
-/// What goes on record of the environment of a loop whose start was approved in a question with
-/// this context.
+/// Returns what goes on record of the environment of a loop whose start was approved in a question
+/// with this context.
 pub(super) fn recorded_of(run: &GovernedRun, context: &str) -> Option<GovernedRun> {
     if Edition::of_context(context) == Edition::First {
         return None;

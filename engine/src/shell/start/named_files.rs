@@ -20,9 +20,9 @@ pub(super) const FILE: &str = "file";
 /// The kind of a file that a word names and that is not bound.
 pub(super) const UNREAD: &str = "unread";
 
-/// How many files are bound because words of the command name them.
+/// Number of files that are bound because words of the command name them.
 pub const BOUND_FILES_MAX: usize = 256;
-/// How many bytes these files may have together.
+/// Number of bytes these files may have together.
 pub const BOUND_BYTES_MAX: u64 = 256 << 20;
 /// The longest name that is looked up, in bytes: no system takes a longer path.
 const NAME_BYTES_MAX: usize = 4096;
@@ -242,8 +242,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What of a word may name a file: all of it, what stands behind `=` or `@`, and what stands
-/// behind an option of one letter.
+/// Returns what of a word may name a file: all of it, what stands behind `=` or `@`, and what
+/// stands behind an option of one letter.
 fn parts(word: &[u8]) -> impl Iterator<Item = &[u8]> {
     let of_option = match word {
         [b'-', letter, rest @ ..] if *letter != b'-' => Some(rest),

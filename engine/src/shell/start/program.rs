@@ -24,7 +24,7 @@ impl ApprovedProgram {
         Self { lines: facts.iter().map(line).collect() }
     }
 
-    /// What a question shows of the program, where it shows one.
+    /// Returns what a question shows of the program, where it shows one.
     pub(in crate::shell) fn shown_in(context: &str) -> Option<Self> {
         let lines = program_lines(context);
         (!lines.is_empty()).then_some(Self { lines })

@@ -46,13 +46,13 @@ pub struct StartSummary {
     pub unread: Vec<NamedLine>,
     /// The variables that are not bound.
     pub unbound: Vec<NamedLine>,
-    /// How many files and variables are not bound besides, for want of room.
+    /// Number of files and variables that are not bound besides, for want of room.
     pub unbound_besides: usize,
-    /// How many variables are bound and not shown here.
+    /// Number of variables that are bound and not shown here.
     pub variables: usize,
-    /// Whether files that words of the command name are bound without being named for it.
+    /// True if files that words of the command name are bound without being named for it.
     pub binds_named_files: bool,
-    /// Whether the context says something that is not here: then all of it is to be read.
+    /// True if the context says something that is not here: then all of it is to be read.
     pub says_more: bool,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn sentence(command_line: &str) -> String {
 }
 
 impl StartSummary {
-    /// What the context of a question says; `None` where it says nothing of a command.
+    /// Reads what the context of a question says; `None` where it says nothing of a command.
     #[must_use]
     pub fn of(context: &str) -> Option<Self> {
         let first = |kind: &str| of_kind(context, kind).next().map(|(_, value)| value);
@@ -106,7 +106,7 @@ impl StartSummary {
         })
     }
 
-    /// Whether this is what the question's first sentence asks about.
+    /// Returns whether this is what the question's first sentence asks about.
     #[must_use]
     pub fn is_asked_as(&self, prompt: &str) -> bool {
         prompt == sentence(&self.command)

@@ -38,7 +38,7 @@ const SHOWN_DIGITS: usize = 16;
 
 /// The longest name of a variable that can be left unbound, in bytes: a label's has room for it.
 const NAME_BYTES_MAX: usize = 200;
-/// How many variables can be left unbound: each value takes two labels of the run.
+/// Number of variables that can be left unbound: each value takes two labels of the run.
 pub(super) const UNBOUND_VARIABLES_MAX: usize = 12;
 /// Permission to write for the group and for everybody.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -225,8 +225,8 @@ pub(super) struct UnboundValue {
     pub(super) value: Option<String>,
 }
 
-/// Whether a variable of this name carries code, by [`CODE_VARIABLES`]. One that is never bound
-/// does not, whatever its end is.
+/// Returns whether a variable of this name carries code, by [`CODE_VARIABLES`]. One that is never
+/// bound does not, whatever its end is.
 #[must_use]
 pub fn carries_code(name: &OsStr) -> bool {
     let is_never_bound = never_bound().any(|unbound| *unbound == *name);
@@ -245,7 +245,7 @@ pub(super) fn never_bound<'a>() -> impl Iterator<Item = &'a str> {
     SESSION_VARIABLES.iter().chain(of_steps).map(|name| -> &'a str { name })
 }
 
-/// Whether a name can be one of a variable that is left unbound: letters, digits and `_`.
+/// Returns whether a name can be one of a variable that is left unbound: letters, digits and `_`.
 pub(super) fn is_plain_name(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_part)
@@ -286,7 +286,7 @@ pub(super) fn facts(
     code
 }
 
-/// What a program before this one bound: every variable, none of them apart.
+/// Returns what a program before this one bound: every variable, none of them apart.
 pub(super) fn former_facts(
     command: &CommandSpec,
     policy: &EnvironmentPolicy,
@@ -327,8 +327,8 @@ fn environment(command: &CommandSpec) -> BTreeMap<&OsStr, &OsStr> {
     pairs.collect()
 }
 
-/// Whether every entry of the environment is a name and its one value: nothing else can be bound,
-/// for programs differ in which of two they see.
+/// Checks whether every entry of the environment is a name and its one value: nothing else can be
+/// bound, for programs differ in which of two they see.
 pub(super) fn check(command: &CommandSpec) -> Result<(), StartError> {
     let mut names = BTreeSet::new();
     for variable in &command.environment {
@@ -377,8 +377,8 @@ fn search_path(value: &OsStr) -> String {
     format!("{}, and the rest as usual", others.iter().map(show).collect::<Vec<_>>().join(":"))
 }
 
-/// Whether a directory is absolute and nobody but root can put anything there, or put another one
-/// in its place.
+/// Returns whether a directory is absolute and nobody but root can put anything there, or put
+/// another one in its place.
 fn is_systems(directory: &Path) -> bool {
     if !directory.is_absolute() {
         return false;
@@ -395,7 +395,7 @@ fn is_systems(directory: &Path) -> bool {
     })
 }
 
-/// Whether nobody but root makes an entry of a directory, or takes one away that is there.
+/// Returns whether nobody but root makes an entry of a directory, or takes one away that is there.
 fn is_roots(metadata: &Metadata, is_entry_there: bool) -> bool {
     let is_closed = metadata.mode() & WRITABLE_BY_OTHERS == 0
         || is_entry_there && metadata.mode() & STICKY != 0;
