@@ -1,4 +1,4 @@
-//! What is done in a process of its own: what has to crash, and what is watched from outside.
+//! Work that is done in a process of its own: what has to crash, and what is watched from outside.
 
 use crate::error::{Doing, MeasureError};
 use crate::plan::Plan;
@@ -9,12 +9,12 @@ use std::process::{Command, ExitStatus, Stdio};
 /// The first argument of a child.
 pub const CHILD: &str = "as-child";
 
-/// What a child is asked to do.
+/// Work that a child is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errand {
-    /// Whose store.
+    /// Candidate whose store it is.
     pub candidate: String,
-    /// How durable.
+    /// Durability of it.
     pub mode: Mode,
     /// Payload bytes.
     pub payload: usize,
@@ -27,7 +27,7 @@ pub struct Errand {
 }
 
 impl Errand {
-    /// As arguments.
+    /// Returns it as arguments.
     #[must_use]
     pub fn arguments(&self) -> Vec<String> {
         vec![

@@ -10,9 +10,9 @@ pub enum MeasureError {
     /// Something that has to work did not.
     #[error("cannot {operation}: {reason}")]
     Failed {
-        /// What was tried.
+        /// Operation that was tried.
         operation: &'static str,
-        /// What it said.
+        /// Answer to it.
         reason: String,
     },
     /// The contender does not offer what the figure measures: no failure, and told in the table.

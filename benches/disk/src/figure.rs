@@ -1,10 +1,10 @@
-//! What is measured: the closed list of figures, and what a run of one gives.
+//! Figures that are measured: the closed list of figures, and what a run of one gives.
 
 use crate::error::MeasureError;
 use crate::rounds::{Measured, Samples, Work, take_turns};
 use std::fmt;
 
-/// What a value is.
+/// Unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds for each record, command or event.
@@ -16,7 +16,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// As it stands in the results.
+    /// Returns it as it stands in the results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,19 +39,19 @@ macro_rules! kinds {
             /// Every figure, in the order of the report.
             pub const ALL: &'static [Self] = &[$(Self::$kind,)+];
 
-            /// What `--figure` takes.
+            /// Returns what `--figure` takes.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$kind => $name,)+ }
             }
 
-            /// What a reader sees.
+            /// Returns what a reader sees.
             #[must_use]
             pub fn title(self) -> &'static str {
                 match self { $(Self::$kind => $title,)+ }
             }
 
-            /// What its values are.
+            /// Returns what its values are.
             #[must_use]
             pub fn unit(self) -> Unit {
                 match self { $(Self::$kind => Unit::$unit,)+ }
@@ -85,7 +85,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether a writer that gives the lock back is measured beside one that keeps it.
+    /// Returns whether a writer that gives the lock back is measured beside one that keeps it.
     pub(crate) fn takes_turns_at_the_lock(self) -> bool {
         matches!(
             self,
@@ -119,18 +119,18 @@ impl fmt::Display for Scope {
     }
 }
 
-/// Who is measured.
+/// Role of who is measured.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Role {
     /// Holdpoint.
     Ours,
-    /// What cannot be beaten: the bare work that the disk and the hash need.
+    /// Floor: the bare work that the disk and the hash need.
     Floor,
-    /// What else a user could take.
+    /// Another that a user could take.
     Peer(PeerFacts),
 }
 
-/// What has to be known of a peer to compare with it.
+/// Facts that have to be known of a peer to compare with it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PeerFacts {
     /// Each of its records is tied to the one before it by a cryptographic hash.
@@ -145,9 +145,9 @@ pub struct PeerFacts {
 pub struct Contender {
     /// Its name.
     pub name: String,
-    /// Who it is.
+    /// Role of the contender.
     pub role: Role,
-    /// How it is configured.
+    /// Configuration of it.
     pub remark: String,
     /// Does one round.
     pub work: Work,
@@ -155,7 +155,7 @@ pub struct Contender {
 
 /// A figure at one size, with everyone who takes part.
 pub struct Figure {
-    /// What.
+    /// Kind of the figure.
     pub kind: Kind,
     /// At which size.
     pub scope: Scope,
@@ -163,14 +163,14 @@ pub struct Figure {
     pub contenders: Vec<Contender>,
 }
 
-/// What a contender came to.
+/// Result of a contender.
 #[derive(Debug)]
 pub struct Line {
     /// Its name.
     pub name: String,
-    /// Who it is.
+    /// Role of the contender.
     pub role: Role,
-    /// How it is configured.
+    /// Configuration of it.
     pub remark: String,
     /// Its values, or why there are none.
     pub measured: Result<Measured, MeasureError>,
@@ -184,10 +184,10 @@ impl Line {
     }
 }
 
-/// What a figure came to.
+/// Outcome of a figure.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What.
+    /// Kind of the figure.
     pub kind: Kind,
     /// At which size.
     pub scope: Scope,

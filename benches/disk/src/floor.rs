@@ -1,4 +1,4 @@
-//! What nobody can beat: the bare bytes, the bare hashes, the bare writes and syncs.
+//! Floors that nobody can beat: the bare bytes, the bare hashes, the bare writes and syncs.
 
 mod group_commit;
 mod reading;
@@ -30,8 +30,9 @@ pub const CHAIN: &str = "SHA-256 chain";
 pub const LINKS: &str = "digest and link";
 /// Each record written at its place of a file that was written before.
 pub const WRITE: &str = "pwrite";
-/// What each record costs whoever hashes, checks and writes it: the payload's digest, the link, a
-/// CRC-32, and a write into a file in the state of ours: its space reserved, never written before.
+/// Work that each record costs whoever hashes, checks and writes it: the payload's digest, the
+/// link, a CRC-32, and a write into a file in the state of ours: its space reserved, never written
+/// before.
 pub const WRITE_HASHED: &str = "digest, link, CRC-32 and pwrite";
 /// The same, written in pieces as large as a log's instead of one by one.
 pub const STAGE_HASHED: &str = "digest, link, CRC-32 and pieces";

@@ -1,16 +1,16 @@
-//! Which way hashes many messages at once on this processor, and why.
+//! Choice of the way that hashes many messages at once on this processor, and why.
 
 use holdpoint_sha256_lanes::{Choice, Lanes, Reason, Standing, VARIABLE, choice};
 use serde::Serialize;
 use std::fmt;
 
-/// How many messages at once are hashed.
+/// Number of messages at once are hashed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hashing {
     /// `fastest`; `asked` where the environment asks for a way; `unusable` and `unknown` where it
     /// asks for one in vain, and the fastest is used.
     pub reason: &'static str,
-    /// What the environment asks for.
+    /// Way that the environment asks for.
     pub asked: Option<String>,
     /// Every way there is.
     pub ways: Vec<Way>,
@@ -26,12 +26,12 @@ pub struct Way {
     pub standing: &'static str,
     /// Nanoseconds for each of many messages of 256 bytes.
     pub nanoseconds: Option<f64>,
-    /// How many messages at once it is used from; `None` where it is not used.
+    /// Number of messages at once it is used from; `None` where it is not used.
     pub used_from: Option<usize>,
 }
 
 impl Hashing {
-    /// What this process does.
+    /// Returns what this process does.
     #[must_use]
     pub fn here() -> Self {
         Self::of(choice())
@@ -57,7 +57,7 @@ impl Hashing {
         Self { reason, asked, ways: ways.collect() }
     }
 
-    /// What the environment asks for in vain, in a sentence.
+    /// Returns what the environment asks for in vain, in a sentence.
     #[must_use]
     pub fn in_vain(&self) -> Option<String> {
         let asked = self.asked.as_deref()?;
@@ -71,7 +71,7 @@ impl Hashing {
 }
 
 impl fmt::Display for Hashing {
-    /// What is used, why, and how long each way takes.
+    /// Returns what is used, why, and how long each way takes.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let used = self.ways.iter().rev().filter_map(|way| Some((way.name, way.used_from?)));
         let used = used.map(|(name, from)| match from {

@@ -1,5 +1,5 @@
-//! How fast a log is written, verified and opened on a disk, beside what nothing can do faster
-//! there.
+//! Speed at which a log is written, verified and opened on a disk, beside what nothing can do
+//! faster there.
 //!
 //! A figure is measured in rounds in which everyone takes part in turns, so that whatever else the
 //! machine does meets all of them; what counts is the median, and the ratio to ours taken round by

@@ -1,15 +1,15 @@
-//! What was measured on.
+//! Machine that was measured on.
 
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// What a reader has to know of the machine; empty where the system does not tell.
+/// Facts that a reader has to know of the machine; empty where the system does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's name.
     pub cpu: String,
-    /// How many of it this process may use.
+    /// Number of its cores that this process may use.
     pub cores: usize,
     /// It has the SHA-256 instructions.
     pub has_sha: bool,

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// Room that a run needs, in bytes.
 pub const ROOM_BYTES: u64 = 1 << 30;
-/// What a run writes, about, in bytes. Everything is removed again.
+/// Bytes that a run writes, about. Everything is removed again.
 pub const WRITES_ABOUT_BYTES: u64 = 2 << 30;
 /// A sync that returns sooner than this reached no disk, in seconds.
 const SYNC_MIN: f64 = 20e-6;
@@ -31,16 +31,16 @@ const KINDS: [Kind; 8] = [
 /// Payload bytes of each record.
 const PAYLOAD: usize = 256;
 
-/// What a figure came to.
+/// Result of a figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Gauge {
     /// Its name.
     pub figure: &'static str,
-    /// What it measures.
+    /// Title of the figure.
     pub title: &'static str,
     /// At which size.
     pub scope: String,
-    /// What its values are.
+    /// Unit of its values.
     pub unit: &'static str,
     /// Median of ours; `None` where it could not be measured.
     pub ours: Option<f64>,
@@ -48,16 +48,16 @@ pub struct Gauge {
     pub noise_percent: Option<f64>,
     /// Why there is no value.
     pub absent: Option<String>,
-    /// What cannot be beaten, the closest first.
+    /// Floors that cannot be beaten, the closest first.
     pub floors: Vec<FloorGauge>,
-    /// Which floors have no value, and why.
+    /// Floors that have no value, and why.
     pub floors_absent: Vec<String>,
 }
 
-/// What cannot be beaten.
+/// Floor that cannot be beaten.
 #[derive(Clone, Debug, Serialize)]
 pub struct FloorGauge {
-    /// What is done.
+    /// Work that is done.
     pub name: String,
     /// Its median.
     pub median: f64,
@@ -78,7 +78,7 @@ pub fn free_bytes(directory: &Path) -> std::io::Result<u64> {
     Ok(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
-/// How many figures there are.
+/// Counts the figures there are.
 #[must_use]
 pub fn count() -> usize {
     KINDS.len()
@@ -161,7 +161,7 @@ impl FloorGauge {
     }
 }
 
-/// What the figures mean, in a sentence or two.
+/// Returns what the figures mean, in a sentence or two.
 #[must_use]
 pub fn meaning(gauges: &[Gauge]) -> String {
     let sync = gauges

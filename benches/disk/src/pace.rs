@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Operations between two looks at the clock.
 const BETWEEN_LOOKS: u64 = 8;
 
-/// How long one contender works in one round: until either is reached.
+/// Time that one contender works in one round: until either is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// Operations.

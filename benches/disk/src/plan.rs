@@ -1,11 +1,11 @@
-//! How much is measured, and where.
+//! Effort and place of a measurement.
 
 use crate::figure::Kind;
 use crate::pace::Pace;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How much is measured.
+/// Effort of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// Barely anything: that it works.
@@ -28,12 +28,12 @@ impl Effort {
     }
 }
 
-/// What a run measures.
+/// Plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where the files go, on the disk that is measured. Everything made there is removed.
+    /// Directory of the files, on the disk that is measured. Everything made there is removed.
     pub directory: PathBuf,
-    /// How much.
+    /// Effort of the run.
     pub effort: Effort,
     /// Payload bytes of the figures of single records; empty for those of the effort.
     pub payloads: Vec<usize>,
@@ -61,7 +61,7 @@ impl Plan {
         }
     }
 
-    /// What its effort means, in a sentence or two.
+    /// Returns what its effort means, in a sentence or two.
     #[must_use]
     pub fn says(&self) -> String {
         let full = Self::new(PathBuf::new(), Effort::Full);
@@ -87,7 +87,7 @@ impl Plan {
         )
     }
 
-    /// How long one contender works in one round.
+    /// Returns how long one contender works in one round.
     #[must_use]
     pub fn pace(&self) -> Pace {
         let (records_max, milliseconds) = match self.effort {

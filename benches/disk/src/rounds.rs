@@ -4,7 +4,7 @@
 use crate::error::{Doing, MeasureError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What one contender measured in one round.
+/// Measurement of one contender in one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// In the figure's unit: seconds or bytes.
@@ -72,7 +72,7 @@ impl Samples {
 /// Does a contender's work of one round.
 pub type Work = Box<dyn FnMut() -> Result<Sample, MeasureError>>;
 
-/// What the rounds of one contender gave.
+/// Results of the rounds of one contender.
 #[derive(Debug)]
 pub struct Measured {
     /// Values.

@@ -1,10 +1,10 @@
-//! What is compared: anything that keeps records, behind one small face.
+//! Stores that are compared: anything that keeps records, behind one small face.
 
 use crate::error::MeasureError;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// What has happened to a record when its append returns.
+/// State of a record when its append returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It has its place, in memory if need be.
@@ -96,7 +96,7 @@ pub struct Candidate {
     pub is_chained: bool,
     /// An append may return before its record is hashed.
     pub hashes_late: bool,
-    /// How it is configured, and what it does otherwise than one may think.
+    /// Configuration of it, and what it does otherwise than one may think.
     pub remark: &'static str,
     /// Opens it for appending.
     pub open: Open,

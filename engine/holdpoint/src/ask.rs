@@ -44,7 +44,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// Whether to approve something: by `approve` or `deny`.
+    /// Asks whether to approve something: by `approve` or `deny`.
     #[must_use]
     pub fn approval(prompt: impl Into<String>) -> Self {
         let labels = ["Approve", "Deny"];
@@ -52,7 +52,7 @@ impl Question {
         Self { options: options.to_vec(), ..Self::choice(prompt) }
     }
 
-    /// Which of some options to take: see [`Question::option`].
+    /// Asks which of some options to take: see [`Question::option`].
     #[must_use]
     pub fn choice(prompt: impl Into<String>) -> Self {
         Self {
@@ -167,7 +167,8 @@ pub fn ask<S: Storage>(
     ask_when(engine, origin, &Conditions::new(), question, time)
 }
 
-/// As [`ask`], under conditions: asked again with the same key, the first question is waited for.
+/// Asks like [`ask`], under conditions: asked again with the same key, the first question is waited
+/// for.
 ///
 /// # Errors
 /// As [`ask`].

@@ -29,15 +29,15 @@ mod ask;
 
 /// The rules: events, commands, what is decided and what becomes of the state.
 pub use holdpoint_domain as domain;
-/// How facts are added to a log, and real commands run under a gate.
+/// Adding of facts to a log, and running of real commands under a gate.
 pub use holdpoint_engine as engine;
-/// Where the bytes of a log lie: finding, mapping and reading its segments.
+/// Places of the bytes of a log: finding, mapping and reading its segments.
 pub use holdpoint_log_files as log_files;
-/// What the bytes of a log mean.
+/// Meaning of the bytes of a log.
 pub use holdpoint_log_format as log_format;
 /// States of an application's own, rebuilt by replay from its events.
 pub use holdpoint_reducers as reducers;
-/// What the records of a log prove: verifying, rebuilding, telling.
+/// Proofs from the records of a log: verifying, rebuilding, telling.
 pub use holdpoint_replay as replay;
 
 pub use ask::{AskError, Question, ask, ask_when, respond};
@@ -153,7 +153,7 @@ pub use holdpoint_replay::{
     Axes, Axis, AxisState, Committed, Content, Finding, ReadError, Rebuilt, Until, Verdict,
 };
 
-/// What most programs name: `use holdpoint::prelude::*`.
+/// Names that most programs use: `use holdpoint::prelude::*`.
 pub mod prelude {
     pub use crate::{
         ApplicationEvent, Bisected, Checked, CommandSpec, Conditions, DecisionPointState, Discard,

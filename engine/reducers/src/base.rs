@@ -63,7 +63,7 @@ pub(crate) struct Bounds {
     pub(crate) fold_bytes: usize,
     /// Bytes of blocks that are kept.
     pub(crate) cache_bytes: usize,
-    /// Whether events count that were taken over without proof.
+    /// True if events count that were taken over without proof.
     pub(crate) takes_unproven: bool,
 }
 
@@ -167,7 +167,7 @@ impl<R: Reducer, S: Storage> States<R, S> {
     }
 }
 
-/// Whether a record states this fingerprint of the reducer's states up to `covers`.
+/// Returns whether a record states this fingerprint of the reducer's states up to `covers`.
 fn states_fingerprint<R: Reducer>(record: &Record<'_>, covers: u64, expected: [u8; 32]) -> bool {
     let header = &record.header;
     if header.kind != KINDS[1] || header.flags.withheld() {
@@ -237,7 +237,7 @@ fn event_of(sequence: u64, time: u64, envelope: &Envelope) -> Option<Application
     })
 }
 
-/// What the application recorded; `None` for any other event.
+/// Returns what the application recorded; `None` for any other event.
 pub(crate) fn body_of(event: &Event) -> Option<&ApplicationRecorded> {
     match event {
         Event::Application(Recorded::ApplicationRecorded(body)) => Some(body),

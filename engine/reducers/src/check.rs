@@ -1,4 +1,4 @@
-//! Whether what is stated of a reducer's states is what the reducer makes of the events.
+//! Check of what is stated of a reducer's states: it is what the reducer makes of the events.
 
 use crate::error::ReducerError;
 use crate::fold::Fold;
@@ -12,7 +12,7 @@ use holdpoint_replay::{Filter, Order};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// What was stated of a reducer's states, each compared with what the reducer makes of the events.
+/// Statements of a reducer's states, each compared with what the reducer makes of the events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checked {
@@ -42,11 +42,11 @@ pub struct CheckedFingerprint {
     pub record: u64,
     /// The last record whose event is in the states.
     pub covers: u64,
-    /// What came of it.
+    /// Outcome of the comparison.
     pub outcome: Outcome,
 }
 
-/// What came of comparing.
+/// Outcome of comparing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The reducer makes the same states.
@@ -54,9 +54,9 @@ pub enum Outcome {
     /// It makes others: it is not deterministic, was changed without a new version, or the
     /// statement is false.
     Differs {
-        /// What is stated.
+        /// Digest that is stated.
         stated: [u8; 32],
-        /// What the reducer makes.
+        /// Digest that the reducer makes.
         made: [u8; 32],
     },
     /// It is of another version or scope.
@@ -102,7 +102,7 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
         Ok(Checked { reducer: R::NAME, fingerprints: fingerprints.collect() })
     }
 
-    /// What is stated of this reducer, each with its record, and behind which records.
+    /// Returns what is stated of this reducer, each with its record, and behind which records.
     fn stated(&self) -> Result<(Vec<Stated>, BTreeSet<u64>), ReducerError> {
         let mut statements = Vec::new();
         let name = "application.reducer_fingerprint_recorded";
@@ -126,7 +126,7 @@ fn is_of<R: Reducer>(body: &ReducerFingerprintRecorded) -> bool {
     (body.version, &*body.encoding) == (R::VERSION, R::SCOPE.encoding())
 }
 
-/// What would be stated of the states.
+/// Returns what would be stated of the states.
 fn fingerprint_of<R: Reducer>(fold: &Fold<R>, covers: u64) -> Result<[u8; 32], ReducerError> {
     let (states, mut builder) = (fold.encoded()?, BlockBuilder::default());
     let mut blocks = Vec::new();

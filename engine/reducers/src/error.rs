@@ -30,7 +30,7 @@ pub enum ReducerError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// What was read of the log is not what it was.
+    /// The part of the log that was read is not what it was.
     #[error("the log is damaged, and no state can be told of it: {0}")]
     Finding(String),
     /// The whole log was read, and it is not what it was.
@@ -46,7 +46,7 @@ pub enum ReducerError {
         /// Why not.
         source: DecodeError,
     },
-    /// What an event says is withheld: this is an exported copy.
+    /// The content of an event is withheld: this is an exported copy.
     #[error("record {sequence} is withheld, so that the state behind it is not known")]
     Withheld {
         /// Its sequence.
@@ -77,7 +77,7 @@ pub enum ReducerError {
     File {
         /// The file, relative to the log's directory.
         file: String,
-        /// What the disk said, or what is wrong.
+        /// Answer of the disk, or what is wrong.
         source: io::Error,
     },
     /// Its name or its version cannot be recorded.
@@ -87,7 +87,7 @@ pub enum ReducerError {
         reducer: &'static str,
         /// The version.
         version: u32,
-        /// What is wrong with it.
+        /// Fault of it.
         reason: String,
     },
     /// The reducer asked for its own states while it applied an event.
@@ -99,9 +99,9 @@ pub enum ReducerError {
     /// A range ends before it begins.
     #[error("records {from} to {to} are no range: give the earlier record first")]
     Backwards {
-        /// Where it was to begin.
+        /// Place where it was to begin.
         from: u64,
-        /// Where it was to end.
+        /// Place where it was to end.
         to: u64,
     },
     /// A snapshot is not what it was when it was opened. Whoever meets this goes on without it.
@@ -115,12 +115,12 @@ pub enum ReducerError {
     OtherScope {
         /// The reducer.
         reducer: &'static str,
-        /// What it has.
+        /// Value that it has.
         has: &'static str,
     },
 }
 
-/// What is wrong with a reducer.
+/// Fault of a reducer.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum ReducerFault {
@@ -131,7 +131,7 @@ pub enum ReducerFault {
         reducer: &'static str,
         /// The record whose event it was given.
         sequence: u64,
-        /// What the panic said, where it is a text.
+        /// Message of the panic, where it is a text.
         message: String,
     },
     /// It cannot read an event.
@@ -153,7 +153,7 @@ pub enum ReducerFault {
         reducer: &'static str,
         /// The last record that the state was made of.
         sequence: u64,
-        /// Whose states: a stream's, or those of all.
+        /// Owner of the states: a stream's, or those of all.
         what: String,
     },
     /// A state cannot be encoded, or its encoding cannot be read again.
@@ -161,7 +161,7 @@ pub enum ReducerFault {
     Encoding {
         /// The reducer.
         reducer: &'static str,
-        /// Whose state.
+        /// Owner of the state.
         what: String,
         /// Why not.
         reason: String,
@@ -171,16 +171,16 @@ pub enum ReducerFault {
     TooLong {
         /// The reducer.
         reducer: &'static str,
-        /// Whose state.
+        /// Owner of the state.
         what: String,
         /// The most that there may be.
         expected: usize,
-        /// How many there are.
+        /// Number of them.
         found: usize,
     },
 }
 
-/// How a state is named in messages.
+/// Returns how a state is named in messages.
 pub(crate) fn named(key: &str) -> String {
     if key.is_empty() {
         return "all streams".into();

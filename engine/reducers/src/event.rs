@@ -16,15 +16,15 @@ const JSON: &str = "application/json";
 pub struct ApplicationEvent<'a> {
     /// The record's sequence.
     pub sequence: u64,
-    /// When it was recorded.
+    /// Time when it was recorded.
     pub time: Timestamp,
-    /// Who recorded it: a claim, unless the record's proof says more.
+    /// Actor who recorded it: a claim, unless the record's proof says more.
     pub actor: &'a ActorId,
     /// The story that it belongs to.
     pub correlation: &'a str,
     /// The record that caused it.
     pub causation: Option<u64>,
-    /// What it says: stream, type, version, content type, bytes.
+    /// Content of it: stream, type, version, content type, bytes.
     pub body: &'a ApplicationRecorded,
 }
 
@@ -81,7 +81,8 @@ pub trait EventType: Serialize + DeserializeOwned {
     /// The version of the type's shape, from 1: the one that is recorded today.
     const VERSION: u32 = 1;
 
-    /// What a value of version `from` is in the next one. A type that was never changed needs none.
+    /// Returns what a value of version `from` is in the next one. A type that was never changed
+    /// needs none.
     ///
     /// # Errors
     /// Why there is no such value, in the application's words.
@@ -143,7 +144,7 @@ pub enum EventError {
         sequence: u64,
         /// The type.
         event_type: &'static str,
-        /// Where and why not.
+        /// Place and reason of the failure.
         source: serde_json::Error,
     },
     /// The reducer itself refuses it.

@@ -22,7 +22,7 @@ pub(crate) struct Fold<R: Reducer> {
     /// About how many bytes the states take: each the length of its encoding before, and of the
     /// events since.
     bytes: usize,
-    /// How many events are in them.
+    /// Number of events that are in them.
     events: u64,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Twin<R: Reducer> {
     second: R::State,
     /// The sequence of the last event.
     version: u64,
-    /// How many events were applied.
+    /// Number of events that were applied.
     applied: u64,
 }
 
@@ -61,7 +61,8 @@ impl<R: Reducer> Twin<R> {
         Ok(())
     }
 
-    /// What is kept of the state: that both have the same encoding, and that it can be read again.
+    /// Returns what is kept of the state: that both have the same encoding, and that it can be read
+    /// again.
     pub(crate) fn kept(&self, key: &str) -> Result<(u64, Vec<u8>), ReducerFault> {
         let first = encoded::<R>(key, &self.first)?;
         let again = encoded::<R>(key, &decoded::<R>(key, Some(&first))?)?;

@@ -27,7 +27,7 @@ pub struct StateHistory<R: Reducer, S: ReadStorage = DirectoryStorage> {
     reducer: PhantomData<fn() -> R>,
 }
 
-/// What a bisection comes to.
+/// Outcome of a bisection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bisected {
     /// It began to hold with the batch that ends with this record.
@@ -42,7 +42,7 @@ pub enum Bisected {
 }
 
 impl<R: Reducer> StateHistory<R> {
-    /// Of the log in a directory.
+    /// Opens the history of the log in a directory.
     #[must_use]
     pub fn of(directory: impl AsRef<Path>) -> Self {
         Self::of_storage(DirectoryStorage::new(directory.as_ref()), is_locked)
@@ -50,8 +50,8 @@ impl<R: Reducer> StateHistory<R> {
 }
 
 impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
-    /// Of a log that lies elsewhere, as with its archives. `is_locked` says whether a living writer
-    /// holds LOCK now.
+    /// Opens the history of a log that lies elsewhere, as with its archives. `is_locked` says
+    /// whether a living writer holds LOCK now.
     #[must_use]
     pub fn of_storage(storage: S, is_locked: fn(&S) -> io::Result<bool>) -> Self {
         Self { storage, is_locked, reducer: PhantomData }
@@ -84,8 +84,8 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
         self.state_of("", at)
     }
 
-    /// What leads from a stream's state behind one record to the one behind another: a JSON Patch
-    /// (RFC 6902). Of one state over all, the stream is not looked at.
+    /// Returns what leads from a stream's state behind one record to the one behind another: a JSON
+    /// Patch (RFC 6902). Of one state over all, the stream is not looked at.
     ///
     /// # Errors
     /// As [`StateHistory::state`].

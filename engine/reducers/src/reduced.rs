@@ -22,7 +22,7 @@ use std::thread::{ThreadId, current};
 /// With less, snapshots would follow upon one another.
 const CACHE_BYTES_MIN: usize = 1 << 20;
 
-/// How a reducer's states are kept.
+/// Options for keeping a reducer's states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReducerOptions {
@@ -305,7 +305,7 @@ impl<R: Reducer, S: Storage> Inner<R, S> {
     }
 }
 
-/// What the log is told of the reducer's states.
+/// Returns what the log is told of the reducer's states.
 fn stated<R: Reducer>(covers: u64, fingerprint: [u8; 32]) -> ReducerFingerprintRecorded {
     ReducerFingerprintRecorded {
         reducer: Text::from(R::NAME),

@@ -1,4 +1,4 @@
-//! What a reducer is: a name, a version, and what an event does to a state.
+//! Parts of a reducer: a name, a version, and what an event does to a state.
 
 use crate::error::ReducerError;
 use crate::event::{ApplicationEvent, EventError};
@@ -50,7 +50,7 @@ pub trait Reducer: 'static {
     /// made anew: raise it when `apply` or the state changes.
     const VERSION: u32 = 1;
 
-    /// Whether there is a state for each stream, or one over all.
+    /// Scope of the state: one for each stream, or one over all.
     const SCOPE: Scope = Scope::Stream;
 
     /// The state; before the first event it is its default. Encoded as JSON, at most 64 MiB: the
@@ -58,15 +58,15 @@ pub trait Reducer: 'static {
     /// and an `Option<f64>` that is infinite, or an `Option<Option<T>>`, comes back as another.
     type State: Default + Serialize + DeserializeOwned + Send;
 
-    /// What an event does to the state. Events come in the order of the log, each once. It is
-    /// called twice for each event, on two states, and may not ask for its own states meanwhile.
+    /// Applies an event to the state. Events come in the order of the log, each once. It is called
+    /// twice for each event, on two states, and may not ask for its own states meanwhile.
     ///
     /// # Errors
     /// An event that cannot be read ends the reducer: what is behind it is not known.
     fn apply(state: &mut Self::State, event: &ApplicationEvent<'_>) -> Result<(), EventError>;
 }
 
-/// What there is a state for.
+/// Scope of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// One for each stream.
@@ -85,7 +85,7 @@ impl Scope {
         }
     }
 
-    /// What a reducer of this scope has.
+    /// Returns what a reducer of this scope has.
     const fn told(self) -> &'static str {
         match self {
             Self::Stream => "a state for each stream",
@@ -93,7 +93,7 @@ impl Scope {
         }
     }
 
-    /// Whether this is what a reducer's states are asked for by.
+    /// Checks whether this is what a reducer's states are asked for by.
     pub(crate) fn check<R: Reducer>(self) -> Result<(), ReducerError> {
         if R::SCOPE == self {
             return Ok(());
@@ -101,7 +101,7 @@ impl Scope {
         Err(ReducerError::OtherScope { reducer: R::NAME, has: R::SCOPE.told() })
     }
 
-    /// How states are encoded: those of the one kind are none of the other.
+    /// Returns how states are encoded: those of the one kind are none of the other.
     pub(crate) const fn encoding(self) -> &'static str {
         match self {
             Self::Stream => "json",

@@ -61,7 +61,7 @@ pub(crate) struct Named {
     pub(crate) covers: u64,
 }
 
-/// What the names of a reducer's files begin with.
+/// Returns what the names of a reducer's files begin with.
 fn prefix(reducer: &str) -> String {
     let digest = *blake3::hash(reducer.as_bytes()).as_bytes();
     base16ct::lower::encode_string(digest.get(..16).unwrap_or_default())
@@ -154,7 +154,7 @@ impl<F: ReadFile> Snapshot<F> {
         self.directory.blocks.iter().map(|block| u64::from(block.length)).sum()
     }
 
-    /// How many blocks there are.
+    /// Counts the blocks there are.
     pub(crate) const fn blocks(&self) -> usize {
         self.directory.blocks.len()
     }

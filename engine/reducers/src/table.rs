@@ -21,7 +21,7 @@ pub(crate) const MAX_BLOCK_BYTES: usize = BLOCK_BYTES + MAX_STATE_BYTES + 512;
 pub(crate) struct BlockEntry {
     /// The stream of its first state.
     pub(crate) first: String,
-    /// Where it lies in the file.
+    /// Place where it lies in the file.
     pub(crate) offset: u64,
     /// Its length.
     pub(crate) length: u32,
@@ -59,7 +59,7 @@ impl BlockBuilder {
         if self.bytes.len() >= BLOCK_BYTES { self.finish() } else { None }
     }
 
-    /// What is left, where there is something.
+    /// Returns what is left, where there is something.
     pub(crate) fn finish(&mut self) -> Option<(String, Vec<u8>)> {
         let first = self.first.take()?;
         Some((first, std::mem::take(&mut self.bytes)))
@@ -94,7 +94,7 @@ pub(crate) fn block_of(blocks: &[BlockEntry], stream: &str) -> Option<usize> {
     blocks.partition_point(|block| block.first.as_str() <= stream).checked_sub(1)
 }
 
-/// What is stated of states: BLAKE3 over whose they are, and over every block in its order.
+/// Returns what is stated of states: BLAKE3 over whose they are, and over every block in its order.
 pub(crate) fn fingerprint(
     (reducer, version, encoding): (&str, u32, &str),
     covers: u64,

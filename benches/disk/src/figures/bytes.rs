@@ -18,8 +18,8 @@ pub(super) fn on_disk(plan: &Plan, candidate: Candidate, length: usize) -> Work 
     })
 }
 
-/// What the system counts as written to the device for this process: whole pages, each time one
-/// that is clean is written into.
+/// Returns what the system counts as written to the device for this process: whole pages, each time
+/// one that is clean is written into.
 pub(super) fn to_device(plan: &Plan, candidate: Candidate, length: usize) -> Work {
     let growth = plan.growth_bytes();
     let mut place =

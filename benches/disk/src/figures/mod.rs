@@ -1,4 +1,4 @@
-//! How each figure is measured, whoever takes part.
+//! Measuring of each figure, whoever takes part.
 
 mod append;
 mod bytes;

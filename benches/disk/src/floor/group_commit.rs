@@ -31,7 +31,7 @@ struct GroupCommit {
 struct State {
     /// Records that wait for the next commit.
     gathered: Vec<u8>,
-    /// Where they go.
+    /// Place where they go.
     offset: u64,
     /// Records that were handed in.
     handed_in: u64,

@@ -18,7 +18,7 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Where a link lies in a record's header.
+/// Place where a link lies in a record's header.
 const LINK_AT: usize = 32;
 /// What a checksum covers begins here: behind itself.
 const CHECKED_FROM: usize = 8;

@@ -131,7 +131,7 @@ fn scan(at: &Path, records: u64, _threads: usize) -> Result<(), MeasureError> {
     all_seen(seen, records)
 }
 
-/// How many records a segment has.
+/// Counts the records a segment has.
 fn scan_segment(segment: impl ReadFile) -> io::Result<u64> {
     let mut window = Window::new(segment)?;
     let header = window.header()?.map_err(io::Error::other)?;
@@ -163,7 +163,7 @@ fn all_seen(seen: u64, records: u64) -> Result<(), MeasureError> {
     }
 }
 
-/// What is allocated, without the zeros behind the newest record.
+/// Returns what is allocated, without the zeros behind the newest record.
 fn disk_bytes(at: &Path) -> Result<u64, MeasureError> {
     let segments = std::fs::read_dir(at.join(names::SEGMENTS)).doing("list the segments")?;
     let mut paths = Vec::new();
