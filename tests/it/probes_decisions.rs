@@ -131,7 +131,8 @@ fn a_decision_of_nobody_is_refused_and_so_is_one_in_the_name_of_the_timeout() {
 #[test]
 fn nobody_records_anything_under_no_name_or_that_of_timeouts() {
     let place = Place::new();
-    for name in ["\u{2800}", "SYSTEM_TIMEOUT", "system_timeout", " System_Timeout "] {
+    let timeouts = ["SYSTEM_TIMEOUT", "system_timeout", " System_Timeout ", "system:timeout"];
+    for name in timeouts.into_iter().chain(["\u{2800}", "System:x"]) {
         let line = json!({ "actor": { "kind": "AGENT", "id": name }, "submit": {
             "command": "application.record", "stream": "s", "type": "t", "data": "x" } });
         let found = answers(&apply(&place, &[line]));

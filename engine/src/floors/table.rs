@@ -3,7 +3,7 @@
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::payload::{List, Text};
-use holdpoint_domain::core::text::{check_identifier, is_timeout_name};
+use holdpoint_domain::core::text::{check_identifier, is_reserved_name};
 use holdpoint_domain::human_decision::{
     EscalationTarget, HoldPolicy, HoldTerms, HumanDecisionTimeout,
 };
@@ -259,7 +259,7 @@ impl<'de> Deserialize<'de> for Name {
         let text = String::deserialize(from)?;
         let checked = check_identifier("name", &text);
         checked.map_err(|fault| D::Error::custom(format!("{text:?}: {fault}")))?;
-        if is_timeout_name(&text) {
+        if is_reserved_name(&text) {
             return Err(D::Error::custom(format!("{text} is reserved for timeouts")));
         }
         Ok(Self(text.into()))

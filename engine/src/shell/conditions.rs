@@ -4,7 +4,7 @@
 use super::recall::Seen;
 use super::submit::Origin;
 use holdpoint_domain::core::refusal::Malformed;
-use holdpoint_domain::core::text::{bounded, check_identifier, visible};
+use holdpoint_domain::core::text::{bounded, check_identifier, check_legible, visible};
 use holdpoint_domain::decision_point::{DecisionPointCommand, DecisionPointRefusal};
 use holdpoint_domain::governed::LoopRefusal;
 use holdpoint_domain::governed::RequestPlace;
@@ -185,6 +185,8 @@ impl Conditions {
 
     /// A list of an event takes no more than it holds: their number is looked at before.
     fn check_labels(&self) -> Result<(), Refusal> {
+        let mut words = self.labels.iter().flat_map(|(name, value)| [name, value]);
+        words.try_for_each(|word| check_legible("label", word))?;
         match self.labels.len() {
             0 => Ok(()),
             1..=MAX_LABELS => Ok(self.labels_from(0).map_or(Ok(()), |labels| labels.check())?),

@@ -2,9 +2,7 @@
 
 use super::entropy::{EntropySource, SystemEntropy};
 use holdpoint_domain::core::actor::Actor;
-use holdpoint_domain::core::text::{
-    IdentifierFault, check_identifier, is_readable, is_timeout_name, visible,
-};
+use holdpoint_domain::core::text::{check_legible, is_reserved_name, visible};
 use holdpoint_domain::decision_point::DecisionPointRefusal;
 use holdpoint_domain::{ActorId, Refusal};
 
@@ -34,15 +32,12 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Checks whether the actor's name may be recorded: it can be read, and timeouts are not called
-    /// so.
+    /// Checks whether the actor's name may be recorded: it can be read, and it is none of
+    /// Holdpoint's own.
     pub(super) fn check_name(&self) -> Result<(), Refusal> {
         let (field, name) = ("actor id", &*self.actor.id);
-        check_identifier(field, name)?;
-        if !is_readable(name) {
-            return Err(IdentifierFault::Missing { field }.into());
-        }
-        if is_timeout_name(name) {
+        check_legible(field, name)?;
+        if is_reserved_name(name) {
             let found = visible(name).to_string();
             return Err(DecisionPointRefusal::ReservedName { field, found }.into());
         }

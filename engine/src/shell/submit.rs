@@ -21,7 +21,7 @@ use crate::floors::Floors;
 use crate::log::{Appended, Level, Storage, WriteTransaction};
 use crate::sync::MutexGuard;
 use holdpoint_domain::core::clocks::Moment;
-use holdpoint_domain::core::text::check_identifier;
+use holdpoint_domain::core::text::check_legible;
 use holdpoint_domain::evidence_capture::EvidenceCaptureCommand;
 use holdpoint_domain::world::{Due, Recalled, Term};
 use holdpoint_domain::{Command, Event, Proof, Refusal, Time, World, WriterCommand, decide};
@@ -579,7 +579,7 @@ pub(super) fn check(
     command: &Command,
 ) -> Result<(), Refusal> {
     origin.check_name()?;
-    check_identifier("correlation", &origin.correlation)?;
+    check_legible("correlation", &origin.correlation)?;
     check_story(origin, command)?;
     conditions.check(command)
 }

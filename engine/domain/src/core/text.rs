@@ -57,11 +57,16 @@ pub(crate) fn readable(text: Option<&str>) -> Option<&str> {
 /// The name under which timeouts are recorded. Nobody else is called that, however it is written.
 pub const TIMEOUT_NAME: &str = "SYSTEM_TIMEOUT";
 
-/// Returns whether a name is that of timeouts, in whatever case and with whatever blanks around it.
+/// The prefix of names that Holdpoint gives itself, in whatever case.
+pub(crate) const SYSTEM_PREFIX: &str = "system:";
+
+/// Returns whether a name is Holdpoint's own: that of timeouts, or one with the prefix `system:`, in
+/// whatever case and with whatever blanks around it.
 #[must_use]
-pub fn is_timeout_name(name: &str) -> bool {
-    let is_blank = |c: char| c == '\u{2800}' || BLANK_CODE_POINTS.contains(&c);
-    name.trim_matches(is_blank).eq_ignore_ascii_case(TIMEOUT_NAME)
+pub fn is_reserved_name(name: &str) -> bool {
+    let name = name.trim_matches(|c: char| c == '\u{2800}' || BLANK_CODE_POINTS.contains(&c));
+    let prefix = name.get(..SYSTEM_PREFIX.len()).unwrap_or_default();
+    name.eq_ignore_ascii_case(TIMEOUT_NAME) || prefix.eq_ignore_ascii_case(SYSTEM_PREFIX)
 }
 
 /// Why a text is not an identifier.
@@ -114,6 +119,16 @@ pub fn check_identifier(field: &'static str, text: &str) -> Result<(), Identifie
         Some((offset, c)) => Err(IdentifierFault::Hidden { field, offset, found: u32::from(c) }),
         None => Ok(()),
     }
+}
+
+/// As [`check_identifier`], of a name that is chosen now: a reader finds something in it. What was
+/// recorded before this was asked for is not judged by it.
+///
+/// # Errors
+/// As [`check_identifier`].
+pub fn check_legible(field: &'static str, name: &str) -> Result<(), IdentifierFault> {
+    check_identifier(field, name)?;
+    if is_readable(name) { Ok(()) } else { Err(IdentifierFault::Missing { field }) }
 }
 
 /// The first control or invisible character of a text, and where it is, in bytes from the start.

@@ -9,7 +9,8 @@ use crate::core::limits::MAX_ID_BYTES;
 use crate::core::payload::Text;
 use crate::core::people::People;
 use crate::core::text::{
-    BLANK_CODE_POINTS, bounded, check_identifier, has_visible_character, is_timeout_name, visible,
+    BLANK_CODE_POINTS, SYSTEM_PREFIX, bounded, check_identifier, check_legible,
+    has_visible_character, is_readable, is_reserved_name, visible,
 };
 use crate::core::time::Timestamp;
 use crate::decision_point::event::ApprovalRevoked;
@@ -25,9 +26,6 @@ use crate::decision_point::types::{
 
 /// What the id of every decision point begins with: no issue is called so.
 const ID_PREFIX: &str = "DP-";
-
-/// What the names of Holdpoint itself begin with.
-const SYSTEM_PREFIX: &str = "system:";
 
 /// What names begin with that say what they are of, where an id or an issue may be given as well.
 const NAME_PREFIXES: [&str; 4] = ["session:", "thread:", "correlation:", "stream:"];
@@ -129,16 +127,49 @@ pub fn check_response_form(response: &Response, comment: Option<&str>) -> Result
     comment.map_or(Ok(()), |comment| check_length("comment", comment, MAX_RESPONSE_BYTES))
 }
 
-/// Checks whether nobody takes the names that a new question chooses for others. What was recorded
-/// before this was asked for is not judged by it.
+/// Checks that nobody takes the names that a new question chooses for others, and that a reader
+/// finds something in each. What was recorded before this was asked for is not judged by it.
 pub(crate) fn check_chosen_names(terms: &Terms) -> Result<(), No> {
     let mut issue_id = terms.issue_id.iter();
     issue_id.try_for_each(|name| {
-        check_no_blank_around("issue id", name)?;
+        check_chosen_name("issue id", name)?;
         check_unlike_ids(name)
     })?;
     let mut blocks = terms.blocks.iter();
-    blocks.try_for_each(|name| check_no_blank_around("name of what is blocked", name))
+    blocks.try_for_each(|name| check_chosen_name("name of what is blocked", name))?;
+    let mut approvers = terms.policy.iter().flat_map(|policy| policy.approvers.iter());
+    approvers.try_for_each(|name| {
+        check_legible("approver", name)?;
+        check_own_name("approver", name)
+    })
+}
+
+fn check_chosen_name(field: &'static str, name: &str) -> Result<(), No> {
+    check_legible(field, name)?;
+    check_no_blank_around(field, name)
+}
+
+/// Checks that a reader finds something in every text of a new proposal.
+pub(crate) fn check_chosen_words(proposal: &Proposal) -> Result<(), No> {
+    check_found("prompt", &proposal.prompt)?;
+    proposal.options.iter().try_for_each(|option| {
+        check_found("short form of an option", &option.short)?;
+        check_found("label of an option", &option.label)
+    })
+}
+
+/// As [`check_response_form`], of an answer that is given now: a reader finds something in it.
+pub(crate) fn check_new_response(response: &Response, comment: Option<&str>) -> Result<(), No> {
+    check_response_form(response, comment)?;
+    match response {
+        Response::Text(words) => check_found("text", words),
+        Response::Guidance(words) => check_found("guidance", words),
+        Response::Option(_) | Response::Proposal(_) | Response::Accept => Ok(()),
+    }
+}
+
+fn check_found(field: &'static str, text: &str) -> Result<(), No> {
+    if is_readable(text) { Ok(()) } else { Err(No::Missing { field }) }
 }
 
 /// Checks that an issue is not taken for an id, or for another name that says what it is of.
@@ -167,9 +198,9 @@ pub(crate) fn check_plain_name(field: &'static str, name: &str) -> Result<(), No
     }
 }
 
-/// Nobody is called what timeouts are.
+/// Nobody is called as Holdpoint is.
 pub(crate) fn check_own_name(field: &'static str, name: &str) -> Result<(), No> {
-    if is_timeout_name(name) {
+    if is_reserved_name(name) {
         return Err(No::ReservedName { field, found: shown(name) });
     }
     Ok(())

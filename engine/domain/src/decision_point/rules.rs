@@ -12,12 +12,13 @@ use crate::core::limits::MAX_LIST_ITEMS;
 use crate::core::payload::{List, Text};
 use crate::core::people::People;
 use crate::core::refusal::{CommonRefusal, person_needed};
-use crate::core::text::{check_identifier, readable, shown, visible};
+use crate::core::text::{check_identifier, check_legible, readable, shown, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::apply::warning;
 use crate::decision_point::check::{
-    check_asks, check_binding, check_chosen_names, check_claim, check_length, check_number,
-    check_own_name, check_plain_name, check_response_form, check_terms, options, refined_default,
+    check_asks, check_binding, check_chosen_names, check_chosen_words, check_claim, check_length,
+    check_new_response, check_number, check_own_name, check_plain_name, check_terms, options,
+    refined_default,
 };
 use crate::decision_point::command::DecisionPointCommand as Command;
 use crate::decision_point::command::{
@@ -177,8 +178,7 @@ fn create(
     check_new(view, &decision_id)?;
     let terms = terms(command, now.at)?;
     check_terms(&terms, &command.by.id, now.at)?;
-    let mut approvers = terms.policy.iter().flat_map(|policy| policy.approvers.iter());
-    approvers.try_for_each(|name| check_own_name("approver", name))?;
+    check_chosen_words(&terms.proposal)?;
     check_chosen_names(&terms)?;
     check_new_terms(view, command, &terms, now.at)?;
     let mut events = Vec::new();
@@ -295,7 +295,7 @@ fn respond(
     let response = point.meant(&command.response);
     let command = &RespondToDecisionPoint { response, ..command.clone() };
     let comment = command.comment.as_deref();
-    let check_form = || check_response_form(&command.response, comment);
+    let check_form = || check_new_response(&command.response, comment);
     if let Some(sequence) = point.given_before(&command.by, &command.response, comment) {
         return Err(CommonRefusal::AlreadyDone { sequence }.into());
     }
@@ -450,6 +450,7 @@ fn refine(
         },
         default_option: refined_default(before, default, command.drop_default)?,
     };
+    check_chosen_words(&proposal)?;
     point.check_refinement(&command.by, &proposal, view.time(point, now))?;
     let (decision_id, by) = (point.decision_id.clone(), command.by.clone());
     Ok(vec![DecisionPointRefined { decision_id, by, proposal: proposal.into() }.into()])
@@ -503,7 +504,7 @@ fn escalate(
 ) -> Result<Vec<Event>, No> {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
-    check_identifier("target of the escalation", &command.to)?;
+    check_legible("target of the escalation", &command.to)?;
     let reason = readable(command.reason.as_deref());
     check_reason(reason)?;
     point.check_open(view.time(point, now))?;

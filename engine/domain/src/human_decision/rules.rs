@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::core::ids::id;
 use crate::core::payload::Text;
 use crate::core::refusal::refusals;
-use crate::core::text::{TIMEOUT_NAME, bounded, is_timeout_name, readable, visible};
+use crate::core::text::{TIMEOUT_NAME, bounded, is_reserved_name, readable, visible};
 use crate::core::time::{TimeFault, Timestamp};
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::human_decision::terms::HumanDecisionTimeout;
@@ -211,7 +211,7 @@ fn check_human(human_id: &str) -> Result<(), AnswerRefusal> {
     if is_missing(Some(human_id)) {
         return Err(AnswerRefusal::HumanMissing);
     }
-    if is_timeout_name(human_id) { Err(AnswerRefusal::HumanReserved) } else { Ok(()) }
+    if is_reserved_name(human_id) { Err(AnswerRefusal::HumanReserved) } else { Ok(()) }
 }
 
 /// The table "Required fields".

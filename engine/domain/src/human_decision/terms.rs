@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::core::payload::{List, Text};
-use crate::core::text::{IdentifierFault, check_identifier, is_timeout_name};
+use crate::core::text::{IdentifierFault, check_identifier, is_reserved_name};
 use crate::core::time::Timestamp;
 use crate::core::{bodies, closed_enum};
 use crate::human_decision::rules::SYSTEM_TIMEOUT;
@@ -237,7 +237,7 @@ fn check_names(field: &'static str, names: &List<Text>) -> Result<(), TermsFault
 
 fn check_name(field: &'static str, name: &str) -> Result<(), TermsFault> {
     check_identifier(field, name)?;
-    if is_timeout_name(name) { Err(TermsFault::Reserved { field }) } else { Ok(()) }
+    if is_reserved_name(name) { Err(TermsFault::Reserved { field }) } else { Ok(()) }
 }
 
 const fn yes() -> bool {

@@ -324,3 +324,27 @@ fn bug_36_an_approval_is_good_for_one_time() {
     let old = stage.consume(&accepted, &agent("a"), &action("rm"));
     assert_eq!(told(&old), Err("NOT_APPROVED"), "each round is spent for itself");
 }
+
+/// A pattern without a dot is no white space, and looks like some.
+#[test]
+fn a_text_of_dotless_patterns_alone_says_nothing() {
+    let mut stage = Stage::new();
+    let blank = || "\u{2800}".to_string();
+    let unlabelled = DecisionOption { label: blank().into(), ..option("yes") };
+    let asked = [
+        ("MISSING_TEXT", CreateDecisionPoint { prompt: blank(), ..question() }),
+        ("MISSING_TEXT", CreateDecisionPoint { options: vec![unlabelled], ..question() }),
+        ("INVALID_IDENTIFIER", CreateDecisionPoint { issue_id: Some(blank()), ..question() }),
+        ("INVALID_IDENTIFIER", CreateDecisionPoint { blocks: vec![blank()], ..question() }),
+    ];
+    for (rule, asked) in asked {
+        let given = stage.try_ask(asked).map(|(_, events)| events);
+        assert_eq!(told(&given), Err(rule));
+    }
+    let open = CreateDecisionPoint { allow_text: Some(true), ..question() };
+    let id = stage.ask(open);
+    for response in [Response::Text(blank().into()), Response::Guidance(blank().into())] {
+        let given = stage.respond(&id, &person(APPROVER), response);
+        assert_eq!(told(&given), Err("MISSING_TEXT"));
+    }
+}
