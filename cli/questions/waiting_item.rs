@@ -13,7 +13,7 @@ use crate::ui::{named, now};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{
-    AtDeadline, DecisionPoint, DecisionPointState, OnTimeout, Urgency,
+    AtDeadline, DecisionPoint, DecisionPointState, OnTimeout, Terms, Urgency,
 };
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::{HeldRequest, warning_time};
@@ -344,12 +344,24 @@ impl Item {
 
 impl AtEnd {
     fn of(state: &LiveState, point: &DecisionPoint, at: Option<Until>) -> Self {
+        if !point.is_open() {
+            return Self::asked_for(&point.terms);
+        }
         let world = state.world();
         let seen = if at.is_some() { world.totals().last_at } else { now() };
         match clock::at_deadline(world, point, seen) {
             AtDeadline::StaysOpen => Self::WaitsOn,
             AtDeadline::Default(option) => Self::Default(option.to_string()),
             AtDeadline::Undecided => Self::Nothing,
+        }
+    }
+
+    /// By the terms alone: of a decision that has ended.
+    fn asked_for(terms: &Terms) -> Self {
+        match (terms.on_timeout, &terms.proposal.default_option) {
+            (OnTimeout::Hold, _) => Self::WaitsOn,
+            (OnTimeout::Default, Some(option)) => Self::Default(option.to_string()),
+            (OnTimeout::Default | OnTimeout::Abort, _) => Self::Nothing,
         }
     }
 
