@@ -1,6 +1,7 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
 mod deferred;
+mod old_forms;
 pub(crate) mod usage;
 
 pub(crate) use self::deferred::Deferred;
@@ -15,7 +16,7 @@ use crate::verbs::decide::{answer, inbox, policy};
 use crate::verbs::look::{self, output, runs, show, trace};
 use crate::verbs::prove::{archive, continue_log, copy, export, report, salvage, verify};
 use crate::verbs::record::{apply, event, run};
-use crate::verbs::setup::{bench, completions, config, doctor, init, man};
+use crate::verbs::setup::{completions, config, doctor, init, man};
 use crate::verbs::state::{bisect, diff, replay};
 use crate::verbs::thread::{ThreadVerb, health};
 use anstream::ColorChoice;
@@ -171,8 +172,6 @@ pub(crate) enum Verb {
     Policy(Deferred<policy::PolicyVerb>),
     /// Check the log, its lock, the configuration and the hook settings.
     Doctor(Deferred<doctor::Args>),
-    /// Measure how fast logs are written and verified on this disk, beside what nothing can beat.
-    Bench(Deferred<bench::Args>),
     /// Write the completions of a shell.
     Completions(Deferred<completions::Args>),
     /// Write the manual page.
@@ -203,7 +202,7 @@ impl Verb {
         let asks = Rules { may_ask: true, ..of_a_log };
         let minds = Rules { minds_its_configuration: true, ..of_a_log };
         match self {
-            Self::Init(_) | Self::Inbox(_) | Self::Salvage(_) | Self::Bench(_) => no_log,
+            Self::Init(_) | Self::Inbox(_) | Self::Salvage(_) => no_log,
             Self::Config(_) | Self::Completions(_) | Self::Man(_) => {
                 Rules { needs_no_log: true, ..minds }
             }

@@ -20,7 +20,7 @@ use crate::verbs::decide::{answer, decision, hold, inbox, policy};
 use crate::verbs::look::{self, output, runs, show, trace};
 use crate::verbs::prove::{archive, continue_log, copy, export, report, salvage, verify};
 use crate::verbs::record::{apply, event, run};
-use crate::verbs::setup::{bench, completions, config, doctor, init, man};
+use crate::verbs::setup::{completions, config, doctor, init, man};
 use crate::verbs::state::{bisect, diff, replay};
 use crate::verbs::thread::{self, health};
 use arguments::{Arguments, ConfigVerb, Deferred, LogVerb, Rules, Verb, read_hook_line};
@@ -119,7 +119,6 @@ pub fn main() -> ExitCode {
         Verb::Config(Deferred(ConfigVerb::Check(args))) => config::main(&global, args),
         Verb::Policy(Deferred(verb)) => policy::main(&global, verb),
         Verb::Doctor(Deferred(args)) => doctor::main(&global, &args, read_hook_line),
-        Verb::Bench(Deferred(args)) => bench::main(&global, &args),
         Verb::Completions(Deferred(args)) => completions::main(&global, &args),
         Verb::Man(Deferred(args)) => man::main(&global, &args),
     };

@@ -1,23 +1,41 @@
 //! Measures Holdpoint against what it cannot beat, and against what else there is, in one run.
 //!
-//! How a figure is measured stands in `holdpoint-disk-bench`, which is what `holdpoint bench` runs
-//! on a user's own disk. Here is what judges, explains and draws the figures, the histories that
-//! they are measured on, and who else takes part. Without the feature `peers` there are ours and
-//! the floors alone.
+//! A figure is measured in rounds in which everyone takes part in turns, so that whatever else the
+//! machine does meets all of them; what counts is the median, and the ratio to ours taken round by
+//! round. Absolute times say something of one machine only.
+//!
+//! `holdpoint-bench` measures our part on a user's own disk. `results` measures, judges, explains
+//! and draws all of it; without the feature `peers` there are ours and the floors alone.
 
 pub mod allocator;
 pub mod bars;
+pub mod child;
+pub mod error;
 mod explanations;
+pub mod figure;
+pub mod figures;
+pub mod floor;
+pub mod hashing;
 pub mod history;
+pub mod machine;
+mod one_core;
+pub mod ours;
+pub mod own_disk;
+pub mod pace;
 #[cfg(feature = "peers")]
 pub mod peers;
+pub mod plan;
 pub mod report;
 pub mod results;
+pub mod rounds;
 pub mod scale;
+pub mod store;
 pub mod svg;
 pub mod syncs;
 
-pub use holdpoint_disk_bench::{
-    Candidate, Effort, Figure, Kind, Line, MeasureError, Others, Outcome, Pace, Plan, Role, Scope,
-    Unit, child, error, figure, figures, floor, machine, ours, pace, plan, rounds, store,
-};
+pub use error::MeasureError;
+pub use figure::{Figure, Kind, Line, Outcome, Role, Scope, Unit};
+pub use figures::{Others, figures};
+pub use pace::Pace;
+pub use plan::{Effort, Plan};
+pub use store::Candidate;

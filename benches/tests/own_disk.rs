@@ -1,14 +1,21 @@
-//! `holdpoint bench` measures on a directory's own disk, says every figure, and leaves nothing
+//! `holdpoint-bench` measures on a directory's own disk, says every figure, and leaves nothing
 //! there. How fast anything was is nobody's promise here.
 
-use crate::program::{Place, json, status, text};
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a helper that fails, fails its test"
+)]
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{File, create_dir, read_dir, set_permissions, write};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
 
 const FIGURES: [&str; 8] = [
     "append-staged",
@@ -26,17 +33,40 @@ fn assert_empty(directory: &Path) {
     assert!(left.is_empty(), "{left:?}");
 }
 
-fn bench(place: &Place, directory: &Path, options: &[&str]) -> std::process::Output {
-    let named = ["bench", "--smoke", "--dir", directory.to_str().unwrap()];
-    place.holdpoint(&[&named[..], options].concat())
+fn program(directory: &Path, options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint-bench"));
+    command.arg("--dir").arg(directory).args(options);
+    command
+}
+
+fn bench(directory: &Path, options: &[&str]) -> Output {
+    program(directory, &[&["--smoke"], options].concat()).output().unwrap()
+}
+
+/// An empty directory, and the one that it is in.
+fn disk() -> (TempDir, PathBuf) {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("disk");
+    create_dir(&directory).unwrap();
+    (place, directory)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().unwrap()
 }
 
 #[test]
 fn json_is_one_value_with_every_figure_and_the_directory_is_left_empty() {
-    let place = Place::new();
-    let directory = place.directory.path().join("disk");
-    create_dir(&directory).unwrap();
-    let output = bench(&place, &directory, &["--json"]);
+    let (_place, directory) = disk();
+    let output = bench(&directory, &["--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let report = json(&output);
     let figures = report["figures"].as_array().unwrap();
@@ -53,15 +83,12 @@ fn json_is_one_value_with_every_figure_and_the_directory_is_left_empty() {
     assert!(!report["meaning"].as_str().unwrap().is_empty());
     assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
     assert_empty(&directory);
-    assert!(!place.log.exists(), "the log is not touched");
 }
 
 #[test]
 fn the_table_names_every_figure_beside_its_floor() {
-    let place = Place::new();
-    let directory = place.directory.path().join("disk");
-    create_dir(&directory).unwrap();
-    let output = bench(&place, &directory, &[]);
+    let (_place, directory) = disk();
+    let output = bench(&directory, &[]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let shown = text(&output.stdout);
     for words in [
@@ -83,12 +110,9 @@ fn the_table_names_every_figure_beside_its_floor() {
 /// said, and the fastest way is used.
 #[test]
 fn the_way_to_hash_is_told_and_the_environment_asks_for_one() {
-    let place = Place::new();
-    let directory = place.directory.path().join("disk");
-    create_dir(&directory).unwrap();
-    let arguments = ["bench", "--smoke", "--json", "--dir", directory.to_str().unwrap()];
+    let (_place, directory) = disk();
     let told = |asked: &str| {
-        let mut command = place.command(&arguments);
+        let mut command = program(&directory, &["--smoke", "--json"]);
         let output = command.env("HOLDPOINT_SHA256_LANES", asked).output().unwrap();
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
         (json(&output)["hashing"].clone(), text(&output.stderr))
@@ -116,12 +140,12 @@ fn the_way_to_hash_is_told_and_the_environment_asks_for_one() {
 
 #[test]
 fn a_directory_that_is_missing_is_not_found() {
-    let place = Place::new();
-    let missing = place.directory.path().join("missing");
-    let file = place.directory.path().join("file");
+    let place = tempfile::tempdir().unwrap();
+    let missing = place.path().join("missing");
+    let file = place.path().join("file");
     write(&file, b"").unwrap();
     for at in [&missing, &file] {
-        let output = bench(&place, at, &["--json"]);
+        let output = bench(at, &["--json"]);
         assert_eq!(status(&output), 3);
         assert_eq!(json(&output)["error"]["code"], "no_directory");
         assert!(text(&output.stderr).contains("--dir"));
@@ -132,10 +156,8 @@ fn a_directory_that_is_missing_is_not_found() {
 /// It says that it begins when its directory is there and signals are heeded.
 #[test]
 fn who_stops_it_finds_the_directory_empty() {
-    let place = Place::new();
-    let directory = place.directory.path().join("disk");
-    create_dir(&directory).unwrap();
-    let mut command = place.command(&["bench", "--json", "--dir", directory.to_str().unwrap()]);
+    let (_place, directory) = disk();
+    let mut command = program(&directory, &["--json"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
@@ -152,10 +174,8 @@ const HELD: &str = ".holdpoint-bench-4000001";
 /// Killed without a word, it leaves its directory; the next run removes that, and nothing else.
 #[test]
 fn what_a_killed_run_has_left_is_removed_by_the_next_and_nothing_else_is() {
-    let place = Place::new();
-    let directory = place.directory.path().join("disk");
-    create_dir(&directory).unwrap();
-    let mut command = place.command(&["bench", "--json", "--dir", directory.to_str().unwrap()]);
+    let (_place, directory) = disk();
+    let mut command = program(&directory, &["--json"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
@@ -181,7 +201,7 @@ fn what_a_killed_run_has_left_is_removed_by_the_next_and_nothing_else_is() {
     held.try_lock().unwrap();
     let file = directory.join(format!(".holdpoint-bench-{}", u32::MAX));
     write(&file, b"somebody's").unwrap();
-    let output = bench(&place, &directory, &["--json"]);
+    let output = bench(&directory, &["--json"]);
     let told = text(&output.stderr);
     assert_eq!(status(&output), 0, "{told}");
     assert!(told.contains("removes what a run that was killed has left"), "{told}");
@@ -198,13 +218,11 @@ fn what_a_killed_run_has_left_is_removed_by_the_next_and_nothing_else_is() {
 /// `ulimit -f`: what cannot be measured says why, in both forms, and the directory is left empty.
 #[test]
 fn a_limit_on_the_size_of_files_is_told_and_nothing_is_left() {
-    let place = Place::new();
-    let directory = place.directory.path().join("disk");
-    create_dir(&directory).unwrap();
-    let program = env!("CARGO_BIN_EXE_holdpoint");
+    let (_place, directory) = disk();
+    let program = env!("CARGO_BIN_EXE_holdpoint-bench");
     let limited = "ulimit -f 1000 && exec \"$@\"";
     let output = Command::new("sh")
-        .args(["-c", limited, "sh", program, "bench", "--smoke", "--json", "--dir"])
+        .args(["-c", limited, "sh", program, "--smoke", "--json", "--dir"])
         .arg(&directory)
         .output()
         .unwrap();
@@ -217,13 +235,13 @@ fn a_limit_on_the_size_of_files_is_told_and_nothing_is_left() {
 /// Root may write anywhere but where nobody may.
 #[test]
 fn a_directory_that_cannot_be_written_to_fails() {
-    let place = Place::new();
-    let closed = place.directory.path().join("closed");
+    let place = tempfile::tempdir().unwrap();
+    let closed = place.path().join("closed");
     create_dir(&closed).unwrap();
     set_permissions(&closed, PermissionsExt::from_mode(0o500)).unwrap();
     let may_write = write(closed.join("probe"), b"").is_ok();
     let nobody_may = if may_write { Path::new("/proc/self") } else { &closed };
-    let output = bench(&place, nobody_may, &["--json"]);
+    let output = bench(nobody_may, &["--json"]);
     assert_eq!(status(&output), 1);
     let code = json(&output)["error"]["code"].as_str().unwrap().to_string();
     assert!(["io", "no_space"].contains(&code.as_str()), "{code}");
@@ -232,11 +250,10 @@ fn a_directory_that_cannot_be_written_to_fails() {
 /// The kernel's own file systems have no room at all.
 #[test]
 fn a_disk_that_is_too_small_is_refused_before_anything_is_written() {
-    let place = Place::new();
-    let output = bench(&place, Path::new("/proc"), &["--json"]);
+    let output = bench(Path::new("/proc"), &["--json"]);
     assert_eq!(status(&output), 1);
     let error = &json(&output)["error"];
     assert_eq!(error["code"], "no_space");
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("1.0 GiB") && message.contains("/proc"), "{message}");
+    assert!(message.contains("1.00 GiB") && message.contains("/proc"), "{message}");
 }

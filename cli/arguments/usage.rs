@@ -1,7 +1,7 @@
 //! A command line that is not understood, as a person and a program are told of it.
 
 use crate::agents::hook;
-use crate::arguments::VERSION;
+use crate::arguments::{VERSION, old_forms};
 use crate::ui::text::cut;
 use crate::ui::{Exit, Failure, Output, complain, program, streams};
 use clap::error::{ContextKind, ContextValue};
@@ -22,18 +22,21 @@ const REPEATED_MAX: usize = 100;
 pub(crate) fn tell(error: &clap::Error) -> Exit {
     let words: Vec<OsString> =
         std::env::args_os().skip(1).take_while(|word| word != "--").collect();
-    let empty = empty_variable(error);
-    match &empty {
+    let verbs: Vec<&OsStr> = verbs(&words).collect();
+    let replaced = || old_forms::replacement(&verbs, &words).filter(|_| error.use_stderr());
+    let instead = empty_variable(error).or_else(replaced);
+    match &instead {
         Some(sentence) => complain(sentence),
         None if !error.use_stderr() => return help(error),
         // It repeats what was given, which may be anything. The exit code says that all the same.
         None => drop(streams::mention(repeated(error).trim_end_matches('\n'))),
     }
-    let verb = verb(&words);
+    let verb = verbs.first().copied();
     if verb == Some(OsStr::new("hook")) {
         hook::drain_input();
     } else if words.iter().any(|word| word == "--json") {
-        let failure = Failure::new(Exit::USAGE, "usage", empty.unwrap_or_else(|| sentence(error)));
+        let failure =
+            Failure::new(Exit::USAGE, "usage", instead.unwrap_or_else(|| sentence(error)));
         let is_of_decisions = verb == Some(OsStr::new("decision"));
         let failure = if is_of_decisions {
             crate::questions::decision_output::told_whole(failure)
@@ -41,7 +44,7 @@ pub(crate) fn tell(error: &clap::Error) -> Exit {
             failure
         };
         // What promises an array has none: whoever counts would take this for one.
-        if is_list(&words) {
+        if is_list(&verbs) {
             failure.mention_line();
             return Exit::USAGE;
         }
@@ -81,18 +84,10 @@ fn empty_variable(error: &clap::Error) -> Option<String> {
     is_empty.then(|| format!("{variable} is set and empty: set it to {what}, or unset it"))
 }
 
-/// The first word that is neither an option nor the value of one that may stand before the verb.
-fn verb(words: &[OsString]) -> Option<&OsStr> {
-    verbs(words).next()
-}
-
 /// Whether the verb is one of the lists whose JSON is an array.
-fn is_list(words: &[OsString]) -> bool {
-    let mut verbs = verbs(words);
-    let is_of_questions = verbs.next().is_some_and(|verb| {
-        ["decision", "hold", "thread"].into_iter().any(|listed| verb == listed)
-    });
-    is_of_questions && verbs.next().is_some_and(|verb| verb == "list")
+fn is_list(verbs: &[&OsStr]) -> bool {
+    let [of, list, ..] = verbs else { return false };
+    ["decision", "hold", "thread"].into_iter().any(|listed| *of == listed) && *list == "list"
 }
 
 /// The words that are neither options nor values of those that may stand before the verb.
@@ -146,7 +141,7 @@ mod tests {
     fn the_verb_is_found_behind_the_options_of_all_verbs() {
         let verb = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            verb(&words).map(|word| word.to_str().unwrap().to_string())
+            verbs(&words).next().map(|word| word.to_str().unwrap().to_string())
         };
         assert_eq!(verb("decision create hook").as_deref(), Some("decision"));
         assert_eq!(verb("--json --log hook decision").as_deref(), Some("decision"));
@@ -159,7 +154,7 @@ mod tests {
             ("list --json", false),
         ] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            assert_eq!(is_list(&words), expected, "{line}");
+            assert_eq!(is_list(&verbs(&words).collect::<Vec<_>>()), expected, "{line}");
         }
     }
 }

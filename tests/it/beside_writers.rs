@@ -39,7 +39,7 @@ const READERS: [&str; 27] = [
 ];
 
 /// Verbs that write, ask, or have nothing to do with a log.
-const OTHERS: [&str; 13] = [
+const OTHERS: [&str; 12] = [
     "run",
     "apply",
     "record",
@@ -48,7 +48,6 @@ const OTHERS: [&str; 13] = [
     "hook",
     "mcp",
     "log archive",
-    "bench",
     "completions",
     "man",
     "thread show",

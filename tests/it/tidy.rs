@@ -17,7 +17,7 @@ const UNSAFE_FILES: [&str; 6] = [
 ];
 
 /// Which rooms a room may know: the direction of DESIGN, by crate.
-const DIRECTIONS: [(&str, &[&str]); 13] = [
+const DIRECTIONS: [(&str, &[&str]); 12] = [
     ("log-format/Cargo.toml", &[]),
     ("log-format/lanes/Cargo.toml", &[]),
     ("engine/domain/Cargo.toml", &[]),
@@ -32,12 +32,8 @@ const DIRECTIONS: [(&str, &[&str]); 13] = [
     ),
     ("replay/export/Cargo.toml", &["log-files", "domain", "replay"]),
     (
-        "benches/disk/Cargo.toml",
-        &["log-format", "log-files", "sha256-lanes", "domain", "engine", "replay"],
-    ),
-    (
         "benches/Cargo.toml",
-        &["log-format", "log-files", "domain", "engine", "replay", "disk-bench", "cli"],
+        &["log-format", "log-files", "sha256-lanes", "domain", "engine", "replay", "cli"],
     ),
     (
         "Cargo.toml",
@@ -50,7 +46,6 @@ const DIRECTIONS: [(&str, &[&str]); 13] = [
             "engine",
             "replay",
             "export",
-            "disk-bench",
         ],
     ),
 ];

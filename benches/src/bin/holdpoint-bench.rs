@@ -1,31 +1,34 @@
-//! `holdpoint bench`: how fast logs are written and verified on this very disk, beside what nothing
+//! `holdpoint-bench`: how fast logs are written and verified on this very disk, beside what nothing
 //! can do faster here.
+//!
+//! Exit 0: measured. 1: something could not be measured, or the directory is too small or takes no
+//! writes. 2: usage. 3: no such directory. 128 and the signal's number: stopped.
 
-use crate::args::{Global, settle};
-use crate::ui::text::{aligned, bytes};
-use crate::ui::{Exit, Failure, Output, complain, path};
-use holdpoint_disk_bench::Effort;
-use holdpoint_disk_bench::hashing::Hashing;
-use holdpoint_disk_bench::machine::Machine;
-use holdpoint_disk_bench::own_disk::{
+use clap::Parser;
+use holdpoint_domain::core::text::visible;
+use holdpoint_measure::Effort;
+use holdpoint_measure::hashing::Hashing;
+use holdpoint_measure::machine::Machine;
+use holdpoint_measure::own_disk::{
     FloorGauge, Gauge, ROOM_BYTES, WRITES_ABOUT_BYTES, count, free_bytes, meaning, measure,
 };
-use indicatif::ProgressBar;
+use indicatif::{HumanBytes, ProgressBar};
 use serde_json::json;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use std::fs::{DirEntry, File, TryLockError};
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// What is said below the options.
 const MORE: &str = "\
 Logs of its own are written in a directory inside DIR, about 2 GiB in all and never more than 1 GiB
-at a time, and removed at the end. The log of --log is not touched. Every figure stands beside its
-floor: the same bytes copied, hashed, written or synced by nothing but a loop, in the same run.
+at a time, and removed at the end. Every figure stands beside its floor: the same bytes copied,
+hashed, written or synced by nothing but a loop, in the same run.
 
 Ours and its floors take turns in rounds. A time is the median of the rounds, and +- is the
 interquartile range in percent of it. `ours over floor` is the median of the rounds' own ratios, so
@@ -35,35 +38,74 @@ Many messages at once are hashed in the fastest way that this processor has: whi
 each takes, is said first. HOLDPOINT_SHA256_LANES asks for one of them: sha2, sha-ni or avx-512.";
 
 /// Said below the table.
-const READ_SO: &str = "\
+const LEGEND: &str = "\
 Times are medians of rounds, +- their interquartile range. Ours over floor is the median of the
 rounds' own ratios, which is not the one median over the other.";
 
-/// Options of `bench`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = MORE)]
-pub(crate) struct Args {
+/// Measures how fast logs are written and verified on a disk.
+#[derive(Debug, Parser)]
+#[command(name = "holdpoint-bench", version, after_help = MORE)]
+struct Args {
     /// Where to measure: a directory on the disk that is meant.
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
+    /// Print one JSON value.
+    #[arg(long)]
+    json: bool,
     /// Measure barely anything: whether it works.
     #[arg(long, hide = true)]
     smoke: bool,
 }
 
-/// Measures. Exit 3 when there is no such directory, 1 when it cannot be written to or is too
-/// small, 128 and the signal's number when it was stopped.
-pub(crate) fn main(global: &Global, args: &Args) -> Exit {
-    settle(global, bench(global, args))
+/// A reason to measure nothing.
+struct Failure {
+    exit: u8,
+    code: &'static str,
+    message: String,
 }
 
-fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
+impl Failure {
+    fn io(what: &str, error: &io::Error) -> Self {
+        Self { exit: 1, code: "io", message: format!("cannot {what}: {error}") }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match bench(&args) {
+        Ok(exit) => exit,
+        Err(Failure { exit, code, message }) => {
+            complain(&message);
+            let error = json!({ "error": { "code": code, "message": message } });
+            if args.json && print(&format!("{error}\n")).is_err() {
+                return ExitCode::FAILURE;
+            }
+            ExitCode::from(exit)
+        }
+    }
+}
+
+fn complain(message: &str) {
+    // Nobody is left to be told of a standard error that is closed.
+    let _ = writeln!(io::stderr(), "holdpoint-bench: {message}");
+}
+
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
+fn path(path: &Path) -> String {
+    visible(&path.to_string_lossy()).to_string()
+}
+
+fn bench(args: &Args) -> Result<ExitCode, Failure> {
     // From here on no signal that can be heeded leaves the directory behind.
-    let signal = heed_signals()?;
+    let signal = heed_signals().map_err(|error| Failure::io("heed signals", &error))?;
     let place = Place::inside(&args.dir)?;
     let effort = if args.smoke { Effort::Smoke } else { Effort::Quick };
-    let said = format!("writes about {} below", bytes(WRITES_ABOUT_BYTES));
-    complain(&format!("{said} {} and removes it again", path(&args.dir)));
+    let writes = format!("writes about {} below", HumanBytes(WRITES_ABOUT_BYTES));
+    complain(&format!("{writes} {} and removes it again", path(&args.dir)));
     let (machine, hashing) = (Machine::of(&args.dir), Hashing::here());
     if let Some(in_vain) = hashing.in_vain() {
         complain(&in_vain.to_string());
@@ -78,21 +120,25 @@ fn bench(global: &Global, args: &Args) -> Result<Exit, Failure> {
     bar.finish_and_clear();
     drop(place);
     if let Ok(number @ 1..) = u8::try_from(signal.load(Ordering::SeqCst)) {
-        return Ok(Exit::of_command(128 + number));
+        return Ok(ExitCode::from(128 + number));
     }
-    let mut out = Output::stdout();
-    match global.json {
-        true => out.json(&json!({
-            "machine": machine,
-            "directory": args.dir,
-            "hashing": hashing,
-            "figures": gauges,
-            "meaning": meaning(&gauges),
-        })),
-        false => show(&mut out, &machine, &hashing, &gauges),
-    }
-    out.finish()?;
-    Ok(if tell_absent(&gauges) { Exit::FAILED } else { Exit::DONE })
+    let report = match args.json {
+        true => json_report(&args.dir, &machine, &hashing, &gauges),
+        false => table(&machine, &hashing, &gauges),
+    };
+    print(&report).map_err(|error| Failure::io("write to standard output", &error))?;
+    Ok(if tell_absent(&gauges) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn json_report(dir: &Path, machine: &Machine, hashing: &Hashing, gauges: &[Gauge]) -> String {
+    let report = json!({
+        "machine": machine,
+        "directory": dir,
+        "hashing": hashing,
+        "figures": gauges,
+        "meaning": meaning(gauges),
+    });
+    format!("{report}\n")
 }
 
 /// Says what has no value, and why; whether there was anything.
@@ -126,22 +172,22 @@ impl Place {
     fn inside(directory: &Path) -> Result<Self, Failure> {
         if !directory.is_dir() {
             let message = format!("{} is no directory; name one with --dir", path(directory));
-            return Err(Failure::new(Exit::NOT_FOUND, "no_directory", message));
+            return Err(Failure { exit: 3, code: "no_directory", message });
         }
-        let io = |what: &str, error: std::io::Error| {
+        let io = |what: &str, error: io::Error| {
             let message = format!("cannot {what} {}: {error}; name another", path(directory));
-            Failure::new(Exit::FAILED, "io", message)
+            Failure { exit: 1, code: "io", message }
         };
         remove_leftovers(directory);
         let free = free_bytes(directory).map_err(|error| io("ask for the room in", error))?;
         if free < ROOM_BYTES {
-            let (free, room) = (bytes(free), bytes(ROOM_BYTES));
             let message = format!(
-                "{} has room for {free}, and {room} are needed; make room, or name another with \
-                 --dir",
-                path(directory)
+                "{} has room for {}, and {} are needed; make room, or name another with --dir",
+                path(directory),
+                HumanBytes(free),
+                HumanBytes(ROOM_BYTES)
             );
-            return Err(Failure::new(Exit::FAILED, "no_space", message));
+            return Err(Failure { exit: 1, code: "no_space", message });
         }
         let own = directory.join(format!("{OWN}{}", std::process::id()));
         std::fs::create_dir(&own).map_err(|error| io("write to", error))?;
@@ -189,7 +235,7 @@ fn remove_leftovers(directory: &Path) {
 /// Whether there is the mark, and beside it only what a run makes.
 fn is_of_a_run(directory: &Path) -> bool {
     let Ok(mut entries) = std::fs::read_dir(directory) else { return false };
-    let is_made = |entry: std::io::Result<DirEntry>| {
+    let is_made = |entry: io::Result<DirEntry>| {
         let name = entry.map(|entry| entry.file_name()).unwrap_or_default();
         name == MARK || name.to_str().is_some_and(|name| name.starts_with(PARTS))
     };
@@ -209,43 +255,54 @@ impl Drop for Place {
 }
 
 /// The number of the signal that asks to stop; at the second one the process ends at once.
-fn heed_signals() -> Result<Arc<AtomicUsize>, Failure> {
+fn heed_signals() -> io::Result<Arc<AtomicUsize>> {
     let stopped = Arc::new(AtomicUsize::new(0));
-    let is_second = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let is_second = Arc::new(AtomicBool::new(false));
+    // A file that grows beyond its limit is an error of its write.
+    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
     for signal in [SIGHUP, SIGINT, SIGTERM] {
-        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_second))
-            .map_err(cannot_heed)?;
-        flag::register(signal, Arc::clone(&is_second)).map_err(cannot_heed)?;
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_second))?;
+        flag::register(signal, Arc::clone(&is_second))?;
         let number = usize::try_from(signal).unwrap_or_default();
-        flag::register_usize(signal, Arc::clone(&stopped), number).map_err(cannot_heed)?;
+        flag::register_usize(signal, Arc::clone(&stopped), number)?;
     }
     Ok(stopped)
 }
 
-fn cannot_heed(error: std::io::Error) -> Failure {
-    Failure::new(Exit::FAILED, "io", format!("cannot heed signals: {error}"))
-}
-
 /// Shown on a terminal alone.
 fn progress() -> ProgressBar {
-    match std::io::stderr().is_terminal() {
+    match io::stderr().is_terminal() {
         true => ProgressBar::new(count() as u64),
         false => ProgressBar::hidden(),
     }
 }
 
-fn show(out: &mut Output, machine: &Machine, hashing: &Hashing, gauges: &[Gauge]) {
+fn table(machine: &Machine, hashing: &Hashing, gauges: &[Gauge]) -> String {
     let Machine { cpu, cores, kernel, file_system, device, .. } = machine;
-    out.line(format_args!("{cpu}, {cores} cores, Linux {kernel}, {file_system} on {device}"));
-    out.line(hashing);
-    out.line("");
     let header = ["", "ours", "+-", "floor", "", "ours over floor", "+-"].map(String::from);
     let rows: Vec<[String; 7]> =
         std::iter::once(header).chain(gauges.iter().flat_map(rows_of)).collect();
-    aligned(&rows).iter().for_each(|line| out.line(line));
-    out.line("");
-    out.line(READ_SO);
-    out.line(meaning(gauges));
+    let table = aligned(&rows).join("\n");
+    format!(
+        "{cpu}, {cores} cores, Linux {kernel}, {file_system} on {device}\n{hashing}\n\n{table}\n\n\
+         {LEGEND}\n{}\n",
+        meaning(gauges)
+    )
+}
+
+/// Rows of cells in columns that are as wide as their widest cell.
+fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}  "));
+        cells.collect::<String>().trim_end().to_string()
+    };
+    rows.iter().map(line).collect()
 }
 
 /// One for each floor; where there is none, one.

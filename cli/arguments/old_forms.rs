@@ -1,0 +1,38 @@
+//! Forms of the command line that were replaced.
+
+use std::ffi::{OsStr, OsString};
+
+/// Each old form, as it follows `holdpoint`, and what replaces it. An option in a form stands for
+/// that option anywhere behind the verb.
+const OLD_FORMS: [(&str, &str); 1] = [("bench", "holdpoint-bench")];
+
+/// Names the replacement of an old form, in one sentence; `None` where these words are no old form.
+/// `verbs` are the words that are no options, `words` all of them.
+pub(crate) fn replacement(verbs: &[&OsStr], words: &[OsString]) -> Option<String> {
+    let (old, new) = OLD_FORMS.iter().find(|(old, _)| is_of_form(old, verbs, words))?;
+    Some(format!("`holdpoint {old}` is now `{new}`"))
+}
+
+fn is_of_form(form: &str, verbs: &[&OsStr], words: &[OsString]) -> bool {
+    let (options, form): (Vec<&str>, Vec<&str>) =
+        form.split(' ').partition(|word| word.starts_with('-'));
+    let has_verbs = verbs.len() >= form.len() && form.iter().zip(verbs).all(|(a, b)| a == b);
+    has_verbs && options.iter().all(|option| words.iter().any(|word| word == option))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_form_is_found_by_its_verbs_and_options() {
+        let is_of = |form, line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let verbs: Vec<&OsStr> =
+                words.iter().map(OsString::as_os_str).filter(|word| *word != "--all").collect();
+            is_of_form(form, &verbs, &words)
+        };
+        assert!(is_of("hold list", "hold list --all") && is_of("hold --all", "hold list --all"));
+        assert!(!is_of("hold list", "hold") && !is_of("hold --all", "hold list"));
+    }
+}

@@ -1,0 +1,15 @@
+//! `tests/old_words.txt` states each form of the command line that was replaced, and the new one:
+//! who types the old form is told the new one in one line.
+
+use crate::program::{Place, status, text};
+
+#[test]
+fn an_old_form_names_the_new_one_in_one_line() {
+    for line in include_str!("../old_words.txt").lines() {
+        let (old, new) = line.split_once(" => ").unwrap();
+        let output = Place::new().holdpoint(&old.split(' ').collect::<Vec<_>>());
+        let expected = format!("holdpoint: `holdpoint {old}` is now `{new}`\n");
+        let shown = (status(&output), text(&output.stdout), text(&output.stderr));
+        assert_eq!(shown, (2, String::new(), expected), "{old}");
+    }
+}
