@@ -28,7 +28,8 @@ pub enum RunOutcome {
     Aborted,
     /// A rule ended it: a stop condition, a limit, or what no table allows.
     Stopped,
-    /// It was not begun: its executor is not known, or nobody authorized it.
+    /// It was not begun: its executor is not known, nobody authorized it, or its recorder ended
+    /// before it recorded a start.
     Refused,
     /// It needed a person, and nobody answered in time.
     Unanswered,
@@ -90,6 +91,9 @@ impl RunOutcome {
     #[must_use]
     pub fn of(entity: &ExecutionLoop) -> Self {
         let Some(halt) = &entity.halt else { return Self::so_far(entity) };
+        if halt.reason == HaltReason::RecorderLost && !has_started(entity, halt.from) {
+            return Self::Refused;
+        }
         let response = entity.current_attempt().and_then(|attempt| attempt.response.as_ref());
         let exit = response.map(|response| response.exit);
         Self::of_halt(halt.reason, halt.stop_condition, halt.fault_type, exit)
@@ -148,6 +152,12 @@ impl RunOutcome {
             _ => Self::Stopped,
         }
     }
+}
+
+/// Whether the start of an attempt is on record: nothing starts before it is.
+fn has_started(entity: &ExecutionLoop, halted_from: ExecutionLoopState) -> bool {
+    use ExecutionLoopState::{Dispatched, Init};
+    entity.attempt_count() > 1 || !matches!(halted_from, Init | Dispatched)
 }
 
 /// What records say of how a run ended, of each kind the newest.

@@ -95,6 +95,10 @@ impl RunsWanted {
     fn may_admit(&self, began: &Began<'_>, known: &Known, answers: &Answers) -> bool {
         let outcome = known.end.outcome();
         let has_status = |status| match status {
+            // Whether a lost run had begun is told by its records.
+            RunStatus::Outcome(RunOutcome::Refused) => {
+                outcome.is_none_or(|it| matches!(it, RunOutcome::Refused | RunOutcome::Lost))
+            }
             RunStatus::Outcome(word) => outcome.is_none_or(|outcome| outcome == word),
             RunStatus::Exit(status) => known.end.exit.flatten() == Some(Exit::Status(status)),
         };

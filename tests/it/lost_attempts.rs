@@ -68,3 +68,26 @@ fn how_a_guard_saw_one_attempt_end_says_nothing_of_the_next_one() {
     assert_eq!(attempts[1]["response"], Value::Null, "{shown:#}");
     place.verified();
 }
+
+/// Nothing starts before its start is on record.
+#[test]
+fn a_run_whose_recorder_is_gone_before_a_start_is_refused_and_not_lost() {
+    for (digit, steps) in [("1", 1), ("2", 2)] {
+        let place = Place::with_log();
+        let digits = digit.repeat(32);
+        let loop_id = format!("LOOP-{digits}");
+        let lines = [initialize(&digits), dispatch(&loop_id)].map(|line| json!({ "submit": line }));
+        let answers = answers(&apply(&place, &lines[..steps]));
+        assert!(answers.iter().all(|answer| answer["receipt"].is_object()), "{answers:#?}");
+        fs::create_dir_all(place.log.join("runs")).unwrap();
+        fs::write(place.log.join("runs").join(&loop_id), "{}\n").unwrap();
+        assert_eq!(status(&place.holdpoint(&["hold", "expire"])), 0);
+        let shown = json(&place.holdpoint(&["show", &loop_id, "--json"]));
+        assert_eq!(shown["outcome"], "refused", "{shown:#}");
+        for (word, count) in [("refused", 1), ("lost", 0)] {
+            let found = place.holdpoint(&["runs", "--status", word, "--json"]);
+            assert_eq!(text(&found.stdout).lines().count(), count, "{word}");
+        }
+        place.verified();
+    }
+}
