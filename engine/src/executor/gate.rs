@@ -179,6 +179,16 @@ fn prepare(
     Ok((command, descriptors.collect()))
 }
 
+/// The error of a start that gave no answer: whether the system executed the command is unknown.
+#[derive(Debug, thiserror::Error)]
+#[error("its start gave no answer")]
+struct NoAnswer;
+
 fn no_answer() -> io::Error {
-    io::Error::other("its start gave no answer")
+    io::Error::other(NoAnswer)
+}
+
+/// Whether a start gave no answer.
+pub(super) fn is_no_answer(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<NoAnswer>())
 }

@@ -26,7 +26,7 @@ use rustix::process::{
 };
 
 use super::child_calls::{close_inherited, ended_child, wait_with_usage};
-use super::gate::{Gate, Passage, was_ended_by, was_killed};
+use super::gate::{Gate, Passage, is_no_answer, was_ended_by, was_killed};
 use super::guard::{GUARD_ABOVE, GUARD_NAME, GUARD_VERB, GUARD_VERSION};
 use super::guard_above::serve_above;
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
@@ -288,6 +288,7 @@ impl GuardProcess {
         loop {
             self.heed_start();
             self.look()?;
+            self.expect_answer()?;
             if let Some(error) = &self.failure {
                 // A recorder that is gone has nothing to be told.
                 let _ = send(&self.channel, &not_started(error));
@@ -422,6 +423,16 @@ impl GuardProcess {
         self.failure.is_none()
     }
 
+    /// Fails where the start gave no answer and the gate was passed: what became of the command is
+    /// unknown, and a recorder without a word from here records that.
+    fn expect_answer(&mut self) -> io::Result<()> {
+        let is_unused = self.passage.as_ref().is_some_and(Passage::is_unused);
+        match self.failure.take_if(|failure| is_no_answer(failure) && !is_unused) {
+            Some(unknown) => Err(unknown),
+            None => Ok(()),
+        }
+    }
+
     /// Kills all that is below this process, until nothing is left or only what it may not kill,
     /// or until the recorder wants an answer.
     fn kill_tree(&mut self, until: Option<Instant>) {
@@ -463,6 +474,9 @@ impl GuardProcess {
     /// The command is over. What it left behind goes on.
     fn finish(mut self) -> io::Result<()> {
         if !self.was_executed() {
+            if self.expect_answer().is_err() {
+                return self.end_alone();
+            }
             let failure = self.failure.take().unwrap_or_else(|| ErrorKind::Other.into());
             return send(&self.channel, &not_started(&failure));
         }
