@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const PART: usize = 32;
 
 #[test]
-fn no_forged_record_is_proven_and_no_genuine_one_hidden_but_where_the_document_says_so() {
+fn no_forged_record_is_proven_and_no_genuine_one_hidden_but_where_the_table_says_so() {
     let step = step(PART);
     let first = usize::try_from(seed() % step as u64).unwrap();
     let mut rows = log_rows((first, step));
@@ -30,7 +30,7 @@ fn no_forged_record_is_proven_and_no_genuine_one_hidden_but_where_the_document_s
 
 #[test]
 #[ignore = "`.ci/run all` makes all attacks; a part is made in every run"]
-fn the_document_is_the_table_of_all_attacks() {
+fn the_golden_table_has_all_attacks() {
     let (on_log, on_pair) = (log_rows((0, 1)), pair_rows((0, 1)));
     let told = document(&on_log, &on_pair);
     if std::env::var_os("HOLDPOINT_WRITE_ATTACKS").is_some() {
@@ -39,7 +39,10 @@ fn the_document_is_the_table_of_all_attacks() {
     assert_no_holes(&on_log);
     assert_no_holes(&on_pair);
     let is_written = std::fs::read_to_string(file()).is_ok_and(|written| written == told);
-    assert!(is_written, "docs/attacks.md is another table: HOLDPOINT_WRITE_ATTACKS=1 writes it");
+    assert!(
+        is_written,
+        "tests/golden/attacks.txt is another table: HOLDPOINT_WRITE_ATTACKS=1 writes it"
+    );
 }
 
 /// What is missing may say how it ended: until then it would be listed as running.
@@ -67,7 +70,7 @@ fn a_run_is_listed_where_all_of_its_records_can_be_read_and_else_it_is_said_that
 }
 
 fn file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/attacks.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/attacks.txt")
 }
 
 fn assert_no_holes(rows: &[Row]) {

@@ -291,7 +291,7 @@ fn a_page_allows_itself_nothing_but_its_own_script_and_style() {
     }
 }
 
-/// Beginnings of names of attacks on records, in `docs/attacks.md`.
+/// Beginnings of names of attacks on records, in `tests/golden/attacks.txt`.
 const ON_RECORDS: [&str; 14] = [
     "flip-record-",
     "forge-",
@@ -340,7 +340,7 @@ const NOT_ON_A_PAGE: [(&str, &str); 25] = [
 
 #[test]
 fn every_attack_on_records_that_falls_into_a_page_is_among_the_damages() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/attacks.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/attacks.txt");
     let attacks = std::fs::read_to_string(file).unwrap();
     let names = attacks.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next());
     let named: Vec<&str> = names

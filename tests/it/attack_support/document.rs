@@ -3,7 +3,7 @@
 use super::cell::{Cell, LEGEND};
 use super::matrix::Row;
 
-/// The document that shows what was found of a log, and of a log with its archive.
+/// The golden table of the attacks on a log, and on a log with its archive.
 pub(crate) fn document(on_log: &[Row], on_pair: &[Row]) -> String {
     let mut text = String::from(HEADING);
     for (cell, letter, meaning) in LEGEND {
@@ -48,13 +48,10 @@ fn table(rows: &[Row]) -> String {
 }
 
 const HEADING: &str = "\
-# What forged logs get past the verbs that read
-
-Each row is an attack on the directory of one small log, made by `testing/forger` from the
-documents of the format alone; `forge list` says what each does. Each column is a reading of what
-is left, of the record that was attacked where the verb can be asked for one. `log copy` and
-`salvage` are read by `log show` of what they made. `tests/it/attacks.rs` makes this table, allows
-no hole, and compares the table with this file; `HOLDPOINT_WRITE_ATTACKS=1` writes it anew.
+Each row is an attack on the directory of one small log, made by testing/forger from the documents of
+the format alone; `forge list` describes each. Each column is a reading of the attacked log. `log copy`
+and `salvage` are read by `log show` of their results. tests/it/attacks.rs makes this table, allows no
+hole, and compares it; HOLDPOINT_WRITE_ATTACKS=1 writes it. docs/verify.md explains row `j`.
 
 | letter | of a log | with an archive | meaning |
 |---|---|---|---|
@@ -65,20 +62,8 @@ The same log, its first two segments moved to an archive that stands beside it, 
 names. Whole `verify` is `verify --archive`.
 ";
 
-const JUDGED: &str = "\n\
-**Why no reading of records tells a `j`.** The forger wrote the chain anew up to the end, and HEAD
-with it. Every link from the record that is shown to HEAD was computed, and holds; the one witness
-in the directory is the forger's own. Record for record this is a log. What is wrong is what its
-records say of each other: evidence has another hash than a later record states, a step is taken
-that the state before it forbids, a statement is made once more that is true, beside one that is
-false. Who judges the events finds that, and exits 6: `verify`, `replay` up to its point, `export`
-and the lists that read the whole log. `replay --live`, `diff` and `bisect` go through the states
-and judge none; `runs`, `show` and `output` look at the records of a run, and judge none of the
-others. It is found at the record at which it shows, which need not be the forged one; where it is
-the forged one, the cell is `f`. `verify --range` says in `not_checked` that it judges
-no events; of what lies behind HEAD it takes no more than what is said to be unproven, so that what
-only LOCK misses there is not in its reach. A head that was kept elsewhere differs in each of these
-rows.
+const JUDGED: &str = "
+Readings that a rechained log passes (`j`):
 
 | attack | readings |
 |---|---|
