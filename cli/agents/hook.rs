@@ -1,6 +1,6 @@
 //! `holdpoint hook`: what an agent's host runs before and after a tool, when the agent stops, and
 //! when a session starts. It speaks the hook protocol of Claude Code: one JSON object on stdin, one
-//! on stdout. `docs/agent-hooks.md` has the table of answers.
+//! on stdout. `docs/agents.md` has the table of answers.
 //!
 //! Exit 0 with the answer on stdout, or 2, which blocks, with the reason on stderr and nothing on
 //! stdout: that is every denial. Never another one before a tool: the host lets the tool run after
@@ -43,7 +43,7 @@ const SETTINGS: &str = r#"In the settings of Claude Code (.claude/settings.json)
   SessionStart        holdpoint hook session-start
 The first three stand beside a "matcher" that names tools, such as Bash|Write|Edit, and the first
 beside "onFailure": "block". Name the log (holdpoint --log DIR hook ..): a host starts hooks
-wherever the agent is. docs/agent-hooks.md has the lines for Codex, Gemini CLI, Copilot CLI, Cursor
+wherever the agent is. docs/agents.md has the lines for Codex, Gemini CLI, Copilot CLI, Cursor
 and OpenCode."#;
 
 /// Options of `hook`.

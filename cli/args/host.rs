@@ -49,7 +49,7 @@ pub(crate) const HOSTS: [Host; 6] = [
 
 /// The fields of a built-in tool that do not change its effect: a question shows them, and an
 /// approval is not bound to them. Every other field of these tools, and every field of every other
-/// tool, is bound. `docs/agent-hooks.md` has the same table.
+/// tool, is bound. `docs/agents.md` has the same table.
 pub(crate) const NOT_BOUND: [(Host, &str, &[&str]); 11] = [
     (Host::ClaudeCode, "Bash", &["description", "timeout"]),
     (Host::ClaudeCode, "Agent", &["description"]),

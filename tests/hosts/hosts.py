@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Real agent hosts with the settings that docs/agent-hooks.md prints, against a model on loopback.
+"""Real agent hosts with the settings that docs/agents.md prints, against a model on loopback.
 
     hosts.py --program HOLDPOINT --hosts DIR [--host NAME..] [--case NAME..] [--timeout S] [--keep]
 
@@ -35,7 +35,7 @@ import uuid
 
 from model import Model
 
-DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/agent-hooks.md"
+DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs/agents.md"
 PLACE = "/path/to/project"
 CASES = ["control", "deny", "approve", "missing", "killed", "stopped", "broken", "off", "untrusted"]
 NEVER = "http://127.0.0.1:9"

@@ -233,7 +233,7 @@ fn every_documented_expression_is_understood() {
     let place = place();
     let id = place.loops()[1]["loop_id"].as_str().unwrap().to_string();
     let (_, table) =
-        include_str!("../../docs/time-travel.md").split_once("### Expressions").unwrap();
+        include_str!("../../docs/investigate.md").split_once("### Expressions").unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
     let mut count = 0;
     for expression in rows.filter_map(|row| row.split('`').rev().nth(1)) {

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const DOCUMENT: &str = include_str!("../../docs/agent-hooks.md");
+const DOCUMENT: &str = include_str!("../../docs/agents.md");
 
 /// `doctor --json` with these settings, their log being the one at hand, and the program on the
 /// path.

@@ -8,7 +8,7 @@ use std::fs::{create_dir_all, write};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-const DOCUMENT: &str = include_str!("../../docs/agent-hooks.md");
+const DOCUMENT: &str = include_str!("../../docs/agents.md");
 
 /// A project with a home directory and a log.
 struct Agent {

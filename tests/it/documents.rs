@@ -189,12 +189,17 @@ fn assert_in_order(place: &Place, events: &str) {
 
 #[test]
 fn a_decision_is_asked_and_answered_as_shown() {
-    let document = include_str!("../../docs/decision-points.md");
-    let script = blocks(section(document, "In a script"), "sh")[0];
+    let document = include_str!("../../docs/approvals.md");
+    let script = blocks(section(document, "Ask a question"), "sh")[0];
     let output = shell(&Place::new(), script);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let printed = text(&output.stdout);
     assert!(printed.contains("Which cache?") && printed.contains("redis"), "{printed}");
+}
+
+#[test]
+fn a_deploy_is_approved_where_no_terminal_is_as_shown() {
+    happens(&Place::new(), include_str!("../../docs/ci.md"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::io::{Write, pipe};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-const DOCUMENT: &str = include_str!("../../docs/agent-hooks.md");
+const DOCUMENT: &str = include_str!("../../docs/agents.md");
 
 /// What each host was seen to send before it runs a command, and the name of its session.
 fn payloads() -> [(Value, &'static str); 8] {

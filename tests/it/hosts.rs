@@ -1,4 +1,4 @@
-//! Real agent hosts with the settings that `docs/agent-hooks.md` prints, against a model on
+//! Real agent hosts with the settings that `docs/agents.md` prints, against a model on
 //! loopback. `tests/hosts/hosts.py` drives them and says what each case is.
 
 use crate::program::skip;

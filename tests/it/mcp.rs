@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-const DOCUMENT: &str = include_str!("../../docs/mcp.md");
+const DOCUMENT: &str = include_str!("../../docs/agents.md");
 
 const ERAS: [Era; 3] = [Era::Legacy("2025-06-18"), Era::Legacy("2025-11-25"), Era::Stateless];
 
@@ -576,7 +576,8 @@ fn the_document_names_every_tool_and_what_it_writes_and_its_configuration_is_jso
     let tools = client.tools().into_iter();
     let offered = tools.map(|tool| (name_of(&tool), tool["annotations"]["readOnlyHint"] == false));
     assert_eq!(writes, offered.collect());
-    let block = DOCUMENT.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let mut blocks = DOCUMENT.split("```json\n").map(|rest| rest.split("```").next().unwrap());
+    let block = blocks.find(|block| block.contains("mcpServers")).unwrap();
     let configuration: Value = serde_json::from_str(block).unwrap();
     let server = &configuration["mcpServers"]["holdpoint"];
     assert_eq!(server["args"].as_array().unwrap().last().unwrap(), "mcp");

@@ -14,7 +14,7 @@ use holdpoint_testing::log::segments_of;
 use serde_json::{Value, json};
 use std::fs;
 
-const DOCUMENT: &str = include_str!("../../docs/mcp.md");
+const DOCUMENT: &str = include_str!("../../docs/agents.md");
 
 fn client(place: &Place) -> Client {
     Client::start(place, Era::Stateless, &[])

@@ -35,7 +35,7 @@ const MINUTE_NS: u64 = 60 * SECOND_NS;
 const DAY_NS: u64 = 24 * 60 * MINUTE_NS;
 
 /// The questions of the document, each with its command.
-const DOCUMENT: &str = "docs/questions.md";
+const DOCUMENT: &str = "docs/investigate.md";
 
 /// Nobody is at hand: a question stays open.
 struct Leave;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-const HOLDS: &str = include_str!("../../docs/holds.md");
+const HOLDS: &str = include_str!("../../docs/approvals.md");
 
 fn file(place: &Place, name: &str) -> PathBuf {
     place.directory.path().join(name)

@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use holdpoint_engine::shell::{CODE_VARIABLES, SESSION_VARIABLES, STEP_VARIABLES};
 use std::process::Command;
 
-const HOLDS: &str = include_str!("../../docs/holds.md");
+const HOLDS: &str = include_str!("../../docs/approvals.md");
 
 type Variables<'a> = &'a [(&'a str, &'a str)];
 

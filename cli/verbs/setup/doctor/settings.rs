@@ -65,7 +65,7 @@ const USUAL: [Usual; 6] = [
 
 const SNIPPET: &str = "`holdpoint hook --help` says what stands there";
 
-/// The plugin for OpenCode, which docs/agent-hooks.md prints.
+/// The plugin for OpenCode, which docs/agents.md prints.
 const PLUGIN: &str = include_str!("opencode.js");
 
 /// The log that hooks are compared with, and the reader of their lines.
@@ -255,7 +255,7 @@ fn plugin(text: &str, place: &str) -> (Vec<Check>, Count) {
         ),
         (false, _) => Check::fail(
             HOOKS,
-            "it is not the plugin that docs/agent-hooks.md prints: whether it loads is not known, \
+            "it is not the plugin that docs/agents.md prints: whether it loads is not known, \
              and OpenCode runs every tool where it does not",
             "take that text, and change its line `const HOOK` alone",
         ),
