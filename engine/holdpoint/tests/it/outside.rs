@@ -1,4 +1,4 @@
-//! The README's example is a program of its own outside of this workspace, with one dependency.
+//! The example of `docs/embedding.md` is a program of its own outside of this workspace, with one dependency.
 
 use crate::workspace;
 use std::fs;
@@ -46,10 +46,9 @@ fn cargo_project(directory: &Path, dependencies: &str, program: &str) {
 }
 
 #[test]
-fn the_readmes_example_compiles_outside_of_the_workspace_and_prints_what_is_shown() {
-    let readme = fs::read_to_string(workspace().join("README.md")).unwrap();
+fn the_documents_example_compiles_outside_of_the_workspace_and_prints_what_is_shown() {
     let document = fs::read_to_string(workspace().join("docs/embedding.md")).unwrap();
-    let program = block(&readme, "## Embed it", "```rust\n");
+    let program = block(&document, "## The first program", "```rust\n");
     assert_eq!(format!("{program}\n"), EXAMPLE, "engine/holdpoint/examples/hello.rs");
     assert!(program.lines().count() <= 30);
     let home = tempfile::tempdir().unwrap();
