@@ -64,9 +64,8 @@ const HOOKS: [(&str, &str); 3] = [
 ];
 
 /// A configuration that was named, before anything is done with it.
-const CONFIGURATION: &str = "A configuration that is named is 3 where there is no such file, 1 \
-    where it cannot be read, and 2 where a verb that needs it does not understand it; `run` ends \
-    with 125 for all of these, and `doctor` with 1 for what it does not understand.";
+const CONFIGURATION: &str = "A configuration that is named and missing is 3, unreadable 1, and \
+    invalid 2; `run` exits with 125 for all of these, and `doctor` with 1 for an invalid one.";
 
 /// The section of the manual.
 pub(super) fn write(roff: &mut Roff) {
