@@ -1,11 +1,12 @@
 //! Whether a run that has not ended on record is still recorded by anybody.
 
 use crate::log::Directory;
-use crate::ui::{complain, named};
+use crate::ui::{complain, counted, named};
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::human_decision::HumanDecision;
+use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::machine::{Recorder, recorder_of};
-use holdpoint_replay::waiting::{WaitingRun, waiting_for};
+use holdpoint_replay::waiting::{WaitingRun, all_waiting, waiting_for};
 use holdpoint_replay::{Run, RunOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,6 +41,18 @@ pub(crate) fn waiting(directory: &Directory, runs: &[Run]) -> BTreeMap<String, W
     let unended = runs.iter().filter(|run| run.entity.halt.is_none());
     let waiting = unended.filter_map(|run| waiting_for(&directory.storage, run));
     waiting.map(|waiting| (waiting.run.clone(), waiting)).collect()
+}
+
+/// Names what waits in the files of runs and may put a question once it is recorded, if anything.
+pub(crate) fn may_ask(storage: &DirectoryStorage) -> Option<String> {
+    let runs = all_waiting(storage).len() as u64;
+    (runs > 0).then(|| {
+        format!(
+            "no question is on record, but what {} left in runs/ is not, and may put one: \
+             `holdpoint hold expire` records it",
+            counted(runs, "run")
+        )
+    })
 }
 
 /// What to know of one that has no recorder.

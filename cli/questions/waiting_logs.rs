@@ -2,6 +2,7 @@
 
 use crate::log::at_point::seen_at;
 use crate::log::named_logs::{NamedLogs, Places};
+use crate::log::recorders;
 use crate::log::registered_logs::LIST_OF_LOGS;
 use crate::questions::log_snapshot::{Asked, Change, LogSnapshot};
 use crate::questions::waiting_item::Item;
@@ -11,6 +12,7 @@ use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;
 use holdpoint_engine::executor::command_line;
 use holdpoint_engine::shell::Watch;
+use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::Until;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -86,6 +88,17 @@ impl Logs {
         let mut items: Vec<&Item> = self.logs.iter().flat_map(|log| &log.items).collect();
         items.sort_by_cached_key(|item| item.place());
         items
+    }
+
+    /// Names the logs without a question in which what is not on record yet may put one.
+    pub(crate) fn may_ask(&self) -> Vec<String> {
+        let silent = self.logs.iter().filter(|log| !log.items.iter().any(Item::waits));
+        let told = silent.filter(|_| self.asked.at.is_none()).filter_map(|log| {
+            let path = &log.place.path;
+            let sentence = recorders::may_ask(&DirectoryStorage::new(path))?;
+            Some(format!("{}: {sentence}", shown(path)))
+        });
+        told.collect()
     }
 
     /// The moment at which all of them are looked at.

@@ -493,6 +493,10 @@ fn the_end_behind_a_hold_waits_for_the_lock_and_leaves_the_question_to_the_next_
     let told = json(&output);
     assert_eq!(told["end_waits"], true, "{told:#}");
     drop(lock);
+    for verb in [&["hold", "list"][..], &["hold", "list", "--json"], &["inbox"]] {
+        let said = text(&place.holdpoint(verb).stderr);
+        assert!(said.contains("and may put one") && !said.contains("nothing waits"), "{said}");
+    }
     let run = told["loop_id"].as_str().unwrap();
     let shown = shown_after_a_writer(&place, run);
     assert_eq!(shown["outcome"], "waiting", "{shown:#}");

@@ -85,11 +85,14 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         show(&mut out, &questions, &recorders, &times);
     }
     out.finish()?;
-    if !global.json && questions.is_empty() && !state.failed() {
-        complain(match args.at {
-            Some(_) => "nothing waited for an answer then",
-            None => "nothing waits for an answer",
-        });
+    if questions.is_empty() && !state.failed() {
+        let may_ask = recording::may_ask(&directory.storage).filter(|_| is_now);
+        match may_ask {
+            Some(sentence) => complain(&sentence),
+            None if global.json => {}
+            None if is_now => complain("nothing waits for an answer"),
+            None => complain("nothing waited for an answer then"),
+        }
     }
     if let (Some(at), Some(report)) = (args.at, state.report()) {
         tell_reach(at, inside_batch_until, state.head(), report);

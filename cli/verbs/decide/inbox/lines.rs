@@ -102,10 +102,12 @@ fn conclude(global: &Global, logs: &Logs) {
         let told = known.map(|known| hints::on(&log.place.path, &known));
         told.iter().for_each(|told| complain(&format!("{}: {told}", shown(&log.place.path))));
     }
+    let may_ask = logs.may_ask();
+    may_ask.iter().for_each(|sentence| complain(sentence));
     if global.json {
         return;
     }
-    if !logs.logs.iter().any(|log| log.items.iter().any(Item::waits)) {
+    if may_ask.is_empty() && !logs.logs.iter().any(|log| log.items.iter().any(Item::waits)) {
         let known = counted(u64::try_from(logs.known()).unwrap_or(u64::MAX), "log");
         let is_whole = logs.problems().next().is_none();
         complain(&match (logs.asked.at, is_whole) {

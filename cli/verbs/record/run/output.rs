@@ -20,6 +20,7 @@ use holdpoint_engine::shell::{
 use holdpoint_replay::words::code_in_words;
 use serde::Serialize;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::io::IsTerminal;
 
 /// What is said where the disk had no room for what was printed.
@@ -140,11 +141,27 @@ fn remark(global: &Global, report: &RunReport) -> Option<String> {
 fn needed(fault: &FaultOutcome) -> String {
     match (fault.sandbox_decision, &fault.escalation) {
         (SandboxDecision::Escalate, Some(asked)) => format!(": a person is needed, {asked}"),
-        (SandboxDecision::Escalate, None) => format!(
-            ": a person is needed, and no decision asks for one, for {MAX_OPEN_ESCALATIONS} such \
-             decisions are open"
-        ),
+        (SandboxDecision::Escalate, None) => format!(": {}", unasked()),
         (SandboxDecision::Retry | SandboxDecision::Terminate, _) => String::new(),
+    }
+}
+
+/// Says that a person is needed whom no decision asks.
+fn unasked() -> String {
+    format!(
+        "a person is needed, and no decision asks for one, for {MAX_OPEN_ESCALATIONS} such \
+         decisions are open"
+    )
+}
+
+/// What a person would be warned of, where a program is told.
+fn warning(report: &RunReport) -> Option<Cow<'static, str>> {
+    let is_unasked = |fault: &FaultOutcome| {
+        fault.sandbox_decision == SandboxDecision::Escalate && fault.escalation.is_none()
+    };
+    match report.is_evidence_dropped {
+        true => Some(EVIDENCE_DROPPED.into()),
+        false => report.fault.as_ref().filter(|fault| is_unasked(fault)).map(|_| unasked().into()),
     }
 }
 
@@ -188,7 +205,7 @@ struct Told<'a> {
     /// Whether the end waits in the run's own file: the next writer puts it on the log.
     end_waits: bool,
     /// What a person would be warned of.
-    warning: Option<&'a str>,
+    warning: Option<Cow<'a, str>>,
     /// Who lives on after the last attempt.
     left_behind: Vec<LeftBehind<'a>>,
     /// How many of them were to be stopped, and could not be.
@@ -256,7 +273,7 @@ impl<'a> Told<'a> {
             evidence_dropped: report.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             end_waits: false,
-            warning: report.is_evidence_dropped.then_some(EVIDENCE_DROPPED),
+            warning: warning(report),
             left_behind: left_behind(execution),
             could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
@@ -323,7 +340,7 @@ impl<'a> Told<'a> {
             evidence_dropped: end.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             end_waits: true,
-            warning: Some(warning),
+            warning: Some(warning.into()),
             left_behind: left_behind(execution),
             could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
