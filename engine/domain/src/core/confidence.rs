@@ -83,8 +83,7 @@ impl fmt::Display for Confidence {
     }
 }
 
-/// A confidence in steps of 0.0001: 0 to 9 999 basis points, and 10 000 in records of before rules
-/// number 7.
+/// A confidence from 0 to 1, both inclusive, in steps of 0.0001: 0 to 10 000 basis points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u16", into = "u16")]
 pub struct BasisPoints(u16);
@@ -95,9 +94,8 @@ impl schemars::JsonSchema for BasisPoints {
         alloc::borrow::Cow::Borrowed("BasisPoints")
     }
 
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let most = if generator.contract().is_deserialize() { 9_999 } else { Self::MAX.0 };
-        schemars::json_schema!({ "type": "integer", "minimum": 0, "maximum": most })
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "integer", "minimum": 0, "maximum": Self::MAX.0 })
     }
 }
 
@@ -200,9 +198,9 @@ pub(crate) trait Scored: Sized {
 }
 
 /// Reads a body by the names of its fields and of the document.
-pub(crate) struct Named<T>(pub(crate) PhantomData<T>);
+pub(crate) struct Names<T>(pub(crate) PhantomData<T>);
 
-impl<'de, T: Scored> Visitor<'de> for Named<T> {
+impl<'de, T: Scored> Visitor<'de> for Names<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -353,7 +351,7 @@ macro_rules! scored_bodies {
                     if !from.is_human_readable() {
                         return $Body::deserialize(from);
                     }
-                    let named = crate::core::confidence::Named(core::marker::PhantomData::<Self>);
+                    let named = crate::core::confidence::Names(core::marker::PhantomData::<Self>);
                     from.deserialize_struct(stringify!($Body), &[], named)
                 }
             }

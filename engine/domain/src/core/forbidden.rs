@@ -202,21 +202,14 @@ pub struct Rules {
     /// what a thread waited for when it was closed. Where there are not, no record that says one is
     /// checked.
     pub has_seventh_words: bool,
-    /// Tells whether every confidence is below 1.
-    pub is_below_one: bool,
     /// Tells whether what a thread waits for ends with it by an event.
     pub names_waits: bool,
 }
 
 impl Rules {
     /// Those that every new event is made by.
-    pub const NEWEST: &'static Self = &Self {
-        number: 7,
-        has_seventh_words: true,
-        is_below_one: true,
-        names_waits: true,
-        ..*Self::SIXTH
-    };
+    pub const NEWEST: &'static Self =
+        &Self { number: 7, has_seventh_words: true, names_waits: true, ..*Self::SIXTH };
 
     const SIXTH: &'static Self = &Self {
         number: 6,
@@ -257,7 +250,6 @@ impl Rules {
         names_ends: false,
         opens_escalations: false,
         has_seventh_words: false,
-        is_below_one: false,
         names_waits: false,
     };
 

@@ -26,7 +26,6 @@ use crate::interruption_thread::speculation::{
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::turn::{Turn, decide_turn_by};
 use crate::interruption_thread::types::{DecidedBy, Directive, ReasonCode, ResumePolicy};
-use crate::interruption_thread::validate::is_below_one;
 use crate::registration::state::{Registered, Registry};
 use crate::registration::types::{Capability, SessionStatus};
 
@@ -154,11 +153,6 @@ fn judge_turn(context: Context<'_>, record: Record<'_>, body: &TurnTaken, checks
     let live = context.threads.live(&body.tenant_id, &body.correlation_id);
     let thread = live.map_or_else(|| Cow::Owned(begun(record, body)), Cow::Borrowed);
     check_turn(&thread, body, &turn, checks);
-    let committed = thread.plan.as_ref().and_then(|(_, committed)| committed.as_deref());
-    let heard = committed.map(|(heard, _)| heard);
-    let is_sure = is_below_one(checks.rules, &body.request, heard);
-    let (expected, found) = ("confidences from 0 up to 1, which is none", "a confidence of 1");
-    checks.demand(is_sure, Rule::ThreadTurn, expected, found);
     let unsaid = captured(&thread.state, &turn);
     check_planned(&thread, Some(body.turn_id), unsaid.as_ref(), checks);
     let after = thread.state.after_turn(&turn, &body.decision);

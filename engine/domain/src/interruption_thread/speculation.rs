@@ -36,7 +36,6 @@ use crate::interruption_thread::turn::{Turn, decide_turn_by};
 use crate::interruption_thread::types::{
     ContinuityOutcome, Directive, Fate, FateReason, ReasonCode, SubjectRelation,
 };
-use crate::interruption_thread::validate::is_below_one;
 use crate::registration::types::SessionStatus;
 
 /// From when on a candidate and a hypothesis are sure enough to commit a turn: 0.70, inclusive.
@@ -493,7 +492,6 @@ pub(crate) fn judge_plan(
     let owns = !checks.rules.plans_own_words || unsaid.as_ref().map(owned) == body.unsaid;
     let is_so = owns
         && known.is_none_or(|known| known == Some(SessionStatus::Active))
-        && is_below_one(checks.rules, &body.request, Some(&body.heard))
         && check_heard(&body.heard, &body.request).is_ok()
         && planned.is_ok_and(|planned| planned == body.plan);
     let expected = "what the branch table would say, in a session that is ACTIVE";

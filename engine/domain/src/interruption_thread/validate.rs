@@ -5,8 +5,7 @@
 
 use alloc::string::ToString as _;
 
-use crate::core::confidence::{BasisPoints, HIGH_BAND_MIN};
-use crate::core::forbidden::Rules;
+use crate::core::confidence::HIGH_BAND_MIN;
 use crate::core::refusal::{Malformed, check_name, malformed, quoted, require};
 use crate::core::text::{has_visible_character, hidden_character, is_blank};
 use crate::core::time::Timestamp;
@@ -15,9 +14,8 @@ use crate::interruption_thread::decision::{Pending, ThreadState};
 use crate::interruption_thread::draft::check_handoff;
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::request::{
-    Advice, GateConfidences, Interruption, TtsResumeSnapshot, TurnInput, TurnRequest,
+    Advice, Interruption, TtsResumeSnapshot, TurnInput, TurnRequest,
 };
-use crate::interruption_thread::speculation::Heard;
 use crate::interruption_thread::turn::Turn;
 use crate::interruption_thread::types::{ConfidenceBand, ReasonCode, RiskContextClass};
 
@@ -80,35 +78,6 @@ pub(crate) fn check_fit(state: &ThreadState, turn: &Turn<'_>) -> Fitting {
     check_relation(state, request)?;
     check_timing(request, turn.at)?;
     check_answer(state, request)
-}
-
-/// Every confidence is below 1: only a human may be certain.
-pub(crate) fn check_below_one(request: &TurnRequest, heard: Option<&Heard>) -> Checked {
-    let expected = "a confidence from 0 up to 1, which is none";
-    let below = |field, points: Option<BasisPoints>| {
-        let points = points.unwrap_or_default();
-        require(points < BasisPoints::MAX, field, expected, points)
-    };
-    let field = "request.interrupt_subject_relation_confidence";
-    below(field, request.interrupt_subject_relation_confidence_bp)?;
-    if let Some(of) = &request.interruption {
-        below("request.interruption.phrase_confidence", Some(of.phrase_confidence_bp))?;
-        let gates = &of.gate_confidences;
-        let GateConfidences { vad_bp, speech_likeness_bp, echo_safe_bp, .. } = *gates;
-        for gate in [Some(vad_bp), Some(speech_likeness_bp), Some(echo_safe_bp), gates.nearfield_bp]
-        {
-            below("request.interruption.gate_confidences", gate)?;
-        }
-        let combined = of.subject_relation_confidence_bundle.combined_bp;
-        let field = "request.interruption.subject_relation_confidence_bundle.combined";
-        below(field, Some(combined))?;
-    }
-    below("heard.hypothesis.confidence", heard.map(|heard| heard.hypothesis.confidence_bp))
-}
-
-/// The same, as rules of a time ask for it.
-pub(crate) fn is_below_one(rules: &Rules, request: &TurnRequest, heard: Option<&Heard>) -> bool {
-    !rules.is_below_one || check_below_one(request, heard).is_ok()
 }
 
 /// Returns what of the contract depends on the request alone.

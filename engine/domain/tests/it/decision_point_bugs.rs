@@ -8,7 +8,8 @@ use crate::points::{
 use holdpoint_domain::Event;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::decision_point::{
-    CreateDecisionPoint, DecisionOption, DecisionPointEvent, DecisionPointState as State, OnTimeout,
+    CreateDecisionPoint, DecisionOption, DecisionPointEvent, DecisionPointState as State,
+    OnTimeout, Response,
 };
 
 /// What the rules do not decide: which tests prove it, or why it cannot exist here.

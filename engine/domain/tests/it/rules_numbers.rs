@@ -246,7 +246,6 @@ fn golden_numbers_before_are_as_they_were() {
         names_ends: false,
         opens_escalations: false,
         has_seventh_words: false,
-        is_below_one: false,
         names_waits: false,
     };
     let second = Rules { number: 2, anyone_aborts: true, has_newest_words: true, ..first };
