@@ -287,8 +287,9 @@ fn newest(place: &Place) -> String {
 #[test]
 fn keys_reach_a_terminal_of_its_own_as_bytes_and_a_typed_stop_is_a_persons() {
     let place = Place::new();
-    let script =
-        "stty -echo; printf 'word: '; read -r word; stty echo; echo \"<$word>\"; sleep 300";
+    // A shell that is about to start a command keeps a stop to itself: `tail` says what was read.
+    let script = "stty -echo; printf 'word: '; read -r word; stty echo; echo \"<$word>\" >read; \
+        exec tail -f read";
     let words = ["run", "--hold", "never", "--tty", "--", "sh", "-c", script];
     let mut terminal = Terminal::start(&place, &words);
     terminal.wait_for("word: ");
