@@ -1,4 +1,4 @@
-//! What every verb is told, and how it ends.
+//! The options of every verb, and its end.
 
 use crate::ui::{Exit, Failure, Output};
 use std::path::PathBuf;

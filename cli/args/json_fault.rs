@@ -1,4 +1,4 @@
-//! What is wrong with a line, and where.
+//! A fault of a line, and its place.
 
 use holdpoint_domain::core::text::{bounded, visible};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 /// Longest message, in bytes: it may quote the line, which may be anything.
 const MESSAGE_BYTES_MAX: usize = 400;
 
-/// What is wrong with a line, and where.
+/// A fault of a line, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     at: Option<usize>,
@@ -34,7 +34,7 @@ impl Fault {
         self
     }
 
-    /// Where: bytes from 1.
+    /// The place: bytes from 1.
     pub fn column(&self) -> usize {
         self.at.unwrap_or(0).saturating_add(1)
     }
@@ -44,7 +44,7 @@ impl Fault {
         &self.field
     }
 
-    /// What is wrong.
+    /// The fault.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -35,7 +35,7 @@ const CONFIDENCES: [&str; 11] = [
 pub struct Node {
     /// Bytes before it in its line.
     pub at: usize,
-    /// What it is.
+    /// The value.
     pub value: Value,
 }
 
@@ -48,7 +48,7 @@ pub enum Value {
     Bool(bool),
     /// A whole number: its sign, then the rest.
     Number {
-        /// Whether a minus stands before it.
+        /// True behind a minus.
         is_negative: bool,
         /// The number without its sign.
         magnitude: u64,
@@ -73,7 +73,7 @@ pub struct Member {
 }
 
 impl Node {
-    /// Whether it is an object with a member of this name.
+    /// True of an object with a member of this name.
     pub fn has(&self, name: &str) -> bool {
         match &self.value {
             Value::Object(members) => members.iter().any(|member| member.name == name),

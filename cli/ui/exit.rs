@@ -12,7 +12,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// How the program ends.
+/// The end of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Exit(u8);
 
@@ -31,23 +31,23 @@ impl Exit {
     pub(crate) const REFUSED: Self = Self(5);
     /// The log does not verify.
     pub(crate) const VERIFICATION_FAILED: Self = Self(6);
-    /// Of `decision wait`: nothing had ended when the wait's own time was over.
+    /// `decision wait`: nothing had ended when the wait's own time was over.
     pub(crate) const STILL_PENDING: Self = Self(10);
-    /// Of `decision wait`: nobody answered in time, and the default was taken, and does not reject.
+    /// `decision wait`: nobody answered in time, and the default was taken, and does not reject.
     pub(crate) const DEFAULT_TAKEN: Self = Self(11);
-    /// Of `decision wait`: nobody answered in time, and nothing was decided.
+    /// `decision wait`: nobody answered in time, and nothing was decided.
     pub(crate) const ABORTED: Self = Self(12);
-    /// Of `decision wait`: it was taken back.
+    /// `decision wait`: it was taken back.
     pub(crate) const CANCELLED: Self = Self(13);
-    /// Of `decision wait`: another decision took its place.
+    /// `decision wait`: another decision took its place.
     pub(crate) const SUPERSEDED: Self = Self(14);
-    /// Of `decision wait`: guidance led to another round.
+    /// `decision wait`: guidance led to another round.
     pub(crate) const ITERATED: Self = Self(15);
-    /// Of waits: the answer says no; of `hold wait`: ABORT.
+    /// Waits: the answer says no; of `hold wait`: ABORT.
     pub(crate) const SAID_NO: Self = Self(16);
-    /// Of `hold wait`: RETRY.
+    /// `hold wait`: RETRY.
     pub(crate) const RETRY: Self = Self(17);
-    /// Of `run`: Holdpoint itself failed, as `timeout` and `env` say it.
+    /// `run`: Holdpoint itself failed, as `timeout` and `env` say it.
     pub(crate) const HOLDPOINT_FAILED: Self = Self(EXIT_HOLDPOINT_FAILED);
 
     /// The same; what is done is not done where a sentence about it is lost.
@@ -75,11 +75,11 @@ impl From<Exit> for ExitCode {
 /// Why a verb gives no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// How the program ends.
+    /// The end of the program.
     pub exit: Exit,
     code: Cow<'static, str>,
     message: String,
-    /// What else a program is told of it.
+    /// More that a program is told of it.
     more: Map<String, Value>,
 }
 
@@ -93,7 +93,7 @@ impl Failure {
         Self { exit, code: code.into(), message: message.to_string(), more: Map::new() }
     }
 
-    /// Whether this is its code.
+    /// Returns whether this is its code.
     pub(crate) fn is_called(&self, code: &str) -> bool {
         self.code == code
     }
@@ -120,7 +120,7 @@ impl Failure {
         self
     }
 
-    /// Whether a program is told something under this key.
+    /// Returns whether a program is told something under this key.
     pub(crate) fn tells(&self, key: &str) -> bool {
         self.more.contains_key(key)
     }
@@ -152,7 +152,7 @@ impl Failure {
         Self { exit: Exit::HOLDPOINT_FAILED, ..self }.adding("; the command was not started")
     }
 
-    /// What programs tell it from others by.
+    /// The name by which programs tell it from others.
     pub fn code(&self) -> &str {
         &self.code
     }
@@ -167,7 +167,7 @@ impl Failure {
         json!({ "error": self.error() })
     }
 
-    /// What went wrong, beside something else that a program is told.
+    /// The failure, beside something else that a program is told.
     pub(crate) fn error(&self) -> Value {
         let mut error = Map::new();
         error.insert("code".into(), json!(self.code));

@@ -1,4 +1,4 @@
-//! What a tool gives back: a value, and the same as text for clients that know no other.
+//! The result of a tool: a value, and the same as text for clients that know no other.
 
 use super::fit::fitted;
 use crate::questions::decision_output::told_whole;
@@ -6,7 +6,7 @@ use crate::ui::Failure;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
-/// What a client is given: a value as it is; a failure as `isError`, with the `error` object that
+/// The result for a client: a value as it is; a failure as `isError`, with the `error` object that
 /// the program prints, in which `decision_id` and `current` are always there. It is bounded.
 pub(super) fn result_of(outcome: Result<Value, Failure>) -> CallToolResult {
     let is_error = outcome.is_err();

@@ -13,7 +13,7 @@ use crate::log::run_records::{tell_standing, tell_uncounted};
 use crate::log::{ArchiveArgs, Directory, escalations, other_logs, recorders, sessions};
 use crate::ui::screen::columns;
 use crate::ui::{Exit, Failure, Output, TimesArgs, complain};
-use crate::verbs::look::show::by_other_verb::{self, DECISION, LineRunner, REQUEST, line};
+use crate::verbs::look::show::by_other_verb::{DECISION, LineRunner, REQUEST, line};
 use crate::verbs::look::show::id_meaning::Meant;
 use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{Reach, Run, RunFound, Searched, run_of};

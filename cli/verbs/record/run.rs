@@ -24,8 +24,7 @@ use crate::verbs::record::run::actor_args::SpeakerArgs;
 use crate::verbs::record::run::hold_args::{
     HoldArgs, StartArgs, attempts, expect_asked, names_somebody,
 };
-use crate::verbs::record::run::output;
-use crate::verbs::record::run::pre_approval::{self, NotStarted};
+use crate::verbs::record::run::pre_approval::NotStarted;
 use ask::Person;
 use behind::{Behind, asked, recorded};
 use holdpoint_domain::core::text::visible;

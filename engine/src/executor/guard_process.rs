@@ -20,10 +20,7 @@ use std::time::{Duration, Instant};
 
 use holdpoint_log_format::GuardKilledFor;
 use rustix::net::RecvFlags;
-use rustix::process::{
-    DumpableBehavior, Pid, Signal, getpid, kill_process_group, set_child_subreaper,
-    set_dumpable_behavior,
-};
+use rustix::process::{Pid, Signal, getpid, kill_process_group, set_child_subreaper};
 
 use super::child_calls::{close_inherited, ended_child, wait_with_usage};
 use super::gate::{Gate, Passage, is_no_answer, was_ended_by, was_killed};
@@ -32,7 +29,7 @@ use super::guard_above::serve_above;
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
 use super::guard_signals::{outlive_signals, silence, wait_for};
 use super::keeper::serve_as_keeper;
-use super::last_word::{Entrusted, LastWord};
+use super::last_word::{Entrusted, LastWord, keep_memory_private};
 use super::leader::{Limit, Limits};
 use super::memory::MemoryWatch;
 use super::pauses::{Pauses, Ran};
@@ -166,7 +163,7 @@ fn open_gate(
             arrived = gate.arrived()?;
             match (arrived, result) {
                 (Some(leader), _) => {
-                    let (leader, guard) = (number(leader), number(getpid()));
+                    let [leader, guard] = [leader, getpid()].map(|it| it.as_raw_nonzero().get());
                     send(channel, &Report::Ready { leader, guard })?;
                 }
                 (None, Some(result)) => {
@@ -191,10 +188,6 @@ fn open_gate(
             return Ok(None);
         }
     }
-}
-
-fn number(pid: Pid) -> i32 {
-    pid.as_raw_nonzero().get()
 }
 
 fn not_started(error: &io::Error) -> Report {
@@ -597,16 +590,6 @@ impl GuardProcess {
         }
         let _ = rustix::process::chdir("/");
         let _ = close_inherited();
-    }
-}
-
-/// Lets no other process of the same user look into this one, and no core file hold it: the key of
-/// the run's recorder is in it. Not where `/proc` hides what may not be looked into: a guard has to
-/// be seen there, for a process below one is no person.
-fn keep_memory_private() {
-    if std::fs::metadata("/proc/1/stat").is_ok() {
-        // What the system refuses of that is not worth the command.
-        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
 

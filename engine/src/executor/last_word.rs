@@ -106,3 +106,15 @@ impl LastWord {
         )
     }
 }
+
+#[cfg(target_os = "linux")]
+/// Lets no other process of the same user look into this one, and no core file hold it: the key of
+/// the run's recorder is in it. Not where `/proc` hides what may not be looked into: a guard has to
+/// be seen there, for a process below one is no person.
+pub(super) fn keep_memory_private() {
+    use rustix::process::DumpableBehavior::NotDumpable;
+    if std::fs::metadata("/proc/1/stat").is_ok() {
+        // What the system refuses of that is not worth the command.
+        let _ = rustix::process::set_dumpable_behavior(NotDumpable);
+    }
+}

@@ -44,8 +44,7 @@ const AHEAD_WHILE_STOPPING: usize = 1024 * 1024;
 /// The same once the command has ended.
 const AHEAD_BEHIND_THE_END: usize = 8 * 1024 * 1024;
 
-/// Interval at which the end, and that of stray processes, is looked for where no system announces
-/// it.
+/// Interval between looks for the end, and that of strays, where no system announces it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs a command to its end, whatever that is, and reports.
@@ -447,8 +446,7 @@ impl Run {
         })
     }
 
-    /// A command that is known to have run longer than it may has timed out, however late this
-    /// process heard of it. Gives how long it ran.
+    /// A command known to have run longer than it may has timed out. Gives how long it ran.
     fn judge_time(&mut self, end: &End) -> Ran {
         let known = end.known_time(self.opened, self.seen_to_run);
         if self.is_timeout_in_doubt && end.status.signal().is_none() {

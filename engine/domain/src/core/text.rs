@@ -60,8 +60,8 @@ pub const TIMEOUT_NAME: &str = "SYSTEM_TIMEOUT";
 /// The prefix of names that Holdpoint gives itself, in whatever case.
 pub(crate) const SYSTEM_PREFIX: &str = "system:";
 
-/// Returns whether a name is Holdpoint's own: that of timeouts, or one with the prefix `system:`, in
-/// whatever case and with whatever blanks around it.
+/// Returns whether a name is Holdpoint's own: that of timeouts, or one with the prefix `system:`,
+/// in whatever case and with whatever blanks around it.
 #[must_use]
 pub fn is_reserved_name(name: &str) -> bool {
     let name = name.trim_matches(|c: char| c == '\u{2800}' || BLANK_CODE_POINTS.contains(&c));

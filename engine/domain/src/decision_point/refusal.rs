@@ -39,7 +39,7 @@ refusals! {
          first a letter or digit"
     )]
     InvalidOptionId {
-        /// What was given, cut to 96 bytes, control characters visible.
+        /// The given value, cut to 96 bytes, control characters visible.
         id: String,
     } = "INVALID_OPTION_ID",
     /// A name that could be taken for one of Holdpoint's own.
@@ -47,7 +47,7 @@ refusals! {
     ReservedName {
         /// The name.
         field: &'static str,
-        /// What was given.
+        /// The given value.
         found: String,
     } = "RESERVED_NAME",
     /// An issue that could be taken for the id of something, or for a name of another kind.
@@ -58,7 +58,7 @@ refusals! {
         OWN_PREFIXES.join(", ")
     )]
     IssueLikeAnId {
-        /// What was given.
+        /// The given value.
         found: String,
     } = "ISSUE_LIKE_AN_ID",
     /// A name that could be taken for another one.
@@ -66,7 +66,7 @@ refusals! {
     BlankAround {
         /// The name.
         field: &'static str,
-        /// What was given.
+        /// The given value.
         found: String,
     } = "BLANK_AROUND",
     /// A refined proposal in which an option no longer says no.
@@ -90,7 +90,7 @@ refusals! {
         "{found} options are offered; offer 1 to {MAX_OPTIONS}, or none where a text is an answer"
     )]
     OptionCount {
-        /// How many.
+        /// The count.
         found: usize,
     } = "OPTION_COUNT",
     /// The default is not among the options, or there is none where one is needed.
@@ -127,7 +127,7 @@ refusals! {
         field: &'static str,
         /// The limit.
         expected: usize,
-        /// How many.
+        /// The count.
         found: usize,
     } = "TOO_MANY",
     /// More questions than may be open at once.
@@ -137,9 +137,9 @@ refusals! {
          `holdpoint decision cancel ID` takes one back"
     )]
     TooManyOpen {
-        /// Whose questions are counted.
+        /// The principal whose questions are counted.
         whose: &'static str,
-        /// How many may be open.
+        /// The most that may be open.
         expected: usize,
         /// Number of are.
         found: usize,
@@ -149,13 +149,13 @@ refusals! {
     BadTimeout {
         /// The time.
         field: &'static str,
-        /// What was given.
+        /// The given value.
         found: String,
     } = "BAD_TIMEOUT",
     /// A number of rounds outside 1 to 20.
     #[error("{found} rounds are not possible; allow 1 to {MAX_ITERATIONS}")]
     IterationsOutOfRange {
-        /// How many.
+        /// The count.
         found: u8,
     } = "ITERATIONS_OUT_OF_RANGE",
     /// A policy that nobody could meet, or that would approve by silence.
@@ -176,7 +176,7 @@ refusals! {
     /// No decision point has this id.
     #[error("there is no decision {decision_id}; `holdpoint decision list` shows what waits")]
     UnknownDecision {
-        /// What was named.
+        /// The given name.
         decision_id: String,
     } = "UNKNOWN_DECISION" in Scope,
     /// An option that is not offered.
@@ -187,7 +187,7 @@ refusals! {
     BadOption {
         /// The decision point.
         decision_id: String,
-        /// What was chosen.
+        /// The choice.
         found: String,
         /// The ids of the options; nothing where there are none.
         options: String,
@@ -236,7 +236,7 @@ refusals! {
     NotRefining {
         /// The decision point.
         decision_id: String,
-        /// Where it stands.
+        /// Its state.
         state: DecisionPointState,
     } = "NOT_REFINING",
     /// Somebody who is not asked.
@@ -244,7 +244,7 @@ refusals! {
     NotAnApprover {
         /// The decision point.
         decision_id: String,
-        /// Who.
+        /// The principal.
         by: String,
         /// Who is.
         approvers: String,
@@ -254,7 +254,7 @@ refusals! {
     SelfApproval {
         /// The decision point.
         decision_id: String,
-        /// Who.
+        /// The principal.
         by: String,
     } = "SELF_APPROVAL" in Gating,
     /// A program where a person has to approve.
@@ -262,7 +262,7 @@ refusals! {
     AgentExcluded {
         /// The decision point.
         decision_id: String,
-        /// Who.
+        /// The principal.
         by: String,
     } = "AGENT_EXCLUDED" in Gating,
     /// A name that is proven less than the policy asks.
@@ -273,9 +273,9 @@ refusals! {
     NotAuthenticated {
         /// The decision point.
         decision_id: String,
-        /// Who.
+        /// The principal.
         by: String,
-        /// What is asked.
+        /// The question.
         expected: Authentication,
         /// What there is.
         found: Authentication,
@@ -295,9 +295,9 @@ refusals! {
     NotRequester {
         /// The decision point.
         decision_id: String,
-        /// Who.
+        /// The principal.
         by: String,
-        /// Who asked.
+        /// The requester.
         requester: String,
     } = "NOT_REQUESTER" in Gating,
     /// The time was over.
@@ -305,7 +305,7 @@ refusals! {
     Expired {
         /// The decision point.
         decision_id: String,
-        /// What became of it.
+        /// Its outcome.
         state: DecisionPointState,
         /// Time when its time was over.
         expires_at: Timestamp,
@@ -315,9 +315,9 @@ refusals! {
     AlreadyEnded {
         /// The decision point.
         decision_id: String,
-        /// Where it stands.
+        /// Its state.
         state: DecisionPointState,
-        /// How it ended, in words.
+        /// Its end, in words.
         outcome: String,
     } = "ALREADY_ENDED" in Continuity,
     /// Somebody votes twice, and otherwise.
@@ -325,9 +325,9 @@ refusals! {
     VoteConflict {
         /// The decision point.
         decision_id: String,
-        /// Who.
+        /// The principal.
         by: String,
-        /// What was chosen first.
+        /// The first choice.
         before: String,
     } = "VOTE_CONFLICT" in Continuity,
     /// The same user votes under another name.
@@ -338,7 +338,7 @@ refusals! {
     SamePerson {
         /// The decision point.
         decision_id: String,
-        /// Who.
+        /// The principal.
         by: String,
         /// The name of the first vote.
         before: String,
@@ -431,9 +431,9 @@ refusals! {
     NotApproved {
         /// The decision point.
         decision_id: String,
-        /// Where it stands.
+        /// Its state.
         state: DecisionPointState,
-        /// How it ended, in words.
+        /// Its end, in words.
         outcome: String,
     } = "NOT_APPROVED" in Gating,
     /// The approval was not spent in time.
@@ -460,7 +460,7 @@ refusals! {
     NotSpent {
         /// The decision point.
         decision_id: String,
-        /// Where it stands.
+        /// Its state.
         state: DecisionPointState,
     } = "NOT_SPENT" in Gating,
     /// Somebody else than who spent the approval.
@@ -468,7 +468,7 @@ refusals! {
     NotSpender {
         /// The decision point.
         decision_id: String,
-        /// Who.
+        /// The principal.
         by: String,
         /// Who spent it.
         spender: String,

@@ -66,8 +66,7 @@ pub(crate) struct PointsView<'a> {
 }
 
 impl<'a> PointsView<'a> {
-    /// The decision point with this id: found again, or remembered. One that was found again had
-    /// the id first.
+    /// The decision point with this id: found again, which had the id first, or remembered.
     pub(crate) fn known(self, decision_id: &str) -> Option<&'a DecisionPoint> {
         self.found_again(decision_id).or_else(|| self.points.find(decision_id))
     }

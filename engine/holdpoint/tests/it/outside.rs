@@ -1,4 +1,4 @@
-//! The example of `docs/embedding.md` is a program of its own outside of this workspace, with one dependency.
+//! The example of `docs/embedding.md` is a program outside of this workspace, with one dependency.
 
 use crate::workspace;
 use std::fs;
