@@ -185,13 +185,13 @@ impl Conditions {
 
     /// A list of an event takes no more than it holds: their number is looked at before.
     fn check_labels(&self) -> Result<(), Refusal> {
-        let mut words = self.labels.iter().flat_map(|(name, value)| [name, value]);
-        words.try_for_each(|word| check_legible("label", word))?;
         match self.labels.len() {
-            0 => Ok(()),
-            1..=MAX_LABELS => Ok(self.labels_from(0).map_or(Ok(()), |labels| labels.check())?),
-            count => Err(malformed("labels", "at most 32 labels", &count.to_string())),
+            0 => {}
+            1..=MAX_LABELS => self.labels_from(0).map_or(Ok(()), |labels| labels.check())?,
+            count => return Err(malformed("labels", "at most 32 labels", &count.to_string())),
         }
+        let mut words = self.labels.iter().flat_map(|(name, value)| [name, value]);
+        words.try_for_each(|word| Ok(check_legible("label", word)?))
     }
 
     /// The key as it goes on record with the command's events.
