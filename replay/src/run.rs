@@ -80,6 +80,8 @@ pub struct Run {
     /// The exact instruction as it was recorded; empty where it is not on record, or was not asked
     /// for.
     pub instruction: Vec<u8>,
+    /// The command of its first attempt, and of each that was given another one, by attempt.
+    pub commands: BTreeMap<u8, String>,
     /// Its output, in the order of the records, where it was asked for.
     pub outputs: Vec<CapturedOutput>,
     /// The first record about it.
@@ -334,6 +336,7 @@ pub(crate) struct Gathered {
     is_end_taken_up: bool,
     has_recorder_key: bool,
     on_full: BTreeMap<u8, OnFull>,
+    commands: BTreeMap<u8, String>,
 }
 
 impl Default for Gathered {
@@ -358,6 +361,7 @@ impl Default for Gathered {
             is_end_taken_up: false,
             has_recorder_key: false,
             on_full: BTreeMap::new(),
+            commands: BTreeMap::new(),
         }
     }
 }
@@ -386,13 +390,16 @@ impl Gathered {
                 matches!(event, Event::ExecutionLoop(_) | Event::SandboxFault(_));
         }
         match &event {
-            Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(_)) => {
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
+                self.commands.insert(1, body.command_line.to_string());
                 self.begun.push(line.sequence);
                 self.cause = line.causation;
             }
             Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => {
                 self.attempt = body.attempt;
                 self.is_end_taken_up = false;
+                let next = body.instruction.as_ref().map(|next| next.command_line.to_string());
+                self.commands.extend(next.map(|command| (body.attempt, command)));
             }
             Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) => {
                 self.has_recorder_key |= body.recorder_key.is_some();
@@ -449,13 +456,14 @@ impl Gathered {
             entity.halt.as_ref().is_some_and(|halt| halt.reason == HaltReason::Interrupted);
         let interrupted = self.interrupted.filter(|_| is_interrupted);
         let Self { approval, doers, instruction, outputs, cause, unread, labels, .. } = self;
-        let (terminals, on_full) = (self.terminals, self.on_full);
+        let (terminals, on_full, commands) = (self.terminals, self.on_full, self.commands);
         let (taken_up, is_end_taken_up) = (self.taken_up, self.is_end_taken_up);
         RunFound::Run(Box::new(Run {
             entity,
             approval,
             doers,
             instruction,
+            commands,
             outputs: outputs.into_all(),
             first,
             last,
@@ -505,6 +513,12 @@ impl Run {
             is_claim: self.doers.get(&decided.sequence).is_none_or(is_claim),
         });
         approver.into_iter().chain(answerer)
+    }
+
+    /// The command that an attempt executed.
+    #[must_use]
+    pub fn command_of(&self, attempt: u8) -> Option<&str> {
+        self.commands.range(..=attempt).next_back().map(|(_, command)| command.as_str())
     }
 
     /// The exit status of the process of its last attempt, where that ended with one.

@@ -39,7 +39,7 @@ pub struct RunsWanted {
     pub by: Option<String>,
     /// Those to which this one said yes: to the start, or to a question afterwards.
     pub approved_by: Option<String>,
-    /// Those whose command line holds this text.
+    /// Those one of whose command lines holds this text.
     pub command: Option<String>,
     /// Those that have all of these labels, by name.
     pub labels: BTreeMap<String, String>,
@@ -51,6 +51,15 @@ struct Known {
     end: EndSeen,
     agreed: Vec<Text>,
     labels: Vec<u64>,
+    is_again: bool,
+}
+
+impl Known {
+    /// Returns whether the run may have been given another command than it began with: in an
+    /// attempt after the first one, behind a person's CONTINUE. Its records tell.
+    fn may_have_another_command(&self) -> bool {
+        self.is_again && !self.agreed.is_empty()
+    }
 }
 
 impl RunsWanted {
@@ -73,7 +82,10 @@ impl RunsWanted {
             && self.status.is_none_or(has_status)
             && self.by.as_ref().is_none_or(|by| run.entity.actor.id == *by)
             && self.approved_by.as_ref().is_none_or(|by| run.approvers().any(|who| who.id == by))
-            && self.command.as_ref().is_none_or(|text| run.entity.command_line.contains(text))
+            && self
+                .command
+                .as_ref()
+                .is_none_or(|text| run.commands.values().any(|it| it.contains(text)))
             && self.labels.iter().all(|label| run.labels.get(label.0) == Some(label.1))
     }
 
@@ -82,9 +94,10 @@ impl RunsWanted {
         let outcome = self.failed || self.status.is_some();
         match kind {
             RowKind::Began => true,
-            RowKind::Again | RowKind::Exited => outcome,
+            RowKind::Exited => outcome,
+            RowKind::Again => outcome || self.command.is_some(),
             RowKind::Halted => outcome || self.running,
-            RowKind::Agreed => self.approved_by.is_some(),
+            RowKind::Agreed => self.approved_by.is_some() || self.command.is_some(),
             RowKind::Labelled => !self.labels.is_empty(),
             // Answers are looked at before the others.
             RowKind::Answered | RowKind::Asked => false,
@@ -108,6 +121,9 @@ impl RunsWanted {
             let may_have = answered.is_some_and(|by_whom| by_whom.is_none_or(|it| it.contains(by)));
             may_have || known.agreed.iter().any(|who| **who == *by)
         };
+        let has_command = |text: &String| {
+            began.is_cut || began.command.contains(text) || known.may_have_another_command()
+        };
         let has_label =
             |(name, value): (&String, &String)| known.labels.contains(&label_hash(name, value));
         (!self.failed || outcome.is_some_and(RunOutcome::is_failure))
@@ -115,7 +131,7 @@ impl RunsWanted {
             && self.status.is_none_or(has_status)
             && self.by.as_ref().is_none_or(|by| began.by.as_str() == by)
             && self.approved_by.as_ref().is_none_or(agreed)
-            && self.command.as_ref().is_none_or(|text| began.is_cut || began.command.contains(text))
+            && self.command.as_ref().is_none_or(has_command)
             && self.labels.iter().all(has_label)
     }
 }
@@ -227,7 +243,9 @@ impl<'w> Candidates<'w> {
             | RowFact::Exited { ref run, .. }
             | RowFact::Halted { ref run, .. } => {
                 let end = EndSeen::of_row(&fact);
-                self.of_run(run.clone()).end.go_back(end);
+                let known = self.of_run(run.clone());
+                known.end.go_back(end);
+                known.is_again |= matches!(fact, RowFact::Again { .. });
                 None
             }
             RowFact::Agreed { run, by } => {

@@ -117,6 +117,27 @@ fn after_continue_apply_gives_a_loop_its_next_instruction_and_a_halted_loop_none
 }
 
 #[test]
+fn a_run_with_a_next_instruction_is_found_by_each_command_and_shows_them_by_attempt() {
+    let place = Place::with_log();
+    let (loop_id, request) = held(&place, 2);
+    let answer = ["hold", "answer", &request, "--decision", "CONTINUE"];
+    assert_eq!(status(&at_terminal(&place, &answer)), 0);
+    assert!(instruct(&place, &loop_id)["receipt"].is_object());
+    for command in ["work", "make next"] {
+        let found = values(&place.holdpoint(&["runs", "--json", "--command", command]));
+        assert_eq!(found.len(), 1, "{command}");
+        assert_eq!(found[0]["command_line"], "make next", "the newest is the run's");
+    }
+    assert!(values(&place.holdpoint(&["runs", "--json", "--command", "make work"])).is_empty());
+    let shown = text(&place.holdpoint(&["show", &loop_id]).stdout);
+    let place_of = |words: &str| shown.rfind(words).unwrap_or_else(|| panic!("{words}: {shown}"));
+    let places = ["\nattempt 1", "\n| work\n", "\nattempt 2", "\n| make next\n"].map(place_of);
+    assert!(places.is_sorted(), "{shown}");
+    let shown = json(&place.holdpoint(&["show", &loop_id, "--json"]));
+    assert_eq!(shown["commands"], json!({ "1": "work", "2": "make next" }));
+}
+
+#[test]
 fn at_the_prompt_of_a_run_continue_says_that_it_ends_the_run() {
     let place = Place::with_log();
     let run = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);

@@ -59,7 +59,7 @@ pub(crate) struct Args {
     /// Only those to which this one said yes.
     #[arg(long, value_name = "NAME")]
     approved_by: Option<String>,
-    /// Only those whose command holds this text.
+    /// Only those with a command that holds this text.
     #[arg(long, value_name = "TEXT")]
     command: Option<String>,
     /// Only those that have this label; may be given several times.

@@ -88,6 +88,9 @@ pub(crate) struct Shown<'r> {
     approval: Option<&'r str>,
     approved_by: Option<&'r Principal>,
     execution_loop: LoopView<'r>,
+    /// The command of its first attempt and of each that was given another one, where one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commands: Option<&'r BTreeMap<u8, String>>,
     outputs: Vec<Kept<'r>>,
     /// Its processes while it ran, first to last.
     snapshots: Vec<&'r ResourceSnapshot>,
@@ -155,6 +158,7 @@ impl<'r> Shown<'r> {
             approval: approval.map(|point| point.decision_id.as_str()),
             approved_by: approval.and_then(approver),
             execution_loop: run.entity.view(),
+            commands: Some(&run.commands).filter(|commands| commands.len() > 1),
             outputs: run.outputs.iter().map(kept).collect(),
             snapshots: snapshots(&run.entity).collect(),
             terminals: &run.terminals,
@@ -333,6 +337,9 @@ fn attempts(page: &mut Page, run: &Run, columns: usize) {
         let is_at_most = run.ran_at_most.contains_key(&attempt.number);
         let ended = seen(attempt, is_at_most).unwrap_or_else(|| unseen.to_string());
         page.row(&format!("attempt {}", attempt.number), &ended);
+        if let Some(command) = run.command_of(attempt.number).filter(|_| run.commands.len() > 1) {
+            page.recorded("command", command);
+        }
         if let Some(size) = run.terminals.get(&attempt.number) {
             page.row("terminal", &format!("{} columns, {} rows", size.columns, size.rows));
         }
