@@ -39,6 +39,7 @@ impl<'de> Deserializer<'de> for &Node {
             Value::Number { magnitude, .. } => {
                 visitor.visit_i64(0_i64.wrapping_sub_unsigned(*magnitude))
             }
+            Value::Confidence(points) => visitor.visit_f64(points.score()),
             Value::Text(text) => visitor.visit_str(text),
             Value::List(items) => visitor.visit_seq(Items { rest: items.iter(), index: 0 }),
             Value::Object(members) => {

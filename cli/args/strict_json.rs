@@ -14,8 +14,7 @@ const DEPTH_MAX: usize = 32;
 /// The most values that one line may hold, so that memory follows the line's length.
 const VALUES_MAX: usize = 65_536;
 
-/// The names that the document has for confidences. The same with `_bp` behind it is taken in basis
-/// points.
+/// The names that the document has for confidences: behind each of them stands a fraction.
 const CONFIDENCES: [&str; 11] = [
     "interrupt_subject_relation_confidence",
     "subject_relation_confidence",
@@ -53,6 +52,8 @@ pub enum Value {
         /// The number without its sign.
         magnitude: u64,
     },
+    /// A confidence, given as a fraction.
+    Confidence(BasisPoints),
     /// Text.
     Text(String),
     /// A list.
@@ -152,15 +153,16 @@ impl Parser<'_> {
             return Err(self.unexpected("`:`"));
         }
         self.skip_space();
-        if CONFIDENCES.contains(&&*name) {
-            return self.confidence(at, &name).map_err(|fault| fault.inside(&name));
-        }
-        let node = self.value(depth.saturating_add(1)).map_err(|fault| fault.inside(&name))?;
+        let node = match CONFIDENCES.contains(&&*name) {
+            true => self.confidence(),
+            false => self.value(depth.saturating_add(1)),
+        };
+        let node = node.map_err(|fault| fault.inside(&name))?;
         Ok(Member { at, name, node })
     }
 
     /// A confidence by the name that the document has for it, as a fraction: kept as basis points.
-    fn confidence(&mut self, at: usize, name: &str) -> Result<Member, Fault> {
+    fn confidence(&mut self) -> Result<Node, Fault> {
         self.values = self.values.saturating_add(1);
         let start = self.at;
         let value = match self.peek() {
@@ -180,13 +182,13 @@ impl Parser<'_> {
                 let points = BasisPoints::from_score(score);
                 let points = points.map_err(|refusal| Fault::at(start, refusal.to_string()))?;
                 self.at = start.saturating_add(end);
-                Value::Number { is_negative: false, magnitude: points.get().into() }
+                Value::Confidence(points)
             }
             _ => {
                 return Err(self.unexpected("a confidence, a number from 0 up to 1, which is none"));
             }
         };
-        Ok(Member { at, name: format!("{name}_bp"), node: Node { at: start, value } })
+        Ok(Node { at: start, value })
     }
 
     fn list(&mut self, depth: usize) -> Result<Vec<Node>, Fault> {

@@ -1,5 +1,7 @@
 //! Confidences are taken as fractions below 1, kept as basis points, and shown as both.
 
+use crate::hook::{call, pre};
+use crate::mcp_support::{Client, Era};
 use crate::program::{Place, by_person, json, status, text};
 use crate::thread_support::{accepted, chat, interruption, setting, turn};
 use serde_json::{Value, json};
@@ -169,4 +171,123 @@ fn the_schema_of_apply_names_the_fractions() {
         }
     }
     assert_eq!(schemas["input"]["$defs"]["BasisPoints"]["maximum"], 10_000);
+}
+
+/// A plan of the second turn, with what was heard, by the names of the basis points.
+fn planned(of: &Value) -> Value {
+    let mut line = of.clone();
+    let body = line["submit"].as_object_mut().unwrap();
+    body.insert("command".into(), "interruption_thread.draft_plan".into());
+    body.insert("idempotency_key".into(), "plan-2".into());
+    let happened = body["request"]["interruption"]["t_event"].clone();
+    let heard = json!({ "transcript": { "text": "and tomorrow", "is_final": true },
+        "candidate": { "phrase_id": 7, "t_event": happened, "confidence_bp": 9500 },
+        "hypothesis": { "subject_ref": "weather", "confidence_bp": 9000,
+            "subject_relation": "SWITCH", "subject_relation_confidence_bp": 9200 } });
+    body.insert("heard".into(), heard);
+    line
+}
+
+/// Every path in a value that ends in basis points.
+fn paths(value: &Value, path: &str, found: &mut Vec<String>) {
+    for (name, within) in value.as_object().into_iter().flatten() {
+        match name.strip_suffix("_bp") {
+            Some(_) => found.push(format!("{path}/{name}")),
+            None => paths(within, &format!("{path}/{name}"), found),
+        }
+    }
+}
+
+/// The line with a fraction in the place of basis points.
+fn with(line: &Value, path: &str, fraction: &str) -> String {
+    let mut line = line.clone();
+    let (body, name) = path.rsplit_once('/').unwrap();
+    let body = line.pointer_mut(body).unwrap().as_object_mut().unwrap();
+    body.remove(name);
+    body.insert(name.trim_end_matches("_bp").into(), "SCORE".into());
+    line.to_string().replace("\"SCORE\"", fraction)
+}
+
+/// Numbers that are no confidence, as they are written.
+const BAD: [&str; 5] = ["1.0", "NaN", "\"0.9\"", "1e-400", "-0.1"];
+
+#[test]
+fn every_door_takes_a_fraction_below_1_or_refuses_it_by_name_and_writes_nothing() {
+    let place = Place::with_log();
+    // The capability is granted once.
+    for (tenant, granted) in [("acme", 0), ("other", 1)] {
+        let mut lines = setting(tenant, "talk").split_off(granted);
+        lines.push(turn(tenant, "talk", 1, chat("It is sunny.")));
+        accepted(&place, &lines);
+    }
+    let before = place.records().len();
+    let taken = turn("acme", "talk", 2, interruption("It is sunny.", 1));
+    let drafted = planned(&taken);
+    let mut count = 0;
+    for line in [&drafted, &taken] {
+        let mut found = Vec::new();
+        paths(line, "", &mut found);
+        count += found.len();
+        for (path, bad) in found.iter().flat_map(|path| BAD.map(|bad| (path, bad))) {
+            let output = applied(&place, &with(line, path, bad));
+            let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+            let name = path.trim_start_matches("/submit/").trim_end_matches("_bp");
+            assert_eq!(status(&output), 2, "{path} {bad}: {said}");
+            assert!(said.contains(&name.replace('/', ".")), "{path} {bad}: {said}");
+        }
+    }
+    assert_eq!(count, 11 + 14, "each confidence of a turn, and those of what was heard");
+    // No other door takes one; each names the field as it was given.
+    let elsewhere = json!({ "submit": { "command": "application.record", "stream": "a",
+        "type": "b", "data": "c", "confidence": 0.5 } });
+    let option = r#"[{"id":"a","label":"b","confidence":0.5}]"#;
+    let render = place.directory.path().join("render");
+    std::fs::write(&render, r#"{"confidence":0.5}"#).unwrap();
+    let of_decision = ["decision", "create", "--prompt", "Deploy?", "--options", option];
+    for output in [
+        applied(&place, &elsewhere.to_string()),
+        place.holdpoint(&of_decision),
+        place.holdpoint(&["thread", "render", render.to_str().unwrap()]),
+    ] {
+        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert_eq!(status(&output), 2, "{said}");
+        assert!(said.contains("unknown field `confidence`"), "{said}");
+    }
+    let mut client = Client::start(&place, Era::Stateless, &[]);
+    for tool in client.tools() {
+        assert!(!tool["inputSchema"].to_string().contains("confidence"), "{tool:#}");
+        let name = tool["name"].as_str().unwrap();
+        client.refused("bad_arguments", name, &json!({ "confidence": 0.5 }));
+    }
+    client.end();
+    assert_eq!(place.records().len(), before, "nothing was written");
+
+    let now = |tenant| turn(tenant, "talk", 2, interruption("It is sunny.", 1));
+    let relation = "/submit/request/interrupt_subject_relation_confidence_bp";
+    for line in
+        [with(&now("acme"), relation, "0.999"), with(&planned(&now("other")), HEARD, "0.999")]
+    {
+        let output = applied(&place, &line);
+        assert_eq!(status(&output), 0, "{}", text(&output.stdout));
+    }
+    let kept = place.records().iter().map(|record| record["event"].to_string()).collect::<String>();
+    assert!(kept.contains("\"confidence_bp\":9990"), "{kept}");
+    assert!(kept.contains("\"interrupt_subject_relation_confidence_bp\":9990"), "{kept}");
+}
+
+/// The confidence of what was heard.
+const HEARD: &str = "/submit/heard/hypothesis/confidence_bp";
+
+/// What an agent's tool is given is bound as it is: no number of it is a confidence of ours.
+#[test]
+fn a_hook_takes_no_confidence() {
+    let place = Place::with_log();
+    let asked = |score: Option<f64>| {
+        let mut input = call("s", "true");
+        if let Some(score) = score {
+            input["confidence"] = score.into();
+        }
+        pre(&place, &["--timeout", "1ms"], &input).0
+    };
+    assert_eq!([asked(Some(1.0)), asked(Some(0.9))], [asked(None), asked(None)]);
 }

@@ -139,6 +139,12 @@ impl BasisPoints {
         Ok(Self(basis_points))
     }
 
+    /// The fraction, 0 to 1.
+    #[must_use]
+    pub fn score(self) -> f64 {
+        f64::from(self.0) / f64::from(Self::MAX.0)
+    }
+
     /// 0 to 10 000.
     #[must_use]
     pub const fn get(self) -> u16 {
@@ -234,7 +240,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Renamed<A> {
                 return seed.deserialize(StrDeserializer::new(&key)).map(Some);
             };
             let value = if key == *score {
-                self.map.next_value::<Option<Score>>()?.map(|Score(points)| points)
+                self.map.next_value_seed(Score(score))?
             } else {
                 self.map.next_value()?
             };
@@ -294,12 +300,17 @@ impl<'de, E: serde::de::Error> Deserializer<'de> for Points<E> {
     }
 }
 
-/// A confidence as the document has it: a fraction from 0 up to 1, which is none.
-struct Score(BasisPoints);
+/// A confidence by the name that the document has for it: a fraction from 0 up to 1, which is none.
+struct Score(&'static str);
 
-impl<'de> Deserialize<'de> for Score {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        BasisPoints::from_score(f64::deserialize(deserializer)?).map(Self).map_err(D::Error::custom)
+impl<'de> DeserializeSeed<'de> for Score {
+    type Value = Option<BasisPoints>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        let named =
+            |fault: &dyn fmt::Display| D::Error::custom(format_args!("`{}`: {fault}", self.0));
+        let score = Option::<f64>::deserialize(deserializer).map_err(|fault| named(&fault))?;
+        score.map(BasisPoints::from_score).transpose().map_err(|fault| named(&fault))
     }
 }
 
@@ -311,7 +322,7 @@ pub(crate) trait HasScore {
 
 impl HasScore for BasisPoints {
     fn score(&self) -> Option<f64> {
-        Some(f64::from(self.get()) / f64::from(Self::MAX.get()))
+        Some(BasisPoints::score(*self))
     }
 }
 

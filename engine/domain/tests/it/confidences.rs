@@ -122,7 +122,8 @@ fn a_readable_confidence_is_a_fraction_beside_its_basis_points_and_either_is_rea
             let differs = with(&|body| body[score] = 0.123.into()).unwrap_err().to_string();
             assert!(differs.contains(score) && differs.contains("not the same"), "{differs}");
             for bad in [json!(1.0), json!(1), json!("0.9"), json!(-0.1), json!([])] {
-                assert!(with(&|body| body[score] = bad.clone()).is_err(), "{path}: {bad}");
+                let said = with(&|body| body[score] = bad.clone()).unwrap_err().to_string();
+                assert!(said.contains(&format!("`{score}`")), "{path}: {bad}: {said}");
             }
             let is_needed = with(&|body| {
                 body.remove(points);
