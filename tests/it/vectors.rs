@@ -50,6 +50,16 @@ fn the_program_answers_every_vector_as_the_rules_do() {
     assert!(said.ends_with(" vectors, 0 not as expected\n"), "{said}");
 }
 
+/// So that an outsider reads it: without blank lines, comments and what describes it.
+#[test]
+fn the_script_has_at_most_100_lines_of_code() {
+    let script = fs::read_to_string(folder().join("check.py")).unwrap();
+    let outside_of_texts = script.split("\"\"\"").step_by(2).flat_map(str::lines);
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with('#');
+    let count = outside_of_texts.filter(is_code).count();
+    assert!((1..=100).contains(&count), "{count}");
+}
+
 #[test]
 fn an_expectation_that_is_not_met_is_named_whatever_it_is() {
     if !has_python() {
