@@ -200,7 +200,7 @@ struct Found {
 }
 
 impl Found {
-    /// Every input with every relation; where nothing was interrupted, a relation is refused.
+    /// Every input with every relation; a relation to nothing is refused.
     fn inputs(&self, book: &mut Book) {
         for input in INPUTS {
             let relations = if self.is_live { &RELATIONS[..5] } else { &RELATIONS[..1] };

@@ -229,7 +229,8 @@ pub(crate) fn check_required(
     }
 }
 
-/// Missing is what nobody can read: absent, blank, zero-width, controls alone.
+/// Missing is what nobody can read: absent, or blanks, dotless patterns (U+2800), zero-width
+/// characters and controls alone.
 fn is_missing(text: Option<&str>) -> bool {
     readable(text).is_none()
 }

@@ -237,7 +237,8 @@ pub struct ResumeBuffer {
     pub interrupted_subject_ref: Text,
     /// Words that had been said.
     pub spoken_prefix: Text,
-    /// Words that had not been said, without leading white space. Not blank.
+    /// Words that had not been said, without leading white space: at least one
+    /// character that can be seen.
     pub unsaid_remainder: Text,
     /// From when on they are gone.
     pub expires_at: Timestamp,

@@ -38,7 +38,7 @@ use crate::interruption_thread::types::{
     DecidedBy, Directive, Fate, FateReason, PendingState, ReasonCode, ResumePolicy, RowEventType,
     Severity,
 };
-use crate::interruption_thread::validate::{check_fit, check_form};
+use crate::interruption_thread::validate::{check_fit, check_form, check_new_explanation};
 use crate::registration::state::Registered;
 use crate::registration::types::SessionStatus;
 
@@ -59,6 +59,7 @@ pub(crate) fn check_command(command: &Command) -> Result<(), Malformed> {
     if let Some((scope, request, heard)) = command.turn() {
         check_fields(&scope)?;
         check_form(request)?;
+        check_new_explanation(request)?;
         if let Command::CommitTurn(c) = command {
             let expected = "1 to 128 bytes, visible, without control characters";
             check_name("plan_key", &c.plan_key, 128, expected)?;

@@ -412,7 +412,7 @@ reason_codes! {
     0x49 FailSnapshotStale "X_FAIL_SNAPSHOT_STALE"
         "What was interrupted is stated too late, or for a time to come." in Continuity,
     0x4A FailRelationInvalid "X_FAIL_RELATION_INVALID"
-        "A relation while nothing was interrupted." in Continuity,
+        "A relation without an interruption or unsaid words." in Continuity,
     0x4B FailPlanInvalid "X_FAIL_PLAN_INVALID"
         "No plan is open for the turn, or another one, or one that the command passes by, or what \
          is to be planned does not fit the thread." in Continuity,

@@ -1,13 +1,14 @@
 //! The request contract: every field that breaks it is refused by name, and nothing is decided.
 //!
-//! Bounds are in bytes of UTF-8, as the reference's, unless they say characters. What is blank is
-//! blank by [`is_blank`].
+//! Bounds are in bytes of UTF-8, as the reference's, unless they say characters. A text that is
+//! said is blank by [`is_blank`]: one of invisible characters alone is not. A name, what a snapshot
+//! leaves unsaid, and a new explanation need a character that can be seen.
 
 use alloc::string::ToString as _;
 
 use crate::core::confidence::HIGH_BAND_MIN;
 use crate::core::refusal::{Malformed, check_name, malformed, quoted, require};
-use crate::core::text::{has_visible_character, hidden_character, is_blank};
+use crate::core::text::{has_visible_character, hidden_character, is_blank, is_readable};
 use crate::core::time::Timestamp;
 use crate::interruption_thread::branch::SAID_BYTES_MAX;
 use crate::interruption_thread::decision::{Pending, ThreadState};
@@ -231,7 +232,8 @@ fn check_confidences(of: &Interruption) -> Checked {
     agree("nearfield", bundle.nearfield_bp == gates.nearfield_bp)
 }
 
-/// A relation only while there is something to relate to.
+/// A relation needs an interruption in its turn, or words left unsaid, also where they expired and
+/// nobody has spoken since.
 fn check_relation(state: &ThreadState, request: &TurnRequest) -> Fitting {
     let relation = request.interrupt_subject_relation;
     let is_active = request.interruption.is_some()
@@ -297,19 +299,33 @@ fn check_answer(state: &ThreadState, request: &TurnRequest) -> Fitting {
     fits(holds, ReasonCode::ConfirmAnswerInvalid, field, expected, answer)
 }
 
+/// Checks that a reader finds something in a new explanation. What was recorded before this was
+/// asked for is not judged by it.
+pub(crate) fn check_new_explanation(request: &TurnRequest) -> Checked {
+    let explain = request.advice.explain.as_ref();
+    explain.map_or(Ok(()), |explain| check_explanation(&explain.text, is_readable))
+}
+
+fn check_explanation(text: &str, is_one: fn(&str) -> bool) -> Checked {
+    let field = "request.advice.explain.text";
+    let expected = "1 to 2048 bytes of visible text, without control characters";
+    require(text.len() <= 2_048 && is_one(text), field, expected, quoted(text))
+}
+
 fn check_advice(request: &TurnRequest) -> Checked {
     let Advice { prune_selected_missing_field, interrupt_handoff, emo_guide, persona, explain } =
         &request.advice;
     if let Some(field) = prune_selected_missing_field {
         check_short("request.advice.prune_selected_missing_field", field)?;
     }
-    for style in [emo_guide, persona].into_iter().flatten() {
-        check_short("request.advice.profile", &style.profile)?;
+    if let Some(style) = emo_guide {
+        check_short("request.advice.emo_guide.profile", &style.profile)?;
+    }
+    if let Some(style) = persona {
+        check_short("request.advice.persona.profile", &style.profile)?;
     }
     if let Some(explain) = explain {
-        let field = "request.advice.explain.text";
-        require(explain.text.len() <= 2_048, field, "1 to 2048 bytes", explain.text.len())?;
-        check_text(field, &explain.text)?;
+        check_explanation(&explain.text, is_plain)?;
     }
     match (interrupt_handoff, &request.interruption) {
         (None, _) => Ok(()),

@@ -1,20 +1,21 @@
 //! What other engines suggest chooses words and nothing else: no branch, no directive, no reason,
 //! no remainder, no gate and no state depends on it.
 
-use holdpoint_domain::Time;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::core::refusal::Malformed;
 use holdpoint_domain::interruption_thread::{
     Advice, ConfidenceBand, ConfirmAnswer, ExplainTrigger, Explanation, IntentClass, Interruption,
-    Pending, Ph1kToPh1xInterruptHandoff, ReasonCode, RiskContextClass, Style, StyleAdvice,
-    SubjectRelation, ThreadRefusal, ThreadState, ToolStatus, Turn, TurnDecision, TurnInput,
-    TurnRequest, ValidationStatus, check_handoff, decide_turn, explanation, selected_missing_field,
-    style,
+    InterruptionThreadCommand, Pending, Ph1kToPh1xInterruptHandoff, ReasonCode, RiskContextClass,
+    Style, StyleAdvice, SubjectRelation, ThreadRefusal, ThreadState, ToolStatus, Turn,
+    TurnDecision, TurnInput, TurnRequest, ValidationStatus, check_handoff, decide_turn,
+    explanation, selected_missing_field, style,
 };
 use holdpoint_domain::registration::SessionStatus;
+use holdpoint_domain::{Command, Time};
 use holdpoint_testing::threads::requests::{
     answering, chat, failure, intent, interrupting, interruption, relating, request, tool,
 };
+use holdpoint_testing::threads::{Stage, turn};
 use quickcheck::{Arbitrary as _, Gen};
 
 use crate::duplex::{branches, committed_turn, passed};
@@ -89,6 +90,37 @@ fn table_an_explanation_is_given_only_where_it_is_asked_for_or_owed() {
             let given = explanation(&advice, *reason).is_some();
             assert_eq!(given, expected, "{trigger} {reason}");
         }
+    }
+}
+
+/// Every door looks at the form of a command; records of before are judged without this.
+#[test]
+fn advice_that_nobody_can_use_is_refused_by_the_name_of_its_field_and_its_bound() {
+    let refused = |advice: Advice| {
+        let mut stage = Stage::with_tenant("acme");
+        stage.user("acme", "ann", "phone");
+        stage.work_order("acme", "t");
+        let asked = TurnRequest { advice, ..request("ann", "weather", chat("It is sunny.")) };
+        let of = turn(&stage, ["acme", "t", "ann", "phone"], 1, asked);
+        let command = InterruptionThreadCommand::TakeTurn(of);
+        Command::InterruptionThread(command).check_form().err()
+    };
+    let explained = |text: &str| {
+        let explain = Explanation { text: text.into(), ..explain(ExplainTrigger::Explicit) };
+        refused(Advice { explain: Some(explain), ..Advice::default() })
+    };
+    assert_eq!(explained("\u{2800}a"), None);
+    for text in ["", " ", "\u{200b}", "\u{2800}", " \u{200b}\u{2800}", &"e".repeat(2_049)] {
+        let Malformed { field, expected, .. } = explained(text).expect(text);
+        assert_eq!(field, "request.advice.explain.text");
+        assert!(expected.starts_with("1 to 2048 bytes"), "{expected}");
+    }
+    let style = || Some(StyleAdvice { profile: "".into(), ..profile(ValidationStatus::Ok) });
+    for (advice, expected) in [
+        (Advice { emo_guide: style(), ..Advice::default() }, "request.advice.emo_guide.profile"),
+        (Advice { persona: style(), ..Advice::default() }, "request.advice.persona.profile"),
+    ] {
+        assert_eq!(refused(advice).expect(expected).field, expected);
     }
 }
 
