@@ -91,7 +91,7 @@ pub fn check_policy(policy: &ApprovalPolicy, requester: &str) -> Result<(), No> 
     let bad = |reason| Err(No::BadPolicy { reason });
     for (place, name) in policy.approvers.iter().enumerate() {
         check_identifier("approver", name)?;
-        check_plain_name("approver", name)?;
+        check_plain_name("approver", name, |name| name.starts_with(SYSTEM_PREFIX))?;
         if policy.approvers.iter().take(place).any(|earlier| earlier == name) {
             return bad("an approver is named twice; name each once");
         }
@@ -140,7 +140,7 @@ pub(crate) fn check_chosen_names(terms: &Terms) -> Result<(), No> {
     let mut approvers = terms.policy.iter().flat_map(|policy| policy.approvers.iter());
     approvers.try_for_each(|name| {
         check_legible("approver", name)?;
-        check_own_name("approver", name)
+        check_plain_name("approver", name, is_reserved_name)
     })
 }
 
@@ -189,21 +189,18 @@ fn check_no_blank_around(field: &'static str, name: &str) -> Result<(), No> {
     }
 }
 
-/// A name that nobody takes for another one: no blanks around it, and not one of Holdpoint's own.
-pub(crate) fn check_plain_name(field: &'static str, name: &str) -> Result<(), No> {
+/// A name that nobody takes for another one: no blanks around it, and not one of Holdpoint's own,
+/// of which there were fewer once.
+pub(crate) fn check_plain_name(
+    field: &'static str,
+    name: &str,
+    is_own: fn(&str) -> bool,
+) -> Result<(), No> {
     check_no_blank_around(field, name)?;
-    match name.starts_with(SYSTEM_PREFIX) {
+    match is_own(name) {
         true => Err(No::ReservedName { field, found: shown(name) }),
         false => Ok(()),
     }
-}
-
-/// Nobody is called as Holdpoint is.
-pub(crate) fn check_own_name(field: &'static str, name: &str) -> Result<(), No> {
-    if is_reserved_name(name) {
-        return Err(No::ReservedName { field, found: shown(name) });
-    }
-    Ok(())
 }
 
 /// Nobody else asks under the name of Holdpoint itself.

@@ -12,13 +12,14 @@ use crate::core::limits::MAX_LIST_ITEMS;
 use crate::core::payload::{List, Text};
 use crate::core::people::People;
 use crate::core::refusal::{CommonRefusal, person_needed};
-use crate::core::text::{check_identifier, check_legible, readable, shown, visible};
+use crate::core::text::{
+    check_identifier, check_legible, is_reserved_name, readable, shown, visible,
+};
 use crate::core::time::Timestamp;
 use crate::decision_point::apply::warning;
 use crate::decision_point::check::{
     check_asks, check_binding, check_chosen_names, check_chosen_words, check_claim, check_length,
-    check_new_response, check_number, check_own_name, check_plain_name, check_terms, options,
-    refined_default,
+    check_new_response, check_number, check_plain_name, check_terms, options, refined_default,
 };
 use crate::decision_point::command::DecisionPointCommand as Command;
 use crate::decision_point::command::{
@@ -590,8 +591,7 @@ fn consumed(point: &DecisionPoint, by: &Principal, binding: &ActionBinding) -> E
 
 pub(crate) fn check_principal(by: &Principal) -> Result<(), No> {
     check_identifier("name of who does it", &by.id)?;
-    check_plain_name("name of who does it", &by.id)?;
-    check_own_name("name of who does it", &by.id)?;
+    check_plain_name("name of who does it", &by.id, is_reserved_name)?;
     check_length("means of authentication", &by.means, crate::core::limits::MAX_ID_BYTES)
 }
 
