@@ -11,8 +11,7 @@ use crate::args::hook_line::HookLine;
 use crate::ui::text::path_given;
 use crate::ui::{Failure, program};
 use crate::verbs::decide::decision::DecisionVerb;
-use crate::verbs::decide::hold::HoldVerb;
-use crate::verbs::decide::{answer, inbox, policy};
+use crate::verbs::decide::{approve, inbox, policy};
 use crate::verbs::look::{self, output, runs, show, trace};
 use crate::verbs::prove::{archive, continue_log, copy, export, report, salvage, verify};
 use crate::verbs::record::{apply, event, run};
@@ -119,14 +118,12 @@ pub(crate) enum Verb {
     /// Everything that waits for a person, in all logs of this user, answered in place.
     // Its `--log` takes the place of the global one, which deferred options cannot.
     Inbox(inbox::Args),
-    /// Answer what waits, a hold or a decision, by the words that it offers. `hold show` and
-    /// `decision show` show it; `holdpoint output` has what a run printed, which nobody checked and
-    /// which is no part of what is decided.
-    Answer(Deferred<answer::Args>),
-    /// Look at the questions that wait for a person, and answer them.
-    #[command(subcommand)]
-    Hold(Deferred<HoldVerb>),
-    /// Ask for decisions, answer them, wait for them, spend approvals.
+    /// Say yes to a pending question. `decision show` shows it; `holdpoint output` has what a run
+    /// printed, which nobody checked and which is no part of what is decided.
+    Approve(Deferred<approve::Args>),
+    /// Say no to a pending question.
+    Deny(Deferred<approve::Args>),
+    /// Ask questions, answer them, wait for them, spend approvals.
     #[command(subcommand)]
     Decision(Deferred<DecisionVerb>),
     /// Guard an agent's tools: a hook that reads one JSON object from stdin.
@@ -220,15 +217,13 @@ impl Verb {
             Self::Decision(Deferred(verb)) => {
                 Rules { lists: matches!(verb, DecisionVerb::List(_)), ..asks }
             }
-            Self::Hold(Deferred(verb)) => {
-                Rules { lists: matches!(verb, HoldVerb::List(_)), ..of_a_log }
-            }
             Self::Thread(Deferred(verb)) => {
                 Rules { lists: matches!(verb, ThreadVerb::List(_)), ..of_a_log }
             }
             Self::Policy(_) | Self::Doctor(_) => minds,
             Self::Record(_)
-            | Self::Answer(_)
+            | Self::Approve(_)
+            | Self::Deny(_)
             | Self::Health(_)
             | Self::Verify(_)
             | Self::Runs(_)

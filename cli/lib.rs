@@ -16,7 +16,7 @@ use crate::args::{Global, command_line, settle};
 use crate::arguments::usage;
 use crate::log::configuration;
 use crate::ui::{Exit, Failure, hints, inherited, pager, zone};
-use crate::verbs::decide::{answer, decision, hold, inbox, policy};
+use crate::verbs::decide::{approve, decision, inbox, policy};
 use crate::verbs::look::{self, output, runs, show, trace};
 use crate::verbs::prove::{archive, continue_log, copy, export, report, salvage, verify};
 use crate::verbs::record::{apply, event, run};
@@ -92,9 +92,9 @@ pub fn main() -> ExitCode {
         Verb::Apply(Deferred(args)) => apply::main(&global, args),
         Verb::Record(Deferred(args)) => event::main(&global, &args),
         Verb::Inbox(args) => inbox::main(&global, args),
-        Verb::Answer(Deferred(args)) => answer::main(&global, named.is_some(), args),
-        Verb::Hold(Deferred(verb)) => hold::main(&global, verb),
-        Verb::Decision(Deferred(verb)) => decision::main(&global, verb),
+        Verb::Approve(Deferred(args)) => approve::approve(&global, named.is_some(), args),
+        Verb::Deny(Deferred(args)) => approve::deny(&global, named.is_some(), args),
+        Verb::Decision(Deferred(verb)) => decision::main(&global, named.is_some(), verb),
         Verb::Hook(Deferred(args)) => hook::main(&global, &args),
         Verb::Mcp(Deferred(args)) => mcp::main(&global, &args),
         Verb::Thread(Deferred(verb)) => thread::main(&global, verb),
@@ -129,8 +129,7 @@ pub fn main() -> ExitCode {
 fn show_by_its_verb(global: &Global, line: Vec<String>) -> Result<Exit, Failure> {
     let no_id = |message: String| Failure::new(Exit::USAGE, "no_id", message);
     match Arguments::try_parse_from(line).map(|arguments| arguments.verb) {
-        Ok(Verb::Decision(Deferred(verb))) => Ok(decision::main(global, verb)),
-        Ok(Verb::Hold(Deferred(verb))) => Ok(hold::main(global, verb)),
+        Ok(Verb::Decision(Deferred(verb))) => Ok(decision::main(global, true, verb)),
         Ok(Verb::Thread(Deferred(verb))) => Ok(thread::main(global, verb)),
         Ok(Verb::Log(Deferred(LogVerb::Show(args)))) => Ok(look::log::show::main(global, args)),
         Ok(_) => Err(no_id("this names nothing that is shown".to_string())),

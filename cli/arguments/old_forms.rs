@@ -4,7 +4,21 @@ use std::ffi::{OsStr, OsString};
 
 /// Each old form, as it follows `holdpoint`, and what replaces it. An option in a form stands for
 /// that option anywhere behind the verb.
-const OLD_FORMS: [(&str, &str); 1] = [("bench", "holdpoint-bench")];
+const OLD_FORMS: [(&str, &str); 13] = [
+    ("answer", "approve ID, deny ID or decision respond ID CHOICE"),
+    ("bench", "holdpoint-bench"),
+    ("decision escalate", "decision notify ID --to NAME"),
+    ("decision refine", "decision create --revises ID"),
+    ("decision remind", "decision notify ID"),
+    ("decision respond --select", "decision respond ID CHOICE"),
+    ("decision wait --any", "decision wait ID.."),
+    ("decision watch", "decision wait --follow"),
+    ("hold answer", "decision respond ID CHOICE"),
+    ("hold expire", "decision expire"),
+    ("hold list", "decision list --kind hold"),
+    ("hold show", "decision show ID"),
+    ("hold wait", "decision wait ID"),
+];
 
 /// Names the replacement of an old form, in one sentence; `None` where these words are no old form.
 /// `verbs` are the words that are no options, `words` all of them.

@@ -87,7 +87,7 @@ fn empty_variable(error: &clap::Error) -> Option<String> {
 /// Whether the verb is one of the lists whose JSON is an array.
 fn is_list(verbs: &[&OsStr]) -> bool {
     let [of, list, ..] = verbs else { return false };
-    ["decision", "hold", "thread"].into_iter().any(|listed| *of == listed) && *list == "list"
+    ["decision", "thread"].into_iter().any(|listed| *of == listed) && *list == "list"
 }
 
 /// The words that are neither options nor values of those that may stand before the verb.
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(verb("--json"), None);
         for (line, expected) in [
             ("--json decision --log x list --stat", true),
-            ("hold list --json", true),
+            ("thread list --json", true),
             ("decision create list --json", false),
             ("list --json", false),
         ] {

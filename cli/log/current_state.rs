@@ -32,18 +32,14 @@ pub(crate) enum LiveState {
 
 impl LiveState {
     /// What lives. With `whole`, and where no snapshot is believed, the whole log is read.
-    pub(crate) fn read(
-        directory: &Directory,
-        whole: bool,
-        tells: Tells<'_>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn read(directory: &Directory, whole: bool, tells: Tells) -> Result<Self, Failure> {
         let stated = if whole { None } else { Self::stated(directory, tells)? };
         stated.map_or_else(|| Self::whole(directory), Ok)
     }
 
     /// What lives, as [`LiveState::read`] has it, with no bar that shows how far it is: for screens
     /// that are full.
-    pub(crate) fn read_quietly(directory: &Directory, tells: Tells<'_>) -> Result<Self, Failure> {
+    pub(crate) fn read_quietly(directory: &Directory, tells: Tells) -> Result<Self, Failure> {
         if let Some(state) = Self::stated(directory, tells)? {
             return Ok(state);
         }
@@ -53,7 +49,7 @@ impl LiveState {
     }
 
     /// What lives, where a snapshot is believed, and nothing of what is told of it began twice.
-    pub(crate) fn stated(directory: &Directory, tells: Tells<'_>) -> Result<Option<Self>, Failure> {
+    pub(crate) fn stated(directory: &Directory, tells: Tells) -> Result<Option<Self>, Failure> {
         let found = directory.read(|log, options| stated(log, tells, options))?;
         Ok(found.map(|found| Self::Stated(Box::new(found))))
     }

@@ -1,7 +1,7 @@
 //! Which decision is meant: by its id, by the beginning of its id, or by its issue.
 
-use crate::log::IdOf;
 use crate::log::ids::{self, are_digits, begins, own_in_small_letters};
+use crate::log::{IdOf, Question};
 use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::text::cut;
 use crate::ui::{Exit, Failure, excerpt};
@@ -67,13 +67,15 @@ pub(crate) fn expect_one_meaning(world: &World, wanted: &str) -> Result<(), Fail
     Err(Failure::new(Exit::CONFLICT, "ambiguous_name", message))
 }
 
-/// The decision point that is meant, as [`resolve`] finds it, where a state tells that it is the
-/// only one: what left the state may be called so too.
-pub(crate) fn known<'w>(world: &'w World, wanted: &str) -> Option<&'w DecisionPoint> {
-    let found = resolve(world, wanted).ok()?;
-    let is_named =
-        *found.decision_id == *wanted || found.is_open() && !wanted.starts_with(ID_PREFIX);
-    (is_named || !world.forgets_decision_points()).then_some(found)
+/// The question that is meant, as [`Question::resolve`] finds it, where a state tells that it is the
+/// only one: what left the state may be called so too. A hold whose run left the state is not known.
+pub(crate) fn known<'w>(world: &'w World, wanted: &str) -> Option<Question<'w>> {
+    let found = Question::resolve(world, wanted).ok()?;
+    let is_of_issue = found.issue() == Some(wanted) && found.is_open();
+    let is_named = found.id() == wanted || is_of_issue && !wanted.starts_with(ID_PREFIX);
+    let forgets = world.forgets_decision_points() || world.forgets_requests();
+    let is_whole = !matches!(found, Question::Hold(None, _));
+    ((is_named || !forgets) && is_whole).then_some(found)
 }
 
 /// The id of every decision point that is known, of every question that waits and of every run that

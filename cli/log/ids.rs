@@ -78,6 +78,26 @@ pub(crate) fn begins(id: &str, wanted: &str) -> bool {
     id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
 }
 
+/// The digits of an id, or of the beginning of one.
+pub(crate) fn digits_of(id: &str) -> &str {
+    IdOf::of(id).and_then(|of| id.strip_prefix(of.prefix())).unwrap_or(id)
+}
+
+/// Whether a text has as many digits as a whole id.
+pub(crate) fn is_whole(id: &str) -> bool {
+    digits_of(&id.to_ascii_uppercase()).len() == DIGITS
+}
+
+/// That the beginning of an id has as many digits as what is final asks for. Exit 2.
+pub(crate) fn expect_long_enough(id: &str) -> Result<(), Failure> {
+    let digits = digits_of(id);
+    if digits.len() >= DIGITS_MIN || digits.len() == id.len() || !are_digits(digits) {
+        return Ok(());
+    }
+    let message = format!("{}: ID prefix too short, at least {DIGITS_MIN} digits", excerpt(id));
+    Err(Failure::new(Exit::USAGE, "short_id", message))
+}
+
 /// [`in_small_letters`], where that is no id of another kind.
 pub(crate) fn own_in_small_letters(text: &str, own: IdOf) -> Option<String> {
     in_small_letters(text).filter(|id| IdOf::of(id).is_none_or(|of| of == own))
@@ -222,7 +242,7 @@ fn none(directory: &Directory, digits: &str, of: &[IdOf]) -> Failure {
     };
     let advice = match of {
         [IdOf::Decision] => "`holdpoint decision list --state all` lists all",
-        [IdOf::Request] => "`holdpoint hold list` lists what waits",
+        [IdOf::Request] => "`holdpoint decision list` lists what waits",
         _ => "`holdpoint runs` lists the runs",
     };
     let advice = did_you_mean(directory, digits, of).unwrap_or_else(|| advice.to_string());

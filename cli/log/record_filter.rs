@@ -1,7 +1,7 @@
 //! Which records are wanted, as a person says it, and what is said of a name that nothing has.
 
 use crate::log::Directory;
-use crate::log::decision_points::Look;
+use crate::log::question_look::Look;
 use crate::log::run_id::expect_sound;
 use crate::ui::suggest::Closest;
 use crate::ui::{Exit, Failure, excerpt};
@@ -137,7 +137,7 @@ pub(crate) fn decision(directory: &Directory, wanted: &str) -> Result<String, Fa
     let look = Look::at(directory, Until::End)?;
     look.expect_log(directory)?;
     let found = look.find(wanted).map_err(|failure| directory.or_missing(failure))?;
-    Ok(found.decision_id.to_string())
+    Ok(found.id().to_string())
 }
 
 /// `HUMAN ada`, as it is shown, or a name alone.

@@ -49,7 +49,7 @@ pub(crate) fn may_ask(storage: &DirectoryStorage) -> Option<String> {
     (runs > 0).then(|| {
         format!(
             "no question is on record, but what {} left in runs/ is not, and may put one: \
-             `holdpoint hold expire` records it",
+             `holdpoint decision expire` records it",
             counted(runs, "run")
         )
     })
@@ -70,7 +70,7 @@ fn alone(directory: &Directory, run: &Run) -> Option<String> {
         Recorder::Lives => None,
         Recorder::Gone => Some(format!(
             "{id} is not over on record, and its recorder is gone: nothing of it runs; `holdpoint \
-             hold expire` records that, as does whoever writes next"
+             decision expire` records that, as does whoever writes next"
         )),
         Recorder::NotToBeTold => Some(not_told(&id)),
         Recorder::None if RunOutcome::of(&run.entity) == RunOutcome::Waiting => None,
@@ -81,7 +81,7 @@ fn alone(directory: &Directory, run: &Run) -> Option<String> {
             ),
             None => format!(
                 "{id} is not over on record, and no process of holdpoint records it; where `run` \
-                 recorded it, `holdpoint hold expire` records that it is lost"
+                 recorded it, `holdpoint decision expire` records that it is lost"
             ),
         }),
     }

@@ -9,6 +9,7 @@ use crate::questions::decision_session::{DecisionSession, Only};
 use crate::questions::decision_view::Doubts;
 use crate::questions::long_over;
 use crate::questions::offered_options::HOW_TO_REJECT;
+use crate::questions::permits::Act;
 use crate::questions::rejecting::{expect_a_no, expect_asked_once, expect_refined_rejecting};
 use crate::ui::{Exit, Failure, closest, excerpt, now};
 use holdpoint_domain::Command;
@@ -22,7 +23,7 @@ use serde_json::json;
 /// Which decision is changed, and how.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Change {
-    /// The decision: its id, the beginning of its id, or its issue where one of it is open.
+    /// The decision: its id, at least six of its digits, or the issue of its one open decision.
     #[arg(value_name = "ID")]
     decision: String,
     #[command(flatten)]
@@ -34,29 +35,31 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// As another verb is given it, under no condition.
-    pub(crate) fn of(decision: String, speaker: Speaker, turn: LockWaitArgs) -> Self {
-        Self { decision, speaker, only: Only::default(), turn }
+    /// As another verb is given it.
+    pub(crate) fn of(decision: String, speaker: Speaker, only: Only, turn: LockWaitArgs) -> Self {
+        Self { decision, speaker, only, turn }
     }
 
     /// Hands in the command on the decision, of whoever gives it, and tells what that came to.
     pub(crate) fn carry_out(
         &self,
         global: &Global,
+        act: Act,
         command: impl FnOnce(String, Principal) -> Command,
         what: impl FnOnce(&DecisionPoint) -> String,
     ) -> Result<Exit, Failure> {
-        show(global, &self.hand_in(global, command)?, what)
+        show(global, &self.hand_in(global, act, command)?, what)
     }
 
     /// Hands it in: what that came to. Random bits that the command takes are supplied.
     pub(crate) fn hand_in(
         &self,
         global: &Global,
+        act: Act,
         command: impl FnOnce(String, Principal) -> Command,
     ) -> Result<Told, Failure> {
         let session = DecisionSession::open(global, &self.turn, false)?;
-        let point = match session.find(&self.decision) {
+        let point = match session.find(&self.decision, act) {
             Ok(point) => point,
             Err(unknown) => {
                 // What it takes is not known: an answer to it may be a person's.
@@ -151,7 +154,7 @@ impl Change {
 /// Fails where the question was put anew while the word was typed: what was shown is not what it
 /// says now.
 fn expect_as_shown(session: &DecisionSession<'_>, shown: &DecisionPoint) -> Result<(), Failure> {
-    let now = session.find(&shown.decision_id)?;
+    let now = session.find(&shown.decision_id, Act::Choose)?;
     if !now.is_open() || (now.terms == shown.terms && now.state == shown.state) {
         return Ok(());
     }

@@ -4,12 +4,14 @@ use crate::args::principal::user;
 use crate::args::{Global, LockWaitArgs};
 use crate::log::configuration::Demands;
 use crate::log::current_state::InDoubt;
-use crate::log::decision_id::{all, is_by_beginning, resolve};
-use crate::log::ids;
+use crate::log::decision_id::{all, is_by_beginning};
 use crate::log::open::{failed, not_submitted};
+use crate::log::question::QuestionView;
 use crate::log::receipt::Recorded;
+use crate::log::{Question, ids};
 use crate::questions::decision_view::outcome;
 use crate::questions::open::open_or_make;
+use crate::questions::permits::{Act, not_of_a_hold};
 use crate::ui::text::visible_once;
 use crate::ui::{Exit, Failure, now};
 use clap::builder::NonEmptyStringValueParser;
@@ -18,9 +20,7 @@ use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::check_identifier;
-use holdpoint_domain::decision_point::{
-    DecisionPoint, DecisionPointEvent, DecisionPointRefusal, DecisionPointView,
-};
+use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent, DecisionPointRefusal};
 use holdpoint_domain::log::GatePolicy;
 use holdpoint_domain::{Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
@@ -45,7 +45,7 @@ pub(crate) struct DecisionSession<'g> {
 #[derive(Serialize)]
 struct Doubted<'a> {
     #[serde(flatten)]
-    decision: DecisionPointView<'a>,
+    decision: QuestionView<'a>,
     #[serde(flatten)]
     doubt: InDoubt,
 }
@@ -66,6 +66,11 @@ impl Only {
     /// Nothing but a key.
     pub(crate) fn under_key(idempotency_key: Option<String>) -> Self {
         Self { expect_version: None, idempotency_key }
+    }
+
+    /// Tells whether a condition is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.expect_version.is_some() || self.idempotency_key.is_some()
     }
 
     /// Whether the version of what was read is given.
@@ -110,10 +115,14 @@ impl<'g> DecisionSession<'g> {
     }
 
     /// The decision point that is meant, as it is now, after what is due was recorded. Where it is
-    /// named by how its id begins, no other id of the whole log begins so.
-    pub(crate) fn find(&self, wanted: &str) -> Result<DecisionPoint, Failure> {
+    /// named by how its id begins, no other id of the whole log begins so. A hold takes no such act.
+    pub(crate) fn find(&self, wanted: &str, act: Act) -> Result<DecisionPoint, Failure> {
+        ids::expect_long_enough(wanted)?;
         self.engine.expire().map_err(|error| failed(self.global, error))?;
-        let found = self.engine.query(|world| resolve(world, wanted).cloned());
+        let found = self.engine.query(|world| match Question::resolve(world, wanted)? {
+            Question::Decision(point) => Ok(point.clone()),
+            Question::Hold(_, held) => Err(not_of_a_hold(held.request_id(), act)),
+        });
         let point = found.map_err(|error| failed(self.global, error))??;
         if is_by_beginning(&point, wanted) {
             ids::expect_only(self.global, wanted, &point.decision_id)?;
@@ -262,7 +271,10 @@ impl<'g> DecisionSession<'g> {
     pub(crate) fn value(&self, point: &DecisionPoint) -> Result<Value, Failure> {
         let link = self.link(point.version)?;
         let doubt = InDoubt::of(self.doubt(point)?);
-        Ok(json!(Doubted { decision: point.view(now(), link.as_deref()), doubt }))
+        Ok(json!(Doubted {
+            decision: QuestionView::of_decision(point, now(), link.as_deref()),
+            doubt
+        }))
     }
 
     /// Why nothing is permitted by an answer to it.

@@ -16,13 +16,12 @@ use holdpoint_domain::core::clocks::EndedBy;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::decision_point::{
     ApprovalPolicy, AtDeadline, ClaimedOutcome, DecisionOption, DecisionPoint, DecisionPointState,
-    GivenResponse, ResolutionKind, Response, Urgency,
+    GivenResponse, ResolutionKind, Response,
 };
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{StartSummary, asking_user};
 use holdpoint_replay::records_named;
-use std::cmp::Reverse;
 
 /// How much is told at once of a reason.
 const REASON_CHARACTERS: usize = 300;
@@ -499,7 +498,7 @@ fn add_answer(page: &mut Page, global: &Global, point: &DecisionPoint) {
             }
         }
         DecisionPointState::Refining => {
-            command("propose anew", &["refine", &id, "--option", "ID:LABEL"]);
+            command("propose anew", &["create", "--revises", &id, "--option", "ID:LABEL"]);
             command("or accept", &["respond", &id, "--accept"]);
         }
         _ => {}
@@ -509,16 +508,10 @@ fn add_answer(page: &mut Page, global: &Global, point: &DecisionPoint) {
 /// The first way to answer as it is typed, and the others in words.
 fn ways(point: &DecisionPoint) -> (String, String) {
     let options = point.ways_to_answer().into_iter();
-    let options = options.map(|option| format!("--option {}", option.id));
+    let options = options.map(|option| option.id.to_string());
     let text = point.terms.allow_text.then(|| "--text TEXT".to_string());
     let may_guide = point.iteration < point.terms.max_iterations;
     let guidance = may_guide.then(|| "--guidance TEXT".to_string());
     let mut ways = options.chain(text).chain(guidance);
     (ways.next().unwrap_or_default(), ways.collect::<Vec<_>>().join(", "))
-}
-
-/// What the order of the list follows from: how much it presses, then its age. Two decisions never
-/// have the same place, and neither moves while others come and go.
-pub(crate) fn place(point: &DecisionPoint) -> (Reverse<Urgency>, Time, u64) {
-    (Reverse(point.terms.urgency), point.created_at, point.created_sequence)
 }

@@ -1,14 +1,13 @@
 //! A log that is followed without writing to it: verified and read once, then only what is new.
 
 use crate::args::Global;
-use crate::log::Directory;
 use crate::log::damage::LogError;
-use crate::log::decision_points::{self, Links};
+use crate::log::question_look::{self, Links};
 use crate::log::verdict::{damaged, verify_tells};
+use crate::log::{Directory, Question};
 use crate::ui::{Exit, Failure, path};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_engine::shell::{Delivered, Subscription, SubscriptionError, Watch};
 use holdpoint_log_files::READINGS_MAX;
 use holdpoint_replay::machine::is_locked;
@@ -21,7 +20,7 @@ use std::time::Duration;
 const FIRST_LOOK: Duration = Duration::from_millis(2);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
-/// The decisions of a log, as it grows. It is watched before it is read, so that nothing that is
+/// The questions of a log, as it grows. It is watched before it is read, so that nothing that is
 /// written after the reading is slept through. Only durable records are taken in.
 pub(crate) struct Following {
     directory: Directory,
@@ -44,21 +43,12 @@ struct State {
     applied: u64,
     /// The newest record that is known to be durable.
     durable: u64,
-    /// Whether the state follows every record; else those about decisions alone.
-    is_whole: bool,
 }
 
 impl Following {
     /// Follows what the records come to.
     pub(crate) fn of_state(global: &Global) -> Result<Self, Failure> {
         Self::begin(global, None, false)
-    }
-
-    /// Follows what the records come to, also those that are not about decisions.
-    pub(crate) fn of_everything(global: &Global) -> Result<Self, Failure> {
-        let mut following = Self::begin(global, None, false)?;
-        following.state.is_whole = true;
-        Ok(following)
     }
 
     /// Follows each record from `from` on, 0 standing for the first one and `None` for the next
@@ -82,9 +72,7 @@ impl Following {
         }
         // The place was moved to an archive, or the log is damaged: reading it anew tells.
         let from = self.sees_each.then(|| self.subscription.next_sequence());
-        let is_whole = self.state.is_whole;
         (self.state, self.subscription) = open(&self.directory, from)?;
-        self.state.is_whole = is_whole;
         self.take_new(see).map_err(|error| not_followed(&self.directory, &error))
     }
 
@@ -113,15 +101,9 @@ impl Following {
         &self.state.world
     }
 
-    /// Whether a decision point ended, and the record that says so is durable.
-    pub(crate) fn has_ended(&self, point: &DecisionPoint) -> bool {
-        let ending = point.ending.as_ref().filter(|_| !point.is_open());
-        ending.is_some_and(|ending| self.is_durable(ending.sequence))
-    }
-
-    /// Whether a record is known to be durable.
-    pub(crate) fn is_durable(&self, sequence: u64) -> bool {
-        sequence <= self.state.durable
+    /// Whether a question ended, and the record that says so is durable.
+    pub(crate) fn has_ended(&self, question: Question<'_>) -> bool {
+        question.ended_sequence().is_some_and(|sequence| sequence <= self.state.durable)
     }
 
     /// Whether another process has the log open for writing.
@@ -132,16 +114,16 @@ impl Following {
         is_locked(&self.directory.storage)
     }
 
-    /// The link of the newest record of a decision point; `None` where it is in an archive.
-    pub(crate) fn link(&self, point: &DecisionPoint) -> Option<&str> {
-        self.state.links.of(point)
+    /// The link of the newest record of a question; `None` where it is in an archive.
+    pub(crate) fn link(&self, question: Question<'_>) -> Option<&str> {
+        self.state.links.of(question)
     }
 }
 
 impl State {
     /// Reads and verifies the whole log. Exit 3 where there is none, 6 where it does not verify.
     fn read(directory: &Directory) -> Result<Self, Failure> {
-        let (rebuilt, links) = decision_points::read(directory, Until::End)?;
+        let (rebuilt, links) = question_look::read(directory, Until::End)?;
         directory.expect_log(&rebuilt.report)?;
         if rebuilt.report.failed() {
             return Err(damaged(&rebuilt.report, &verify_tells(&rebuilt.report.findings)));
@@ -149,10 +131,10 @@ impl State {
         let Rebuilt { world, head, report, .. } = rebuilt;
         let applied = head.map_or(0, |head| head.sequence);
         let durable = report.unproven.map_or(applied, |unproven| unproven.first.saturating_sub(1));
-        Ok(Self { world, links, applied, durable, is_whole: false })
+        Ok(Self { world, links, applied, durable })
     }
 
-    /// Takes in a durable record. Only what is about decisions can change them.
+    /// Takes in a durable record.
     fn take(&mut self, delivered: &Delivered) {
         let Delivered { sequence, at, link, envelope, .. } = delivered;
         self.durable = self.durable.max(*sequence);
@@ -160,10 +142,8 @@ impl State {
             return;
         }
         self.applied = *sequence;
-        if let Some(id) = envelope.event.decision_point() {
+        if let Some(id) = envelope.event.question() {
             self.links.take(id, *sequence, link);
-        } else if !self.is_whole {
-            return;
         }
         self.world.evolve(*sequence, *at, envelope);
     }

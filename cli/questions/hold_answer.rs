@@ -1,15 +1,16 @@
-//! `holdpoint hold answer`: a person decides. The first answer counts, and says so.
+//! Answers to holds: a person decides. The first answer counts, and says so.
 
 use crate::args::{Global, LockWaitArgs};
+use crate::log::Question;
 use crate::log::configuration::hides_output;
 use crate::log::open::{failed, not_submitted};
 use crate::log::receipt::Recorded;
 use crate::log::verdict::{and_permits, warn_permits_nothing};
 use crate::questions::confirm::{self, Offer};
 use crate::questions::decision_session::unproven;
-use crate::questions::hold_view::{NamedHumanDecision, outcome_line, output_of};
+use crate::questions::hold_view::{outcome_line, outcome_words, output_of};
 use crate::questions::reason::check_reason;
-use crate::questions::request_id::like;
+use crate::questions::request_id::find;
 use crate::ui::program::program;
 use crate::ui::{Exit, Failure, Output, complain, named, screen};
 use holdpoint_domain::core::actor::Actor;
@@ -17,51 +18,31 @@ use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::{HumanDecisionView, LoopRefusal, RequestPlace};
 use holdpoint_domain::human_decision::{
-    AnswerChannel, AnswerHumanDecision, AnswerMeans, HeldRequest, HumanDecisionCommand,
+    AnswerChannel, AnswerHumanDecision, AnswerMeans, HumanDecision, HumanDecisionCommand,
     HumanDecisionEvent, HumanDecisionRefusal, RequestOutcome,
 };
-use holdpoint_domain::{ActorId, Command, Event, Refusal, Time, World};
-use holdpoint_engine::Engine;
+use holdpoint_domain::{ActorId, Command, Event, Refusal, Time};
 use holdpoint_engine::shell::{
-    Conditions, Origin, Question, Receipt, SubmitError, Submitted, SubscriptionError, TypedLine,
-    user_name, user_number,
+    Conditions, Origin, Receipt, SubmitError, Submitted, SubscriptionError, TypedLine, user_name,
+    user_number,
 };
+use holdpoint_engine::{Engine, shell};
 use holdpoint_log_files::FollowError;
 use serde::Serialize;
 
-/// Options of `hold answer`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+/// An answer to a hold.
+#[derive(Debug)]
+pub(crate) struct HoldAnswer {
     /// The request, or the beginning of its id.
-    #[arg(value_name = "REQ")]
-    request: String,
-    /// What is decided.
-    #[arg(long, value_name = "DECISION", value_enum)]
-    decision: NamedHumanDecision,
+    pub(crate) request: String,
+    pub(crate) decision: HumanDecision,
     /// Why, in one line. RETRY and ESCALATE need a reason.
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Who is asked instead. ESCALATE needs one of the hold's targets.
-    #[arg(long, visible_alias = "to", value_name = "NAME")]
-    target: Option<String>,
-    /// Answer without a terminal, as another user than the one who asks; goes on record.
-    #[arg(long)]
-    yes: bool,
-    #[command(flatten)]
-    turn: LockWaitArgs,
-}
-
-impl Args {
-    /// As they are given to another verb: with the reason, and who is asked instead.
-    pub(crate) fn of(
-        request: String,
-        decision: NamedHumanDecision,
-        (reason, target): (Option<String>, Option<String>),
-        yes: bool,
-        turn: LockWaitArgs,
-    ) -> Self {
-        Self { request, decision, reason, target, yes, turn }
-    }
+    pub(crate) to: Option<String>,
+    /// True if it is given without a terminal, as another user than the one who asks.
+    pub(crate) yes: bool,
+    pub(crate) turn: LockWaitArgs,
 }
 
 const TOO_LATE: &str = "the answer came too late: it is kept, and does not count";
@@ -124,7 +105,7 @@ impl Given {
 }
 
 /// Hands the answer in. Exit 4 where another one counts, 5 where a rule says no.
-pub(crate) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
+pub(crate) fn answer(global: &Global, args: HoldAnswer) -> Result<Exit, Failure> {
     let given = hand_in(global, args)?;
     let exit = tell(global, &given).map_err(|failure| given.advised(failure))?;
     warn_permits_nothing(given.doubt, "the decision");
@@ -132,10 +113,9 @@ pub(crate) fn answer(global: &Global, args: Args) -> Result<Exit, Failure> {
 }
 
 /// The same, and prints nothing: what it came to, in words. A failure where it does not count.
-pub(crate) fn give(global: &Global, args: Args) -> Result<String, Failure> {
+pub(crate) fn give(global: &Global, args: HoldAnswer) -> Result<String, Failure> {
     let given = hand_in(global, args)?;
-    let counts = given.outcome.as_ref().map(outcome_line).unwrap_or_default();
-    let counts = counts.split_whitespace().collect::<Vec<_>>().join(" ");
+    let counts = given.outcome.as_ref().map(outcome_words).unwrap_or_default();
     let late = |why: &str| Err(Failure::new(Exit::CONFLICT, "late", format!("{why}; {counts}")));
     match &given.submitted {
         Submitted::Refused(refusal) if is_conflict(refusal) => {
@@ -147,16 +127,16 @@ pub(crate) fn give(global: &Global, args: Args) -> Result<String, Failure> {
     }
 }
 
-fn hand_in(global: &Global, args: Args) -> Result<Given, Failure> {
+fn hand_in(global: &Global, args: HoldAnswer) -> Result<Given, Failure> {
     args.reason.as_deref().map_or(Ok(()), check_reason)?;
     confirm::refuse_yes(args.yes)?;
     let engine = crate::questions::open::open(global, &args.turn)?;
-    let found = crate::questions::request_id::find(global, &engine, &args.request)?;
+    let found = find(global, &engine, &args.request)?;
     // One that nobody knows is handed in as well: the refusal goes on record.
     let like = match found {
         Some(_) => None,
         None => {
-            let like = engine.query(|world| like(request_ids(world), &args.request));
+            let like = engine.query(|world| Question::like_request(world, &args.request));
             like.map_err(|error| failed(global, error))?
         }
     };
@@ -189,20 +169,15 @@ fn outcome(engine: &Engine, request_id: &str) -> Result<Option<RequestOutcome>, 
     engine.query(|world| world.find_request(request_id)?.held().outcome.clone())
 }
 
-pub(crate) fn request_ids(world: &World) -> impl Iterator<Item = &str> {
-    let live = world.live_loops().flat_map(|entity| &entity.decisions.requests);
-    live.chain(world.closed_requests()).map(HeldRequest::request_id)
-}
-
 /// The question while it is open; an answer to another one is handed in to be told of that.
 fn open_question(
     global: &Global,
     engine: &Engine,
     request_id: &str,
-) -> Result<Option<Question>, Failure> {
+) -> Result<Option<shell::Question>, Failure> {
     let open = engine.query(|world| match world.find_request(request_id)? {
         RequestPlace::Live(entity, held) if held.outcome.is_none() => {
-            Some(Question::of(entity, held).asked_in(world))
+            Some(shell::Question::of(entity, held).asked_in(world))
         }
         RequestPlace::Live(..) | RequestPlace::Closed(_) => None,
     });
@@ -214,13 +189,13 @@ fn typed(
     global: &Global,
     engine: &Engine,
     request_id: &str,
-    args: &Args,
+    args: &HoldAnswer,
 ) -> Result<Option<TypedLine>, Failure> {
     let Some(question) = open_question(global, engine, request_id)?.filter(|_| !args.yes) else {
         return Ok(None);
     };
-    let beside = (args.reason.as_deref(), args.target.as_deref());
-    let offer = Offer::of_hold(global, &question, args.decision.decision().name(), beside);
+    let beside = (args.reason.as_deref(), args.to.as_deref());
+    let offer = Offer::of_hold(global, &question, args.decision.name(), beside);
     let line = offer.typed()?;
     line.map(Some).ok_or_else(|| {
         let message = "a person answers at a terminal, and there is none here: answer at one; \
@@ -244,7 +219,7 @@ fn submit(
     global: &Global,
     engine: &Engine,
     request_id: &str,
-    args: Args,
+    args: HoldAnswer,
     (means, line): (AnswerMeans, Option<TypedLine>),
 ) -> Result<Submitted, Failure> {
     let human_id = user_name();
@@ -255,9 +230,9 @@ fn submit(
             entropy: engine.entropy().map_err(|error| failed(global, error))?,
             actor: Actor::Human,
             human_id: human_id.clone(),
-            decision: args.decision.decision(),
+            decision: args.decision,
             reason: args.reason,
-            escalation_target: args.target,
+            escalation_target: args.to,
             means,
         }));
     let origin = origin(global, engine, request_id, human_id)?;
@@ -268,9 +243,7 @@ fn submit(
     submitted.map_err(|error| {
         not_submitted(global, &error, |_| {
             let outcome = outcome(engine, request_id).ok()??;
-            let words: Vec<String> =
-                outcome_line(&outcome).split_whitespace().map(String::from).collect();
-            let what = format!("request {}: {}", named(request_id), words.join(" "));
+            let what = format!("request {}: {}", named(request_id), outcome_words(&outcome));
             Some((request_id.to_string(), what))
         })
     })

@@ -6,18 +6,15 @@ use crate::ui::program::program;
 use crate::ui::screen::quoted;
 use crate::ui::time_format::took;
 use crate::ui::{Page, moment, named};
-use clap::ValueEnum;
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::{ExecutorResponseType, Exit};
-use holdpoint_domain::governed::RequestView;
 use holdpoint_domain::human_decision::{
-    HeldRequest, HoldPolicy, HumanDecision, HumanDecisionOutcome, ObservedAttempt, RequestOutcome,
-    claimed, present_evidence,
+    HeldRequest, HoldPolicy, HumanDecision, ObservedAttempt, RequestOutcome, claimed,
+    present_evidence,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_engine::shell::Question;
-use serde::Serialize;
 use std::time::Duration;
 
 /// What is said of a question instead of what could be answered, once its time is over.
@@ -30,91 +27,6 @@ const ROOT: u32 = 0;
 /// What an answer proves where root asks.
 pub(crate) const ROOT_IS_ALL: &str =
     "root is every approver; only a signature proves another person";
-
-/// A decision as it is typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "UPPER")]
-pub(crate) enum NamedHumanDecision {
-    /// End the loop as the attempt left it.
-    Continue,
-    /// Run the command again; needs a reason.
-    Retry,
-    /// Halt.
-    Abort,
-    /// Ask somebody else; needs a reason and a target.
-    Escalate,
-}
-
-impl NamedHumanDecision {
-    /// The decision that is meant.
-    pub(crate) fn decision(self) -> HumanDecision {
-        match self {
-            Self::Continue => HumanDecision::Continue,
-            Self::Retry => HumanDecision::Retry,
-            Self::Abort => HumanDecision::Abort,
-            Self::Escalate => HumanDecision::Escalate,
-        }
-    }
-}
-
-/// Where a question stands. The time is that of whoever looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum Status {
-    /// It waits for an answer.
-    Open,
-    /// Its time is up, and nobody has recorded that yet.
-    Overdue,
-    /// A person answered.
-    Answered,
-    /// Nobody answered in time.
-    TimedOut,
-    /// The loop halted before anybody answered.
-    Withdrawn,
-}
-
-/// What a program is shown: the request as every verb shows it, and what depends on when one looks.
-#[derive(Serialize)]
-pub(crate) struct Shown<'a> {
-    #[serde(flatten)]
-    request: RequestView<'a>,
-    status: Status,
-    max_attempts: u8,
-    escalation_targets: &'a [String],
-    time_left_ms: Option<u64>,
-}
-
-impl<'a> Shown<'a> {
-    /// A question as it stands. How much time is left is said where `now` is given.
-    pub(crate) fn of(question: &'a Question, now: Option<Time>) -> Self {
-        let mut request = question.held.view();
-        for (field, value) in &question.disclosed {
-            let shown = request.disclosed.get_mut(field);
-            shown.into_iter().for_each(|shown| shown.value = Some(value.clone()));
-        }
-        let left = now.filter(|_| question.held.is_open()).map(|now| time_left(question, now));
-        Self {
-            request,
-            status: status(question, now),
-            max_attempts: question.max_attempts,
-            escalation_targets: &question.targets,
-            time_left_ms: left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
-        }
-    }
-}
-
-fn status(question: &Question, now: Option<Time>) -> Status {
-    let held = &question.held;
-    match &held.outcome {
-        None if now.is_some_and(|now| held.request.is_expired(now)) => Status::Overdue,
-        None => Status::Open,
-        Some(RequestOutcome::Withdrawn { .. }) => Status::Withdrawn,
-        Some(RequestOutcome::Decided(decided)) => match decided.outcome {
-            HumanDecisionOutcome::Timeout => Status::TimedOut,
-            _ => Status::Answered,
-        },
-    }
-}
 
 pub(crate) fn time_left(question: &Question, now: Time) -> Duration {
     Duration::from_nanos(question.held.request.timeout_at.nanoseconds_since(now))
@@ -156,7 +68,9 @@ pub(crate) fn lines(
 ) -> Vec<String> {
     let mut page = recorded(question, now, columns, program);
     let request = named(question.request_id());
-    page.sentence(&format!("`{program} hold show {request} --verbose` has its codes and hashes"));
+    page.sentence(&format!(
+        "`{program} decision show {request} --verbose` has its codes and hashes"
+    ));
     page.lines()
 }
 
@@ -391,6 +305,11 @@ pub(crate) fn outcome_line(outcome: &RequestOutcome) -> String {
     }
 }
 
+/// The same in a sentence.
+pub(crate) fn outcome_words(outcome: &RequestOutcome) -> String {
+    outcome_line(outcome).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// The commands by which a question is looked at and answered from another terminal: with what is
 /// allowed here, and no more.
 pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
@@ -404,7 +323,7 @@ pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
     let retry = needs(HumanDecision::Retry, "--reason TEXT");
     let escalate = needs(HumanDecision::Escalate, "--reason TEXT and --to NAME");
     format!(
-        "`{program} hold show {request}`, then `{program} answer {request} WORD`, where WORD is \
+        "`{program} decision show {request}`, then `{program} decision respond {request} CHOICE`, \
          one of {}{retry}{escalate}; {}",
         names.join(", "),
         output_of(&program, &question.held, question.hides_output)

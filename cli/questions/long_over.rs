@@ -2,8 +2,8 @@
 //! the log; the same as before is told again, everything else came too late.
 
 use crate::args::Global;
-use crate::log::Directory;
-use crate::log::decision_points::Look;
+use crate::log::question_look::Look;
+use crate::log::{Directory, Question};
 use crate::questions::decision_output::Told;
 use crate::questions::decision_session::{DecisionSession, no};
 use crate::ui::Failure;
@@ -25,7 +25,7 @@ pub(crate) fn look_up(
         return Err(unknown);
     }
     let look = Look::at(&Directory::open(global)?, Until::End)?;
-    let Ok(point) = look.find(wanted) else { return Err(unknown) };
+    let Ok(Question::Decision(point)) = look.find(wanted) else { return Err(unknown) };
     let command = command(point.decision_id.to_string());
     let told = match (done_before(point, &command), &command) {
         (Some(sequence), _) => again(&session, &look, point, sequence),
@@ -63,8 +63,8 @@ fn again(
 ) -> Result<Told, Failure> {
     let next = point.next_id.as_deref().and_then(|id| look.world().decision_point(id));
     Ok(Told {
-        decision: json!(look.view(point)),
-        next_decision: next.map(|next| json!(look.view(next))),
+        decision: json!(look.view(Question::Decision(point))),
+        next_decision: next.map(|next| json!(look.view(Question::Decision(next)))),
         event: session.record(sequence)?,
         replayed: true,
         doubt: look.world().doubt_of_point(point),
@@ -74,5 +74,5 @@ fn again(
 
 fn told_of(look: &Look, point: &DecisionPoint, failure: Failure) -> Failure {
     let failure = failure.with("decision_id", json!(point.decision_id));
-    failure.with("current", json!(look.view(point)))
+    failure.with("current", json!(look.view(Question::Decision(point))))
 }

@@ -43,7 +43,7 @@ impl<'g> Overdue<'g> {
     /// Where it cannot be done that is said.
     pub(crate) fn record(
         &mut self,
-        (what, id, since): (&str, &str, Reading),
+        (id, since): (&str, Reading),
         at_most: Duration,
         is_locked: impl FnOnce() -> io::Result<bool>,
     ) -> Attempt {
@@ -59,7 +59,7 @@ impl<'g> Overdue<'g> {
             Err(_) if matches!(is_locked(), Ok(true)) => Attempt::NotYet,
             Err(why) => {
                 complain(&format!(
-                    "the time of {what} {} is over, and this process cannot record that: {}; it \
+                    "the time of {} is over, and this process cannot record that: {}; it \
                      is not on record until somebody who may write does that (`holdpoint decision \
                      expire`)",
                     visible(id),

@@ -3,9 +3,10 @@
 use crate::log::current_state::Standing;
 use crate::log::decision_id::all;
 use crate::log::named_logs::Place;
+use crate::log::question::Kind;
 use crate::log::{LiveState, clock};
 use crate::questions::decision_view::outcome;
-use crate::questions::hold_view::outcome_line;
+use crate::questions::hold_view::outcome_words;
 use crate::questions::log_snapshot::Asked;
 use crate::ui::screen::{in_row, recorded_in_row};
 use crate::ui::time_format::span;
@@ -25,14 +26,6 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::path::Path;
-
-/// Which of the two it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
-    Hold,
-    Decision,
-}
 
 /// Where it stands, of whatever time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +128,7 @@ impl Item {
         let records = entity.map_or(asked, |entity| (entity.started_sequence, entity.version));
         let storage = DirectoryStorage::new(&place.path);
         let stands = match &held.outcome {
-            Some(over) => Stands::Over(in_words(&outcome_line(over))),
+            Some(over) => Stands::Over(outcome_words(over)),
             // Which recorders lived at an earlier point is not known.
             None if at.is_some() => Stands::Waits,
             None => match recorder_of(&storage, &context.loop_id) {
@@ -423,22 +416,13 @@ pub(crate) fn items(log: (usize, &Place), state: &LiveState, asked: Asked) -> Ve
     found
 }
 
-/// A line whose columns are no columns any more.
-pub(crate) fn in_words(line: &str) -> String {
-    line.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// What became of a question that waited, as far as the state still tells.
 pub(crate) fn ending(state: &LiveState, item: &Item) -> Option<String> {
-    match item.kind {
-        Kind::Hold => {
-            let place = state.world().find_request(&item.id)?;
-            place.held().outcome.as_ref().map(|over| in_words(&outcome_line(over)))
-        }
-        Kind::Decision => {
-            let point = state.world().decision_point(&item.id)?;
-            point.ending.as_ref().map(|_| outcome(point))
-        }
+    let question =
+        crate::log::Question::find(state.world(), &item.id).filter(|it| !it.is_open())?;
+    match question {
+        crate::log::Question::Hold(_, held) => held.outcome.as_ref().map(outcome_words),
+        crate::log::Question::Decision(point) => Some(outcome(point)),
     }
 }
 

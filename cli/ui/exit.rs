@@ -31,21 +31,21 @@ impl Exit {
     pub(crate) const REFUSED: Self = Self(5);
     /// The log does not verify.
     pub(crate) const VERIFICATION_FAILED: Self = Self(6);
-    /// `decision wait`: nothing had ended when the wait's own time was over.
+    /// Waits: still open when the wait's own time was over.
     pub(crate) const STILL_PENDING: Self = Self(10);
-    /// `decision wait`: nobody answered in time, and the default was taken, and does not reject.
+    /// Waits: nobody answered in time, and the default was taken, which is no rejection.
     pub(crate) const DEFAULT_TAKEN: Self = Self(11);
-    /// `decision wait`: nobody answered in time, and nothing was decided.
-    pub(crate) const ABORTED: Self = Self(12);
-    /// `decision wait`: it was taken back.
+    /// Waits: nobody answered in time, and nothing was decided.
+    pub(crate) const TIMED_OUT: Self = Self(12);
+    /// Waits: cancelled or revoked, or the run ended.
     pub(crate) const CANCELLED: Self = Self(13);
-    /// `decision wait`: another decision took its place.
+    /// Waits: another question took its place.
     pub(crate) const SUPERSEDED: Self = Self(14);
-    /// `decision wait`: guidance led to another round.
+    /// Waits: guidance led to another round.
     pub(crate) const ITERATED: Self = Self(15);
-    /// Waits: the answer says no; of `hold wait`: ABORT.
-    pub(crate) const SAID_NO: Self = Self(16);
-    /// `hold wait`: RETRY.
+    /// Waits: the answer is a no.
+    pub(crate) const REJECTED: Self = Self(16);
+    /// Waits: RETRY.
     pub(crate) const RETRY: Self = Self(17);
     /// `run`: Holdpoint itself failed, as `timeout` and `env` say it.
     pub(crate) const HOLDPOINT_FAILED: Self = Self(EXIT_HOLDPOINT_FAILED);

@@ -13,7 +13,7 @@ const COMMAND: &str = "`holdpoint ";
 
 /// The verbs that need a log that exists.
 const OF_A_LOG: [&str; 20] = [
-    "answer", "apply", "bisect", "decision", "diff", "export", "health", "hold", "log", "output",
+    "apply", "approve", "bisect", "decision", "deny", "diff", "export", "health", "log", "output",
     "policy", "record", "replay", "report", "run", "runs", "show", "thread", "trace", "verify",
 ];
 

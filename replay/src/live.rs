@@ -49,14 +49,8 @@ pub struct Stated {
 
 /// Part of a state that is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tells<'a> {
-    /// The requests that wait for a person.
-    OpenRequests,
-    /// A request of a loop that lives.
-    Request(&'a str),
-    /// Decision points.
-    Decisions,
-    /// The requests and the decision points that live.
+pub enum Tells {
+    /// Requests to a person, and decision points.
     Questions,
     /// Threads.
     Threads,
@@ -71,7 +65,7 @@ pub enum Tells<'a> {
 /// The log cannot be read, or changes again and again. That a snapshot cannot be read is none.
 pub fn stated<S: ReadStorage>(
     storage: &S,
-    tells: Tells<'_>,
+    tells: Tells,
     options: ReadOptions<'_>,
 ) -> Result<Option<Stated>, ReadError> {
     let mut moved = None;
@@ -140,7 +134,7 @@ impl Look {
     fn of_one_beginning<S: ReadStorage>(
         self,
         storage: &S,
-        tells: Tells<'_>,
+        tells: Tells,
     ) -> Result<Self, ReadError> {
         let Self::Told(Some(stated)) = &self else { return Ok(self) };
         let begun = tells.begun_from(stated.stated_by, &stated.world);
@@ -149,7 +143,7 @@ impl Look {
     }
 }
 
-impl Tells<'_> {
+impl Tells {
     /// Returns what of it began with a record or behind it, and with which one each did.
     fn begun_from(self, first: u64, world: &World) -> Vec<(BegunOnce, u64)> {
         let request = |held: &HeldRequest| {
@@ -166,16 +160,12 @@ impl Tells<'_> {
             Some((BegunOnce::Thread(tenant.to_string(), correlation.to_string()), began))
         };
         let open = world.open_requests().filter_map(|(_, held)| request(held));
+        let ended = world.closed_requests().filter_map(request);
         let live = world.live_decision_points().filter_map(decision);
         let closed = world.closed_decision_points().filter_map(decision);
         let threads = world.live_threads().chain(world.closed_threads());
         match self {
-            Self::OpenRequests => open.collect(),
-            Self::Request(id) => {
-                world.find_request(id).and_then(|it| request(it.held())).into_iter().collect()
-            }
-            Self::Decisions => live.chain(closed).collect(),
-            Self::Questions => open.chain(live).collect(),
+            Self::Questions => open.chain(ended).chain(live).chain(closed).collect(),
             Self::Threads => threads.filter_map(thread).collect(),
         }
     }

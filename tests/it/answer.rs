@@ -1,6 +1,6 @@
 //! `answer`: a hold and a decision are answered by their own words, and by no other's.
 
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, status, text, with_hold};
 use crate::run_before::await_listed;
 use crate::terminal::at_terminal;
 use holdpoint_domain::core::ids::Entropy;
@@ -18,7 +18,7 @@ use std::fs::File;
 fn held(place: &Place) -> String {
     let run = place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
     assert_eq!(status(&run), 122, "{}", text(&run.stderr));
-    await_listed(place, "hold", "request_id")
+    await_listed(place, "hold", "id")
 }
 
 /// Asks for a decision.
@@ -31,7 +31,7 @@ fn asked(place: &Place) -> String {
 }
 
 fn answer(place: &Place, words: &[&str]) -> (i32, String) {
-    let output = at_terminal(place, &[&["answer"], words].concat());
+    let output = at_terminal(place, &[&["decision", "respond"], words].concat());
     (status(&output), text(&output.stderr))
 }
 
@@ -46,10 +46,10 @@ fn a_hold_takes_its_own_words_and_none_of_a_decision() {
     let refused = place.holdpoint(&["log", "show", "--kind", "log.command_refused"]);
     assert_eq!(text(&refused.stdout), "", "a word that is not offered is no command");
     assert_eq!(answer(&place, &[&request, "RETRY"]).0, 5, "RETRY needs a reason");
-    assert_eq!(answer(&place, &[&request, "CONTINUE", "--as", "ada"]).0, 2);
-    assert_eq!(answer(&place, &[&request, "--text", "go on"]).0, 2);
+    assert_eq!(answer(&place, &[&request, "CONTINUE", "--as", "ada"]).0, 5);
+    assert_eq!(answer(&place, &[&request, "--text", "go on"]).0, 5);
     assert_eq!(answer(&place, &[&request, "ABORT", "--reason", "flaky"]).0, 0);
-    let shown = json(&place.holdpoint(&["hold", "show", &request, "--json"]));
+    let shown = with_hold(json(&place.holdpoint(&["decision", "show", &request, "--json"])));
     assert_eq!(shown["decision"]["decision"], "ABORT", "{shown:#}");
 }
 
@@ -62,7 +62,7 @@ fn a_decision_takes_its_own_options_and_no_word_of_a_hold() {
     }
     assert_eq!(answer(&place, &[&decision, "yes", "--to", "ada"]).0, 2);
     assert_eq!(answer(&place, &[&decision]).0, 2);
-    let told = text(&place.holdpoint(&["answer", "DP-xyz", "yes"]).stderr);
+    let told = text(&place.holdpoint(&["decision", "respond", "DP-xyz", "yes"]).stderr);
     assert!(told.contains("DP-xyz") && !told.contains("digits"), "{told}");
     assert_eq!(answer(&place, &[&decision, "no", "--reason", "not on a Friday"]).0, 0);
     let shown = json(&place.holdpoint(&["decision", "show", &decision, "--json"]));
@@ -75,15 +75,15 @@ fn a_reason_of_a_hold_with_a_line_end_is_refused_before_anything_is_recorded() {
     let request = held(&place);
     let records = || text(&place.holdpoint(&["log", "show"]).stdout);
     let before = records();
-    let hold = ["hold", "answer", &request, "--decision", "RETRY", "--reason", "a\nb"];
-    for words in [&["answer", &request, "ABORT", "--reason", "a\nb"][..], &hold] {
+    let hold = ["decision", "respond", &request, "RETRY", "--reason", "a\nb"];
+    for words in [&["decision", "respond", &request, "ABORT", "--reason", "a\nb"][..], &hold] {
         let output = at_terminal(&place, words);
         let said = text(&output.stderr);
         assert!(status(&output) == 2 && said.contains("a reason is one line"), "{said}");
     }
     assert_eq!(records(), before);
     assert_eq!(answer(&place, &[&request, "ABORT", "--reason", r"a\u{a}b"]).0, 0);
-    let shown = json(&place.holdpoint(&["hold", "show", &request, "--json"]));
+    let shown = with_hold(json(&place.holdpoint(&["decision", "show", &request, "--json"])));
     assert_eq!(shown["decision"]["reason"], r"a\u{a}b", "{shown:#}");
 }
 
@@ -110,7 +110,7 @@ fn what_waits_is_named_by_its_first_digits_alone() {
 fn too_few_digits_of_an_id_answer_nothing() {
     let place = Place::with_log();
     for short in ["DP-", "DP-a", "DP-12345", "REQ-1", "REQ-12345"] {
-        let output = place.holdpoint(&["answer", short, "yes"]);
+        let output = place.holdpoint(&["decision", "respond", short, "yes"]);
         assert_eq!(status(&output), 2, "{short}");
         assert!(text(&output.stderr).contains("at least 6"), "{short}");
     }
@@ -128,9 +128,9 @@ fn a_word_in_other_letters_is_refused_with_the_word_that_is_offered() {
         let (exit, said) = answer(&place, &[id, typed]);
         assert!(exit == 5 && said.contains(&format!("did you mean {word}?")), "{exit} {said}");
     }
-    let typed = ["hold", "answer", &request, "--decision", "continue"];
+    let typed = ["decision", "respond", &request, "continue"];
     let output = at_terminal(&place, &typed);
-    assert_eq!(status(&output), 2);
+    assert_eq!(status(&output), 5);
     assert!(text(&output.stderr).contains("CONTINUE"), "{}", text(&output.stderr));
 }
 
@@ -141,10 +141,10 @@ fn an_answer_to_a_hold_names_the_whole_command_that_shows_what_was_printed() {
     let run = text(&place.holdpoint(&["runs", "-q", "-n", "1"]).stdout).trim().to_string();
     let door = format!("output {run} --attempt 1` has what it printed");
     let one_line = |output: &[u8]| text(output).split_whitespace().collect::<Vec<_>>().join(" ");
-    let refused = at_terminal(&place, &["hold", "answer", &request, "--decision", "RETRY"]);
+    let refused = at_terminal(&place, &["decision", "respond", &request, "RETRY"]);
     assert_eq!(status(&refused), 5, "RETRY needs a reason");
     assert!(one_line(&refused.stderr).contains(&door), "{}", text(&refused.stderr));
-    let answered = at_terminal(&place, &["hold", "answer", &request, "--decision", "ABORT"]);
+    let answered = at_terminal(&place, &["decision", "respond", &request, "ABORT"]);
     assert_eq!(status(&answered), 0, "{}", text(&answered.stderr));
     assert!(one_line(&answered.stdout).contains(&door), "{}", text(&answered.stdout));
 }
@@ -154,9 +154,10 @@ fn a_question_without_options_says_how_a_text_answers_it() {
     let place = Place::with_log();
     let output = place.holdpoint(&["decision", "create", "gt-1", "--prompt", "What next?"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-    for words in
-        [&["answer", "gt-1", "yes"][..], &["decision", "respond", "gt-1", "--option", "yes"]]
-    {
+    for words in [
+        &["decision", "respond", "gt-1", "yes"][..],
+        &["decision", "respond", "gt-1", "--option", "yes"],
+    ] {
         let output = at_terminal(&place, words);
         let said = text(&output.stderr);
         assert!(said.contains("answer it with a text, by `--text TEXT`"), "{words:?}: {said}");
@@ -173,7 +174,7 @@ fn the_first_digits_of_what_is_over_tell_who_answered_and_when() {
     assert_eq!(answer(&place, &[&decision, "yes"]).0, 0);
     let digits = |id: &str| id.split_once('-').unwrap().1[..12].to_string();
     for (id, word) in [(&request, "CONTINUE"), (&decision, "no")] {
-        let output = at_terminal(&place, &["answer", &digits(id), word]);
+        let output = at_terminal(&place, &["decision", "respond", &digits(id), word]);
         let told = format!("{}{}", text(&output.stdout), text(&output.stderr));
         assert_eq!(status(&output), 4, "{told}");
         for said in [&**id, " by ", "T", "Z"] {
@@ -202,7 +203,7 @@ fn an_issue_cannot_stand_for_an_id() {
         &["decision", "show", "ababab"][..],
         &["decision", "wait", "ababab"],
         &["decision", "respond", "ababab", "--option", "yes"],
-        &["answer", "ababab", "yes"],
+        &["decision", "respond", "ababab", "yes"],
     ] {
         let output = at_terminal(&place, words);
         let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
@@ -238,11 +239,11 @@ fn asked_about(log: &mut HandMade, issue: &str) -> String {
 fn the_side_of_a_terminal_that_a_program_holds_makes_nobody_a_person() {
     let place = Place::new();
     let id = held(&place);
-    let mut answer = place.command(&["answer", &id, "ABORT", "--yes"]);
+    let mut answer = place.command(&["decision", "respond", &id, "ABORT", "--yes"]);
     let input = File::options().read(true).write(true).open("/dev/ptmx").unwrap();
     let output = answer.stdin(input).output().unwrap();
     let told = text(&output.stderr);
     assert_eq!(status(&output), 5, "{told}");
     assert!(told.contains("at a terminal"), "{told}");
-    assert_eq!(status(&at_terminal(&place, &["answer", &id, "ABORT"])), 0);
+    assert_eq!(status(&at_terminal(&place, &["decision", "respond", &id, "ABORT"])), 0);
 }

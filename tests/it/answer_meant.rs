@@ -70,7 +70,7 @@ fn a_question_is_changed_by_the_beginning_of_its_id_only_where_no_other_of_the_l
     for words in [
         &["respond", "DP-438fd5b2", "--option", "a"][..],
         &["cancel", "DP-438fd5b2d0aa"],
-        &["remind", "DP-438fd5b2"],
+        &["notify", "DP-438fd5b2"],
     ] {
         let (exit, error) = refused(&place, words);
         assert_eq!((exit, &error["code"]), (4, &json!("ambiguous_decision")), "{words:?}");
@@ -78,7 +78,7 @@ fn a_question_is_changed_by_the_beginning_of_its_id_only_where_no_other_of_the_l
         assert!(said.contains(&read) && said.contains(&other), "{said}");
     }
     for beginning in ["DP-438fd5b2", "438fd5b2d0", "DP-438fd5b2d0aa"] {
-        let output = at_terminal(&place, &["answer", beginning, "a"]);
+        let output = at_terminal(&place, &["decision", "respond", beginning, "a"]);
         let said = text(&output.stderr);
         assert_eq!(status(&output), 4, "{beginning}: {said}");
         assert!(said.contains(&read) && said.contains(&other), "{said}");
@@ -102,7 +102,7 @@ fn an_issue_that_was_asked_before_answers_nothing_that_takes_a_person() {
         assert!(said.contains(&read) && said.contains(&format!("decision show {new}")), "{said}");
         assert_eq!(error["decision_ids"], json!([new]), "{error}");
     }
-    let output = at_terminal(&place, &["answer", "gt-43", "a"]);
+    let output = at_terminal(&place, &["decision", "respond", "gt-43", "a"]);
     assert_eq!(status(&output), 4, "{}", text(&output.stderr));
     let version = shown(&place, &new)["version"].to_string();
     done(&place, &["respond", "gt-43", "--option", "a", "--expect-version", &version]);
@@ -111,7 +111,10 @@ fn an_issue_that_was_asked_before_answers_nothing_that_takes_a_person() {
     let told = done(&place, &["respond", "gt-44", "--guidance", "Less"]);
     let round = id_of(&told["next_decision"]);
     let options = ["--option", "a:A", "--option", "b:B", "--reject", "b"];
-    done(&place, &[&["refine", "gt-44", "--as", "bot", "--agent"], &options[..]].concat());
+    done(
+        &place,
+        &[&["create", "--revises", "gt-44", "--as", "bot", "--agent"], &options[..]].concat(),
+    );
     assert_eq!(refused(&place, &["respond", "gt-44", "--option", "a"]).0, 4);
     done(&place, &["respond", &round, "--option", "a"]);
 }
@@ -142,7 +145,7 @@ fn an_action_is_approved_by_no_option_where_none_says_no() {
     let id = id_of(&done(&place, &[&create[..], &["--reject", "deny"]].concat()));
     let told = done(&place, &["respond", &id, "--guidance", "Less"]);
     let round = id_of(&told["next_decision"]);
-    let refine = ["refine", &round, "--as", "bot", "--agent", "--option", "deny:No"];
+    let refine = ["create", "--revises", &round, "--as", "bot", "--agent", "--option", "deny:No"];
     let (exit, error) = refused(&place, &refine);
     assert_eq!((exit, &error["code"]), (2, &json!("no_option_says_no")), "{error}");
     // As a program asks that does not go through these verbs.
@@ -150,7 +153,7 @@ fn an_action_is_approved_by_no_option_where_none_says_no() {
     let id = ask_as(&place, &place.log, &digits('a'), &json!({ "binding": binding }));
     let (exit, error) = refused(&place, &["respond", &id, "--option", "b"]);
     assert_eq!((exit, &error["code"]), (5, &json!("no_option_says_no")), "{error}");
-    let output = at_terminal(&place, &["answer", &id, "b"]);
+    let output = at_terminal(&place, &["decision", "respond", &id, "b"]);
     let said = text(&output.stderr);
     let way = format!("decision cancel {id}");
     assert!(status(&output) == 5 && said.contains(&way), "{said}");
@@ -169,12 +172,12 @@ fn an_id_that_another_log_of_the_inbox_has_as_well_is_answered_in_neither() {
     cancel(&place, &place.log, &id);
     ask_as(&place, &second, &digits('a'), &json!({}));
     let beside_it = |wanted: &str| {
-        let mut command = on(&place, &second, &["answer", wanted, "a"]);
+        let mut command = on(&place, &second, &["decision", "respond", wanted, "a"]);
         let command = command.env_remove("HOLDPOINT_LOG").current_dir(&directory);
         by_person(command)
     };
     for wanted in [&id[..], &id[..13], &id[3..15]] {
-        for output in [elsewhere(&["answer", wanted, "a"]), beside_it(wanted)] {
+        for output in [elsewhere(&["decision", "respond", wanted, "a"]), beside_it(wanted)] {
             let said = text(&output.stderr);
             assert_eq!(status(&output), 4, "{wanted}: {said}");
             let logs = [&place.log, &second].map(|log| log.to_str().unwrap());
@@ -183,12 +186,12 @@ fn an_id_that_another_log_of_the_inbox_has_as_well_is_answered_in_neither() {
         }
     }
     std::fs::rename(&place.log, place.directory.path().join("kept")).unwrap();
-    let beginning = elsewhere(&["answer", &id[..13], "a"]);
+    let beginning = elsewhere(&["decision", "respond", &id[..13], "a"]);
     let said = text(&beginning.stderr);
     assert!(status(&beginning) == 3 && said.contains("inbox remove"), "{said}");
     assert!(said.contains(&format!("--log {}", second.display())), "{said}");
     assert_eq!(status(&elsewhere(&["inbox", "remove", "--gone"])), 0);
-    let output = elsewhere(&["answer", &id, "a"]);
+    let output = elsewhere(&["decision", "respond", &id, "a"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let told = on(&place, &second, &["decision", "show", &id, "--json"]).output().unwrap();
     assert_eq!(json(&told)["selected_option"], "a");
@@ -212,14 +215,14 @@ fn a_log_of_the_inbox_that_cannot_be_read_stops_no_answer_elsewhere() {
             _ => std::fs::rename(&place.log, place.directory.path().join("kept")).unwrap(),
         }
         let beside_it = |wanted: &str| {
-            let mut command = on(&place, &second, &["answer", wanted, "a"]);
+            let mut command = on(&place, &second, &["decision", "respond", wanted, "a"]);
             let command = command.env_remove("HOLDPOINT_LOG").current_dir(&directory);
             by_person(command)
         };
-        for output in [elsewhere(&["answer", &ids[0], "a"]), beside_it(&ids[1])] {
+        for output in [elsewhere(&["decision", "respond", &ids[0], "a"]), beside_it(&ids[1])] {
             assert_eq!(status(&output), 0, "{sickness}: {}", text(&output.stderr));
         }
-        let output = elsewhere(&["answer", &ids[2][..18], "a"]);
+        let output = elsewhere(&["decision", "respond", &ids[2][..18], "a"]);
         assert_ne!(status(&output), 0, "{sickness}: of a beginning it may be another one");
         let output = beside_it(&ids[2][..18]);
         assert_eq!(status(&output), 0, "{sickness}: {}", text(&output.stderr));

@@ -2,7 +2,7 @@
 //! out here, and does what the message says.
 
 use crate::archive_support::{Sample, beside};
-use crate::program::{json, status, text};
+use crate::program::{json, status, text, with_hold};
 use crate::runs::begun_without_approval;
 use holdpoint_engine::log::{Level, Log, Options};
 use holdpoint_log_files::DirectoryStorage;
@@ -132,11 +132,11 @@ fn no_verifying_is_advised_to_tell_what_an_absent_archive_holds() {
     let sample = Sample::new();
     let left = sample.ask("run --hold on-failure --no-wait -- false", 1);
     assert_eq!(status(&left), 122, "{}", text(&left.stderr));
-    let waiting = json(&sample.ask("hold list --json", 1))[0].clone();
+    let waiting = with_hold(json(&sample.ask("decision list --kind hold --json", 1))[0].clone());
     let [request, run] = ["request_id", "loop_id"].map(|key| waiting[key].as_str().unwrap());
     sample.grow();
     sample.archive_to(&sample.archive);
-    let answer = format!("hold answer {request} --decision ABORT --yes");
+    let answer = format!("decision respond {request} ABORT --yes");
     sample.expect("the run is carried", &answer, 0, "");
     assert_eq!(status(&sample.place.shell("echo behind")), 0);
     let added = begun_without_approval(&sample.place);

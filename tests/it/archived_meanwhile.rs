@@ -2,7 +2,7 @@
 //! again: whoever exits with 0 told what a quiet log could tell, and nobody called the log damaged.
 
 use crate::decision_support::asked;
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, status, text, with_hold};
 use crate::real_support::record;
 use crate::thread_support::interrupted;
 use holdpoint_engine::log::{Level, Log, Options};
@@ -47,15 +47,15 @@ const UNSTEADY: [&str; 8] = [
 type Check = fn(&Promise, &Output) -> bool;
 
 const DECISIONS: &str = "decision list --json";
-const HOLDS: &str = "hold list --json";
+const HOLDS: &str = "decision list --kind hold --json";
 const THREADS: &str = "thread list --json";
 const DECISION: &str = "decision show DECISION --json";
-const HOLD: &str = "hold show REQUEST --json";
+const HOLD: &str = "decision show REQUEST --json";
 const THREAD: &str = "thread show talk --json";
 
 const VERBS: [(&str, Check); 22] = [
     (DECISIONS, |it, output| is_listed(output, "id", &it.decision, &it.shown[DECISIONS])),
-    (HOLDS, |it, output| is_listed(output, "request_id", &it.request, &it.shown[HOLDS])),
+    (HOLDS, |it, output| is_listed(output, "id", &it.request, &it.shown[HOLDS])),
     (THREADS, |it, output| is_listed(output, "correlation_id", "talk", &it.shown[THREADS])),
     (DECISION, |it, output| steady(json(output)) == it.shown[DECISION]),
     (HOLD, |it, output| steady(json(output)) == it.shown[HOLD]),
@@ -188,7 +188,8 @@ impl Drop for Over<'_> {
 fn sample(place: &Place) -> Promise {
     let options = ["run", "--hold", "after", "--no-wait", "--decision-timeout", "90days"];
     assert_eq!(status(&place.holdpoint(&[&options[..], &["--", "false"]].concat())), 122);
-    let asked_of_person = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let asked_of_person =
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     let request = asked_of_person[0]["request_id"].as_str().unwrap().to_string();
     let held_loop = asked_of_person[0]["loop_id"].as_str().unwrap().to_string();
     let decision = asked(place, &[]);

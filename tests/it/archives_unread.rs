@@ -145,11 +145,11 @@ pub(crate) const BY_ID: [&str; 38] = [
     "bisect LOOP",
     "diff LOOP LOOP",
     "report LOOP --out page.html",
-    "hold show REQ-00000000000000000000000000000000",
-    "hold show REQ-00000000",
-    "hold wait REQ-00000000000000000000000000000000",
-    "hold answer REQ-11111111111111111111111111111111 --decision ABORT --yes",
-    "answer DP-11111111111111111111111111111111 yes",
+    "decision show REQ-00000000000000000000000000000000",
+    "decision show REQ-00000000",
+    "decision wait REQ-00000000000000000000000000000000",
+    "decision respond REQ-11111111111111111111111111111111 ABORT --yes",
+    "decision respond DP-11111111111111111111111111111111 yes",
     "decision show DP-00000000000000000000000000000000",
     "decision show PROJ-0",
     "decision wait DP-00000000000000000000000000000000",
@@ -345,7 +345,7 @@ fn two_logs_are_not_told_apart_by_what_is_in_an_archive_without_a_word() {
 #[test]
 fn what_waits_at_the_end_of_an_archive_is_told_with_that_it_is_one() {
     let (sample, _) = Sample::archived();
-    for line in ["decision list", "decision show PROJ-1", "hold list"] {
+    for line in ["decision list", "decision show PROJ-1", "decision list"] {
         let output = holdpoint(&sample.archive, &line.split(' ').collect::<Vec<_>>());
         let stderr = text(&output.stderr);
         assert_eq!(status(&output), 0, "{line}: {stderr}");

@@ -155,13 +155,13 @@ fn expect_once_in_a_database(sample: &Sample) {
 fn a_request_that_began_twice_is_not_told_as_what_waits() {
     // The state remembers so many that ended.
     let mut sample = Sample::of(MAX_CLOSED_REQUESTS + 1);
-    let lists = ["hold list", "hold list --json", "hold list --whole", "inbox"];
+    let lists = ["decision list", "decision list --json", "decision list --whole", "inbox"];
     sample.expect(&lists, 0, "");
-    sample.expect(&["hold show REQ", "trace REQ"], 0, "");
+    sample.expect(&["decision show REQ", "trace REQ"], 0, "");
     forge_run(&mut sample.log);
     sample.log.write(sample.path());
     sample.expect(&lists, 6, "which alone counts");
-    sample.expect(&["hold show REQ", "show REQ"], 6, "which alone counts");
+    sample.expect(&["decision show REQ", "show REQ"], 6, "which alone counts");
     sample.expect(&["trace REQ"], 6, "began twice, with record");
 }
 

@@ -3,7 +3,7 @@
 //! says what an answer proves.
 
 use crate::machine::{ALICE, BOB, Machine, assert_refused, told};
-use crate::program::{Place, by_person, json, skip, status, text};
+use crate::program::{Place, by_person, json, skip, status, text, with_hold};
 use crate::terminal::Terminal;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -33,9 +33,9 @@ impl Machine {
         }
         let ran = self.call(ALICE, &["run", "--hold", "after", "--no-wait", "--", "true"]);
         assert_eq!(status(&ran), 122, "{}", told(&ran));
-        let listed = json(&self.call(ALICE, &["hold", "list", "--json"]));
+        let listed = json(&self.call(ALICE, &["decision", "list", "--kind", "hold", "--json"]));
         self.give_log(BOB);
-        listed.as_array().unwrap().last().unwrap()["request_id"].as_str().unwrap().to_string()
+        listed.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_string()
     }
 
     /// Bob's answer, by a shell of root's that does something before it becomes Bob.
@@ -50,13 +50,13 @@ impl Machine {
 }
 
 /// An answer whose word is typed.
-fn typed(id: &str) -> [&str; 5] {
-    ["hold", "answer", id, "--decision", "CONTINUE"]
+fn typed(id: &str) -> [&str; 4] {
+    ["decision", "respond", id, "CONTINUE"]
 }
 
 /// An answer without a terminal.
-fn unattended(id: &str) -> [&str; 6] {
-    ["hold", "answer", id, "--decision", "CONTINUE", "--yes"]
+fn unattended(id: &str) -> [&str; 5] {
+    ["decision", "respond", id, "CONTINUE", "--yes"]
 }
 
 /// Whether a script of root's ends well; else a visible skip.
@@ -113,10 +113,10 @@ fn nobody_else_is_behind_the_approver_whom_the_policy_names_whoever_asks() {
         assert_eq!(status(&asked), 122, "{}", told(&asked));
         let id = text(&asked.stdout).trim().to_string();
         machine.give_log(BOB);
-        let (code, said) = as_bob(ALICE, &["answer", &id, "approve"]);
+        let (code, said) = as_bob(ALICE, &["decision", "respond", &id, "approve"]);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(code == 5 && said.contains("user 4001 is behind the process"), "{code} {said}");
-        let (code, said) = as_bob(BOB, &["answer", &id, "approve"]);
+        let (code, said) = as_bob(BOB, &["decision", "respond", &id, "approve"]);
         assert_eq!(code, 0, "{said}");
     }
 }
@@ -298,14 +298,13 @@ fn where_root_asks_the_question_says_that_root_is_every_approver() {
     let asked = place.holdpoint(&["run", "--hold", "before", "--no-wait", "--", "true"]);
     let start = text(&asked.stdout).lines().next().unwrap().trim().to_string();
     place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
-    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let listed =
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     let after = listed[0]["request_id"].as_str().unwrap().to_string();
-    for (show, answer, id) in
-        [("decision", "approve", start.as_str()), ("hold", "CONTINUE", after.as_str())]
-    {
-        let shown = text(&place.holdpoint(&[show, "show", id]).stdout);
+    for (answer, id) in [("approve", start.as_str()), ("CONTINUE", after.as_str())] {
+        let shown = text(&place.holdpoint(&["decision", "show", id]).stdout);
         assert!(shown.contains(ROOT_IS_ALL), "{shown}");
-        let mut terminal = Terminal::start(&place, &["answer", id, answer]);
+        let mut terminal = Terminal::start(&place, &["decision", "respond", id, answer]);
         terminal.wait_for(ROOT_IS_ALL);
         assert_eq!(terminal.end().0, 0);
         let doctor = text(&place.holdpoint(&["doctor"]).stdout);
@@ -322,7 +321,7 @@ fn where_root_asks_the_question_says_that_root_is_every_approver() {
 fn where_another_user_asks_the_question_says_nothing_of_root() {
     let Some(machine) = Machine::letting_users_answer() else { return };
     let id = machine.of_alice();
-    let shown = told(&machine.call(0, &["hold", "show", &id]));
+    let shown = told(&machine.call(0, &["decision", "show", &id]));
     assert!(!shown.contains(ROOT_IS_ALL) && shown.contains("why it asks"), "{shown}");
 }
 
@@ -396,7 +395,7 @@ fn root_by_sudo_relaxes_a_policy_of_somebody_who_is_gone_and_the_login_is_on_rec
     // Root is no approver by this.
     let asked = machine.call(ALICE, &["run", "--hold", "before", "--no-wait", "--", "true"]);
     let id = text(&asked.stdout).lines().next().unwrap().trim().to_string();
-    let root = by_person(&machine.command(0, &[], &["answer", &id, "approve"]));
+    let root = by_person(&machine.command(0, &[], &["decision", "respond", &id, "approve"]));
     assert_eq!(status(&root), 5, "{}", told(&root));
     assert_eq!(status(&machine.call(0, &["verify"])), 0);
 }

@@ -8,10 +8,9 @@ use std::thread::{JoinHandle, spawn};
 
 /// Every verb that reads a log, with what makes it do so. `RUN`, `SEQ` and `OUT` stand for a run, a
 /// record and a path where nothing is.
-const READERS: [&str; 27] = [
+const READERS: [&str; 26] = [
     "init",
     "inbox",
-    "hold list",
     "decision list",
     "policy show",
     "runs",
@@ -39,11 +38,12 @@ const READERS: [&str; 27] = [
 ];
 
 /// Verbs that write, ask, or have nothing to do with a log.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 13] = [
     "run",
     "apply",
     "record",
-    "answer",
+    "approve",
+    "deny",
     "decision create",
     "hook",
     "mcp",

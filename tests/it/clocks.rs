@@ -70,11 +70,11 @@ fn what_a_thread_keeps_ends_by_its_own_time_where_the_log_is_ahead() {
     // A minute of it is not over there.
     assert!(engine.expire().unwrap().is_empty());
     engine.close().unwrap();
-    let expired = place.holdpoint(&["hold", "expire"]);
+    let expired = place.holdpoint(&["decision", "expire"]);
     let told = text(&expired.stdout);
     assert_eq!(status(&expired), 0, "{}", text(&expired.stderr));
     assert!(told.contains("buffer_expired") && told.contains("thread acme/call"), "{told}");
-    assert_eq!(text(&place.holdpoint(&["hold", "expire"]).stdout), "");
+    assert_eq!(text(&place.holdpoint(&["decision", "expire"]).stdout), "");
     place.verified();
 }
 
@@ -131,7 +131,7 @@ fn readers_promise_no_default_that_the_clocks_let_nobody_take() {
         if timeout == "1ms" {
             let listed = text(&log_ahead.holdpoint(&["inbox"]).stdout);
             assert!(listed.contains("ended undecided by timeout"), "{listed}");
-            log_ahead.holdpoint(&["hold", "expire"]);
+            log_ahead.holdpoint(&["decision", "expire"]);
             let ended = json(&log_ahead.holdpoint(&["decision", "show", &id, "--json"]));
             assert_eq!(ended["state"], "aborted", "{ended:#}");
         }
@@ -139,7 +139,7 @@ fn readers_promise_no_default_that_the_clocks_let_nobody_take() {
         assert_eq!((&row["on_timeout"], &row["default_option"]), (&"default".into(), &"a".into()));
         assert!(shown.contains("the default a is taken"), "{shown}");
         if timeout == "1ms" {
-            usual.holdpoint(&["hold", "expire"]);
+            usual.holdpoint(&["decision", "expire"]);
             let ended = json(&usual.holdpoint(&["decision", "show", &id, "--json"]));
             assert_eq!(ended["state"], "expired", "{ended:#}");
         }
@@ -199,7 +199,12 @@ fn rows_of_lists_have_by_how_much_the_log_is_ahead_for_programs() {
         created(&place, &["i1", "--prompt", "P", "--option", "a:A", "--timeout", "1h"]);
         let held = ["run", "--hold", "after", "--no-wait", "--", "true"];
         assert_eq!(status(&place.holdpoint(&held)), 122);
-        for list in [&["runs"][..], &["decision", "list"], &["hold", "list"], &["inbox"]] {
+        for list in [
+            &["runs"][..],
+            &["decision", "list"],
+            &["decision", "list", "--kind", "hold"],
+            &["inbox"],
+        ] {
             let rows = rows(&place, list);
             assert!(!rows.is_empty(), "{list:?}");
             for row in rows {
@@ -214,7 +219,9 @@ fn rows_of_lists_have_by_how_much_the_log_is_ahead_for_programs() {
 #[test]
 fn lists_and_doctor_say_by_how_much_the_log_is_ahead() {
     let place = ahead();
-    for list in [&["runs"][..], &["decision", "list"], &["hold", "list"], &["inbox"]] {
+    for list in
+        [&["runs"][..], &["decision", "list"], &["decision", "list", "--kind", "hold"], &["inbox"]]
+    {
         for json in [&[][..], &["--json"]] {
             let said = place.holdpoint(&[list, json].concat());
             assert!(text(&said.stderr).contains(SAID), "{list:?}: {}", text(&said.stderr));
@@ -225,7 +232,9 @@ fn lists_and_doctor_say_by_how_much_the_log_is_ahead() {
     assert_eq!(check["state"], "warn");
     assert!(check["message"].as_str().unwrap().contains(SAID), "{check}");
     let right = Place::with_log();
-    for list in [&["runs"][..], &["decision", "list"], &["hold", "list"], &["inbox"]] {
+    for list in
+        [&["runs"][..], &["decision", "list"], &["decision", "list", "--kind", "hold"], &["inbox"]]
+    {
         let said = text(&right.holdpoint(list).stderr);
         assert!(!said.contains("ahead of this clock"), "{list:?}: {said}");
     }

@@ -2,7 +2,7 @@
 
 use crate::hook::{call, pre};
 use crate::mcp_support::{Client, Era};
-use crate::program::{Place, by_person, json, status, text};
+use crate::program::{Place, by_person, json, status, text, with_hold};
 use crate::thread_support::{accepted, chat, interruption, setting, turn};
 use serde_json::{Value, json};
 use std::process::Output;
@@ -59,7 +59,8 @@ fn every_json_has_the_score_of_the_document_beside_the_basis_points() {
     let place = Place::with_log();
     let run = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
     assert_eq!(status(&run), 122);
-    let shown = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let shown =
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     let listed = place.holdpoint(&["show", "--json", &loop_of(&place)]);
     let attempt = &json(&listed)["execution_loop"]["attempts"][0]["response"];
     assert_eq!(attempt["confidence_basis_points"], 8_500);

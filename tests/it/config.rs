@@ -89,7 +89,13 @@ fn a_file_that_is_named_goes_before_the_one_in_the_working_directory() {
 #[test]
 fn a_file_that_is_named_and_not_there_is_an_error_of_every_verb() {
     let place = Place::with_log();
-    for words in [&["runs"][..], &["inbox"], &["hold", "list"], &["verify"], &["config", "check"]] {
+    for words in [
+        &["runs"][..],
+        &["inbox"],
+        &["decision", "list", "--kind", "hold"],
+        &["verify"],
+        &["config", "check"],
+    ] {
         let named = [&["--config", "no.toml"], words].concat();
         let by_option = place.holdpoint(&named);
         let by_variable = place.command(words).env("HOLDPOINT_CONFIG", "no.toml").output().unwrap();
@@ -101,14 +107,22 @@ fn a_file_that_is_named_and_not_there_is_an_error_of_every_verb() {
     }
     let run = place.holdpoint(&["--config", "no.toml", "run", "--", "true"]);
     assert_eq!(status(&run), 125, "{}", text(&run.stderr));
-    let told = error_of(&place.holdpoint(&["--config", "no.toml", "hold", "list", "--json"]));
+    let told = error_of(
+        &place.holdpoint(&["--config", "no.toml", "decision", "list", "--kind", "hold", "--json"]),
+    );
     assert_eq!(told["code"], "configuration_not_found");
 }
 
 #[test]
 fn a_directory_is_no_configuration_of_any_verb() {
     let place = Place::with_log();
-    for words in [&["runs"][..], &["inbox"], &["hold", "list"], &["verify"], &["config", "check"]] {
+    for words in [
+        &["runs"][..],
+        &["inbox"],
+        &["decision", "list", "--kind", "hold"],
+        &["verify"],
+        &["config", "check"],
+    ] {
         let output = place.holdpoint(&[&["--config", "."], words].concat());
         let said = text(&output.stderr);
         assert_eq!((status(&output), text(&output.stdout)), (1, String::new()), "{said}");

@@ -106,9 +106,9 @@ fn history(place: &Place, after: &mut dyn FnMut(&[&str])) {
     after(&[&first, &second]);
     let anew = ["--option", "c:The cheap one", "--option", "no:Neither", "--reject", "no"];
     let verbs = [
-        [&["refine", &second, "--as", "bot", "--agent"], anew.as_slice()].concat(),
-        vec!["remind", &second],
-        vec!["escalate", &second, "--to", "grace", "--reason", "ada is away"],
+        [&["create", "--revises", &second, "--as", "bot", "--agent"], anew.as_slice()].concat(),
+        vec!["notify", &second],
+        vec!["notify", &second, "--to", "grace", "--reason", "ada is away"],
         vec!["respond", &second, "--option", "c", "--comment", "fine"],
         [&["consume", &second], bind.as_slice()].concat(),
     ];
@@ -161,9 +161,9 @@ fn what_was_told_live_is_what_a_replay_shows() {
     let id = asked(&place, &[]);
     let second = id_of(&done(&place, &["respond", &id, "--guidance", "again"])["next_decision"]);
     let verbs: [&[&str]; 6] = [
-        &["refine", &second, "--prompt", "Which, then?"],
-        &["remind", &second],
-        &["escalate", &second, "--to", "grace"],
+        &["create", "--revises", &second, "--prompt", "Which, then?"],
+        &["notify", &second],
+        &["notify", &second, "--to", "grace"],
         &["respond", &second, "--option", "a"],
         &["respond", &second, "--option", "a"],
         &["show", &second],
@@ -191,7 +191,7 @@ fn the_first_answer_counts_the_same_again_is_fine_and_another_shows_the_winner()
     );
     assert_eq!(first["event"]["seq"], first["decision"]["head"]["seq"]);
     assert_eq!(first["event"]["hash"], first["decision"]["head"]["hash"]);
-    let again = done(&place, &["respond", &id, "--select", "a"]);
+    let again = done(&place, &["respond", &id, "--option", "a"]);
     assert_eq!(again["replayed"], true);
     assert_eq!(again["event"], first["event"]);
     assert_eq!(newest_record(&place), first["event"]["seq"].as_u64().unwrap());
@@ -322,7 +322,7 @@ fn silence_approves_nothing_and_nobody_can_agree_that_it_does() {
     let over = shown(&place, &id);
     assert_eq!((&over["state"], &over["selected_option"]), (&json!("expired"), &json!("a")));
     assert_eq!((&over["approved"], &over["released_at"]), (&json!(false), &Value::Null));
-    assert_eq!(status(&decision(&place, &["wait", &id])), 11);
+    assert_eq!(status(&decision(&place, &["wait", &id])), 16);
     place.verified();
 }
 
@@ -455,7 +455,7 @@ fn a_key_makes_asking_and_answering_safe_to_repeat() {
         (&json!(true), &told["next_decision"]["id"])
     );
     let (exit, error) =
-        refused(&place, &["remind", "--expect-version", "1", &id_of(&told["next_decision"])]);
+        refused(&place, &["notify", "--expect-version", "1", &id_of(&told["next_decision"])]);
     assert_eq!((exit, &error["code"]), (4, &json!("stale_version")));
 }
 
@@ -529,7 +529,7 @@ fn creating_says_the_id_first_and_then_a_command_line_that_answers() {
     let (id, rest) = (text(&created.stdout), text(&created.stderr));
     let id = id.trim_end();
     let answer = rest.split_once("holdpoint ").unwrap().1;
-    let answer = answer.split_once("\n                or --option n").unwrap().0;
+    let answer = answer.split_once("\n                or n").unwrap().0;
     shell(&place, &format!("holdpoint {answer}"));
     assert_eq!(shown(&place, id)["selected_option"], "y");
 }
@@ -543,10 +543,10 @@ fn looking_needs_no_right_to_write_and_no_log() {
         &["show", "gt-1"],
         &["wait", "gt-1"],
         &["respond", "gt-1", "--accept"],
-        &["refine", "gt-1", "--prompt", "Which?"],
+        &["create", "--revises", "gt-1", "--prompt", "Which?"],
         &["cancel", "gt-1"],
-        &["escalate", "gt-1", "--to", "bob"],
-        &["remind", "gt-1"],
+        &["notify", "gt-1", "--to", "bob"],
+        &["notify", "gt-1"],
         &["consume", "gt-1", "--bind-tool", "t", "--bind-input", "{}"],
         &["expire"],
     ] {

@@ -147,10 +147,10 @@ fn answers_that_answer_nothing() {
         (&["respond", "ID", "--option", ""], 5, "bad_option"),
         (&["respond", "ID", "--option", "A"], 5, "bad_option"),
         (&["respond", "ID", "--accept"], 5, "nothing_to_accept"),
-        (&["refine", "ID", "--prompt", "Again?"], 5, "not_refining"),
+        (&["create", "--revises", "ID", "--prompt", "Again?"], 5, "not_refining"),
         (&["respond", "ID", "--option", "a", "--expect-version", "7"], 4, "stale_version"),
         (&["respond", "ID", "--option", "a", "--as", "a\u{202e}b"], 5, "invalid_identifier"),
-        (&["escalate", "ID", "--to", "\u{200b}"], 5, "invalid_identifier"),
+        (&["notify", "ID", "--to", "\u{200b}"], 5, "invalid_identifier"),
         (&["consume", "ID", "--bind-tool", "Bash", "--bind-input", "{}"], 5, "binding_mismatch"),
         (&["consume", "ID", "--bind-tool", "Bash", "--bind-input", "{"], 2, "not_understood"),
         (
@@ -187,7 +187,7 @@ fn names_that_mean_nothing_are_not_found_and_the_closest_is_suggested() {
     let mut near = id.clone();
     near.replace_range(9..10, if id.as_bytes()[9] == b'0' { "1" } else { "0" });
     for (wanted, suggested) in [("gt-2", "did you mean gt-1?"), (&near, id.as_str())] {
-        for verb in [&["show"][..], &["remind"], &["cancel"]] {
+        for verb in [&["show"][..], &["notify"], &["cancel"]] {
             let (exit, error) = refused(&place, &[verb, &[wanted]].concat());
             assert_eq!((exit, &error["code"]), (3, &json!("not_found")));
             let message = error["message"].as_str().unwrap();
@@ -336,11 +336,12 @@ fn a_list_of_a_damaged_log_shows_what_is_known_and_says_that_it_is_not_whole() {
     let head = Head::decode(&std::fs::read(place.log.join(names::HEAD)).unwrap()).unwrap();
     let segment = segment_path(head.segment);
     flip(&place.log.join(&segment), head.record_offset + 70);
-    for what in ["hold", "decision", "thread"] {
+    for what in ["decision", "thread"] {
         let output = place.holdpoint(&[what, "list", "--json"]);
         assert_eq!(status(&output), 6, "{what}");
         let listed = json(&output);
-        assert_eq!(listed.as_array().map(Vec::len), Some(1), "{what}: {listed:#}");
+        let count = if what == "decision" { 2 } else { 1 };
+        assert_eq!(listed.as_array().map(Vec::len), Some(count), "{what}: {listed:#}");
         assert_eq!(listed[0]["standing"], "unproven", "{what}");
         assert!(text(&output.stderr).contains(&segment), "{what}: {}", text(&output.stderr));
     }

@@ -36,9 +36,10 @@ fn a_refinement_drops_the_default_and_silence_then_decides_nothing() {
     let first = asked(&place, &["--timeout", "1h", "--default", "a"]);
     done(&place, &["respond", &first, "--guidance", "Neither."]);
     let next = shown(&place, &first)["next_id"].as_str().unwrap().to_string();
-    let (exit, _) = refused(&place, &["refine", &next, "--no-default", "--default", "a"]);
+    let (exit, _) =
+        refused(&place, &["create", "--revises", &next, "--no-default", "--default", "a"]);
     assert_eq!(exit, 2);
-    done(&place, &["refine", &next, "--no-default"]);
+    done(&place, &["create", "--revises", &next, "--no-default"]);
     let found = shown(&place, &next);
     let expected = (&json!(null), &json!("abort"), &json!("pending"));
     assert_eq!((&found["default_option"], &found["on_timeout"], &found["state"]), expected);
@@ -68,7 +69,7 @@ fn in_a_later_round_the_proposal_is_accepted_with_its_default() {
             let place = Place::new();
             guided(&place, default);
             if is_refined {
-                done(&place, &["refine", "gt-7", "--prompt", "Which, then?"]);
+                done(&place, &["create", "--revises", "gt-7", "--prompt", "Which, then?"]);
             }
             let told = done(&place, &[&["respond", "gt-7"], words].concat());
             let found = &told["decision"];
@@ -86,7 +87,7 @@ fn in_a_later_round_the_guidance_is_an_answer_in_its_own_words() {
         let place = Place::new();
         guided(&place, Some("b"));
         if is_refined {
-            done(&place, &["refine", "gt-7", "--prompt", "Which, then?"]);
+            done(&place, &["create", "--revises", "gt-7", "--prompt", "Which, then?"]);
         }
         let told = done(&place, &["respond", "gt-7", "--option", "_guidance"]);
         let found = &told["decision"];

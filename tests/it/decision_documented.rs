@@ -256,7 +256,7 @@ fn long_options(help: &str) -> BTreeSet<String> {
     const EVERYWHERE: [&str; 6] =
         ["--log", "--config", "--json", "--color", "--no-pager", "--help"];
     let entries = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
-    let words = entries.flat_map(|line| line.split([' ', ',']).take(2));
+    let words = entries.flat_map(|line| line.split([' ', ',']).take(3));
     let long = words.filter(|word| word.starts_with("--") && !EVERYWHERE.contains(word));
     long.map(String::from).collect()
 }

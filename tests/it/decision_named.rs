@@ -91,7 +91,7 @@ fn records_of_a_decision_are_shown_by_every_name_that_it_has() {
 fn a_beginning_that_several_ids_have_is_a_conflict_of_every_verb() {
     let place = Place::new();
     many(&place);
-    for words in [&["show", "DP-0000"][..], &["respond", "DP-0000", "--option", "a"]] {
+    for words in [&["show", "DP-000000"][..], &["respond", "DP-000000", "--option", "a"]] {
         let (exit, error) = refused(&place, words);
         assert_eq!((exit, &error["code"]), (4, &json!("ambiguous_decision")), "{words:?}");
     }
@@ -112,7 +112,7 @@ fn what_ended_long_ago_is_over_and_not_unknown() {
     let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
     let (exit, error) = refused(&place, &[&["consume", &first], &bind[..]].concat());
     assert_eq!((exit, &error["code"]), (5, &json!("not_approved")));
-    assert_eq!(refused(&place, &["respond", "DP-ffff", "--option", "a"]).0, 3);
+    assert_eq!(refused(&place, &["respond", "DP-ffffff", "--option", "a"]).0, 3);
 }
 
 /// Asks and takes back so many questions.

@@ -221,7 +221,7 @@ struct Watcher {
 
 impl Watcher {
     fn start(place: &Place, arguments: &[&str]) -> Self {
-        let mut command = place.command(&[&["decision", "watch"], arguments].concat());
+        let mut command = place.command(&[&["decision", "wait", "--follow"], arguments].concat());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, lines }
@@ -281,7 +281,7 @@ fn a_watch_follows_one_question_through_its_rounds_and_one_issue_through_its_que
     ask(&place, 1, json!({ "issue_id": "bd-1" }));
     ask(&place, 2, json!({ "issue_id": "bd-2" }));
     let id = id_of(1);
-    let mut by_id = Watcher::start(&place, &["--from", "0", "--id", &id, "--json"]);
+    let mut by_id = Watcher::start(&place, &["--from", "0", &id, "--json"]);
     let mut by_issue = Watcher::start(&place, &["--from", "0", "--issue", "bd-1", "--json"]);
     for watcher in [&mut by_id, &mut by_issue] {
         assert_eq!(watcher.next(1), kinds(&[("created", 1)]));
@@ -321,7 +321,7 @@ fn a_watch_loses_nothing_and_repeats_nothing_while_the_log_is_archived() {
         assert_eq!(watcher.next(1), kinds(&[("created", round)]));
     }
     watcher.kill();
-    let gone = place.holdpoint(&["decision", "watch", "--from", "1", "--json"]);
+    let gone = place.holdpoint(&["decision", "wait", "--follow", "--from", "1", "--json"]);
     assert_eq!((status(&gone), gone.stdout.as_slice()), (3, &b""[..]));
     assert!(text(&gone.stderr).contains("the log begins at record"), "{gone:?}");
 }
@@ -338,10 +338,10 @@ fn a_watch_ends_quietly_when_nobody_reads_and_never_writes() {
     assert_eq!(contents(&place.log), before);
     accepted(&place, &[option("ann", &id, "yes")]);
     assert_eq!(watcher.child.wait().unwrap().code(), Some(0));
-    for (arguments, code) in [(["--id", "DP-none"], 3), (["--from", "x"], 2)] {
-        let refused = place.holdpoint(&[&["decision", "watch"], &arguments[..]].concat());
+    for (arguments, code) in [(&["DP-none"][..], 3), (&["--from", "x"], 2)] {
+        let refused = place.holdpoint(&[&["decision", "wait", "--follow"], arguments].concat());
         assert_eq!(status(&refused), code, "{refused:?}");
     }
-    let nothing = in_memory().holdpoint(&["decision", "watch"]);
+    let nothing = in_memory().holdpoint(&["decision", "wait", "--follow"]);
     assert_eq!((status(&nothing), nothing.stdout.len()), (3, 0));
 }

@@ -1,7 +1,7 @@
 //! What lies between two points of a log, or between two logs: what `diff` says is so, and its
 //! patch makes the one state of the other.
 
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, status, text, with_hold};
 use crate::travel_support::{ArbitraryIn, History, opened};
 use holdpoint_domain::log::ClockStepped;
 use holdpoint_log_files::DirectoryStorage;
@@ -117,9 +117,10 @@ fn a_question_that_was_asked_and_answered_in_between_has_its_records_and_the_ans
         status(&place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"])),
         122
     );
-    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let listed =
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     let request = listed[0]["request_id"].as_str().unwrap();
-    let answer = ["hold", "answer", request, "--yes", "--decision", "ABORT", "--reason", "enough"];
+    let answer = ["decision", "respond", request, "--yes", "ABORT", "--reason", "enough"];
     assert_eq!(status(&place.holdpoint(&answer)), 0);
     let shown = json(&place.holdpoint(&["diff", &first.to_string(), "--json"]));
     let mut entities = shown["entities"].as_array().unwrap().iter();

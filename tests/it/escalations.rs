@@ -2,7 +2,7 @@
 //! let go on is given its next instruction.
 
 use crate::apply_support::{answers, apply, awaited, dispatch, initialize, story};
-use crate::program::{Place, json, json_lines, status, text};
+use crate::program::{Place, json, json_lines, status, text, with_hold};
 use crate::terminal::at_terminal;
 use holdpoint_domain::core::hash::sha256;
 use serde_json::{Value, json};
@@ -85,13 +85,10 @@ fn instruct(place: &Place, loop_id: &str) -> Value {
 fn after_continue_apply_gives_a_loop_its_next_instruction_and_a_halted_loop_none() {
     let place = Place::with_log();
     let (loop_id, request) = held(&place, 2);
-    let shown = text(&place.holdpoint(&["hold", "show", &request]).stdout);
+    let shown = text(&place.holdpoint(&["decision", "show", &request]).stdout);
     assert!(shown.contains("its next instruction may be given"), "{shown}");
     assert_eq!(instruct(&place, &loop_id)["refusal"]["code"], "HOLD_APPLIES");
-    assert_eq!(
-        status(&at_terminal(&place, &["hold", "answer", &request, "--decision", "CONTINUE"])),
-        0
-    );
+    assert_eq!(status(&at_terminal(&place, &["decision", "respond", &request, "CONTINUE"])), 0);
     let state = |place: &Place| {
         let shown = json(&place.holdpoint(&["show", &loop_id, "--json"]));
         shown["execution_loop"]["current_state"].as_str().unwrap().to_string()
@@ -120,7 +117,7 @@ fn after_continue_apply_gives_a_loop_its_next_instruction_and_a_halted_loop_none
 fn a_run_with_a_next_instruction_is_found_by_each_command_and_shows_them_by_attempt() {
     let place = Place::with_log();
     let (loop_id, request) = held(&place, 2);
-    let answer = ["hold", "answer", &request, "--decision", "CONTINUE"];
+    let answer = ["decision", "respond", &request, "CONTINUE"];
     assert_eq!(status(&at_terminal(&place, &answer)), 0);
     assert!(instruct(&place, &loop_id)["receipt"].is_object());
     for command in ["work", "make next"] {
@@ -142,8 +139,8 @@ fn at_the_prompt_of_a_run_continue_says_that_it_ends_the_run() {
     let place = Place::with_log();
     let run = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
     assert_eq!(status(&run), 122);
-    let held = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let held = with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     let request = held[0]["request_id"].as_str().or(held[0]["id"].as_str()).unwrap();
-    let shown = text(&place.holdpoint(&["hold", "show", request]).stdout);
+    let shown = text(&place.holdpoint(&["decision", "show", request]).stdout);
     assert!(shown.contains("end the run here"), "{shown}");
 }

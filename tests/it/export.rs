@@ -3,7 +3,7 @@
 
 use crate::apply_support;
 use crate::decision_support::{asked, done, id_of};
-use crate::program::{Place, contents, json, skip, status, text};
+use crate::program::{Place, contents, json, skip, status, text, with_hold};
 use crate::thread_support;
 use holdpoint_domain::Event;
 use holdpoint_domain::log::ClockStepped;
@@ -23,9 +23,10 @@ fn told() -> Place {
     assert_eq!(status(&place.shell(&format!("printf {SECRET}"))), 0);
     let held = place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
     assert_eq!(status(&held), 122, "{}", text(&held.stderr));
-    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let listed =
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     let request = listed[0]["request_id"].as_str().unwrap();
-    let answer = ["hold", "answer", request, "--yes", "--decision", "ABORT"];
+    let answer = ["decision", "respond", request, "--yes", "ABORT"];
     let answered = place.holdpoint(&answer);
     assert!([0, 120].contains(&status(&answered)), "{}", text(&answered.stderr));
     let first = asked(&place, &["bd-1", "--idempotency-key", "once"]);

@@ -2,7 +2,7 @@
 //! question are on record, and a floor shuts them.
 
 use crate::machine::configure;
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, status, text, with_hold};
 use crate::terminal::Terminal;
 use serde_json::Value;
 use std::fs;
@@ -28,7 +28,8 @@ fn shown_records(place: &Place) -> Vec<Value> {
 
 /// The run, and the question about it.
 fn run_and_question(place: &Place) -> (String, String) {
-    let questions = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let questions =
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     let name = |field: &str| questions[0][field].as_str().unwrap().to_string();
     (name("loop_id"), name("request_id"))
 }
@@ -48,7 +49,7 @@ fn the_word_output_at_a_prompt_is_on_record_and_no_other_reading_is() {
     assert_eq!(record["proof"]["by"], "terminal", "{record:#}");
     let records = || text(&place.holdpoint(&["log", "show", "--json"]).stdout).lines().count();
     let before = records();
-    for words in [&["output", &run][..], &["show", &run], &["hold", "show", &question]] {
+    for words in [&["output", &run][..], &["show", &run], &["decision", "show", &question]] {
         let told = place.holdpoint(words);
         assert_eq!(status(&told), 0, "{}", text(&told.stderr));
     }
@@ -87,7 +88,8 @@ fn with_the_floor_off_nothing_beside_a_question_shows_what_was_printed() {
         assert!(said.contains("hold.show_output = false"), "{words:?}: {said}");
         assert!(!said.contains(PRINTED), "{words:?}: {said}");
     }
-    for words in [&["show", &run][..], &["show", "--json", &run], &["hold", "show", &question]] {
+    for words in [&["show", &run][..], &["show", "--json", &run], &["decision", "show", &question]]
+    {
         let told = place.holdpoint(words);
         let said = text(&told.stdout).to_string();
         assert_eq!(status(&told), 0, "{words:?}: {}", text(&told.stderr));

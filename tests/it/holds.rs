@@ -1,7 +1,7 @@
 //! No automation passes a hold point without a person: asked in one process, answered in another,
 //! and provable afterwards.
 
-use crate::program::{Place, contents, error_of, json, json_lines, status, text};
+use crate::program::{Place, contents, error_of, json, json_lines, status, text, with_hold};
 use crate::terminal::{Terminal, at_terminal};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::machine::this_boot;
@@ -10,10 +10,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::process::{Child, Output, Stdio};
 
-/// The only open request, as `hold list --json` has it; none where there is no log yet.
+/// The only open request, as `decision list --json` has it; none where there is no log yet.
 fn open_request(place: &Place) -> Option<Value> {
-    let listed = place.holdpoint(&["hold", "list", "--json"]).stdout;
-    serde_json::from_slice::<Vec<Value>>(&listed).ok()?.into_iter().next()
+    let listed = place.holdpoint(&["decision", "list", "--kind", "hold", "--json"]).stdout;
+    serde_json::from_slice::<Vec<Value>>(&listed).ok()?.into_iter().map(with_hold).next()
 }
 
 /// Waits until a request is open, and gives its id.
@@ -34,11 +34,11 @@ fn leave_open(place: &Place) -> String {
 }
 
 fn answer(place: &Place, request: &str, options: &[&str]) -> Output {
-    at_terminal(place, &[&["hold", "answer", request, "--decision"], options].concat())
+    at_terminal(place, &[&["decision", "respond", request], options].concat())
 }
 
 fn show(place: &Place, request: &str) -> Value {
-    json(&place.holdpoint(&["hold", "show", request, "--json"]))
+    with_hold(json(&place.holdpoint(&["decision", "show", request, "--json"])))
 }
 
 /// Every record of a kind, with its events' fields.
@@ -63,13 +63,13 @@ fn two_terminals_one_waits_and_the_other_answers() {
         assert!(asked.contains(shown), "{shown}: {asked}");
     }
     let request = await_request(&place);
-    let shown = text(&place.holdpoint(&["hold", "show", &request]).stdout);
+    let shown = text(&place.holdpoint(&["decision", "show", &request]).stdout);
     for told in ["command:\n| false\n", "  RETRY", "claimed         that it failed"] {
         assert!(shown.contains(told), "{told}: {shown}");
     }
-    let verbose = text(&place.holdpoint(&["hold", "show", &request, "--verbose"]).stdout);
+    let verbose = text(&place.holdpoint(&["decision", "show", &request, "--verbose"]).stdout);
     assert!(verbose.contains("CLAIMED FAILURE") && !shown.contains("CLAIMED"), "{verbose}");
-    let options = ["hold", "answer", &request, "--decision", "RETRY", "--reason", "flaky"];
+    let options = ["decision", "respond", &request, "RETRY", "--reason", "flaky"];
     let other = Terminal::start(&place, &options);
     let device = other.device.clone();
     let (exit, said) = other.end();
@@ -81,7 +81,7 @@ fn two_terminals_one_waits_and_the_other_answers() {
     assert!(means["detail"].as_str().unwrap().contains(&device), "{means}");
 
     let second = await_request(&place);
-    let ended = Terminal::start(&place, &["hold", "answer", &second, "--decision", "ABORT"]).end();
+    let ended = Terminal::start(&place, &["decision", "respond", &second, "ABORT"]).end();
     assert_eq!(ended.0, 0, "{}", ended.1);
     let (exit, said) = waiting.end();
     assert_eq!(exit, 120, "{said}");
@@ -160,7 +160,7 @@ fn continue_passes_the_commands_own_status_on() {
     assert_eq!(status(&answer(&place, &request, &["CONTINUE"])), 0);
     let output = waiting.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(9));
-    assert!(text(&output.stderr).contains(" answer REQ-"), "it says how to answer");
+    assert!(text(&output.stderr).contains(" decision respond REQ-"), "it says how to answer");
     assert_eq!(place.newest_loop()["halt_reason"], "RESPONSE_REJECTED");
 }
 
@@ -170,8 +170,8 @@ fn escalation_asks_somebody_else_and_the_waiting_goes_on() {
     let waiting =
         start(&place, &["run", "--hold", "after", "--escalate-to", "the board", "--", "false"]);
     let request = await_request(&place);
-    let options = ["ESCALATE", "--reason", "above me", "--target", "the board"];
-    let unknown = ["ESCALATE", "--reason", "above me", "--target", "nobody"];
+    let options = ["ESCALATE", "--reason", "above me", "--to", "the board"];
+    let unknown = ["ESCALATE", "--reason", "above me", "--to", "nobody"];
     assert_eq!(status(&answer(&place, &request, &unknown)), 5);
     assert_eq!(status(&answer(&place, &request, &options)), 0);
     let second = open_request(&place).unwrap();
@@ -185,7 +185,7 @@ fn escalation_asks_somebody_else_and_the_waiting_goes_on() {
     let pid = Pid::from_raw(waiting.id().cast_signed()).unwrap();
     kill_process(pid, Signal::INT).unwrap();
     assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(130));
-    assert_eq!(show(&place, second)["status"], "WITHDRAWN");
+    assert_eq!(show(&place, second)["state"], "WITHDRAWN");
     place.verified();
 }
 
@@ -193,7 +193,7 @@ fn escalation_asks_somebody_else_and_the_waiting_goes_on() {
 fn assert_timed_out(place: &Place, request: &str) {
     let shown = show(place, request);
     assert_eq!(
-        (&shown["status"], &shown["decision"]["decision"]),
+        (&shown["state"], &shown["decision"]["decision"]),
         (&json!("TIMED_OUT"), &json!("ABORT"))
     );
     assert_eq!(shown["decision"]["reason"], "TIMEOUT");
@@ -230,10 +230,10 @@ fn nobody_answers_and_whoever_looks_first_records_it() {
     let request = await_request(&place);
     waiting.kill().unwrap();
     waiting.wait().unwrap();
-    while show(&place, &request)["status"] != "OVERDUE" {
+    while show(&place, &request)["overdue"] != true {
         std::thread::yield_now();
     }
-    let output = place.holdpoint(&["hold", "expire", "--json"]);
+    let output = place.holdpoint(&["decision", "expire", "--json"]);
     assert_eq!(status(&output), 0);
     let expired = json(&output);
     let kinds: Vec<_> = expired.as_array().unwrap().iter().map(|one| &one["kind"]).collect();
@@ -243,7 +243,7 @@ fn nobody_answers_and_whoever_looks_first_records_it() {
     assert_eq!(status(&answer(&place, &request, &["CONTINUE"])), 4);
     assert_eq!(show(&place, &request)["late_answers"], 1);
     assert_timed_out(&place, &request);
-    assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
+    assert_eq!(json(&place.holdpoint(&["decision", "expire", "--json"])), json!([]));
 }
 
 /// Rounds in which two answers race.
@@ -297,9 +297,9 @@ fn what_is_hidden_is_absent_even_by_name_and_what_hides_is_made_visible() {
     ]);
     assert_eq!(status(&output), 122);
     let request = await_request(&place);
-    let person = place.holdpoint(&["hold", "show", &request]).stdout;
-    let program = place.holdpoint(&["hold", "show", &request, "--json"]).stdout;
-    let list = place.holdpoint(&["hold", "list"]).stdout;
+    let person = place.holdpoint(&["decision", "show", &request]).stdout;
+    let program = place.holdpoint(&["decision", "show", &request, "--json"]).stdout;
+    let list = place.holdpoint(&["decision", "list", "--kind", "hold"]).stdout;
     for shown in [text(&person), text(&program), text(&list)] {
         for hidden in
             ["THE-OUTPUT", "THE-ERROR", "raw_data", "executor_output", "attempt_", "message"]
@@ -320,10 +320,10 @@ fn a_bad_answer_is_refused_with_its_code_and_changes_nothing_but_what_is_told() 
         (&["RETRY"], 5, "REASON_REQUIRED"),
         (&["RETRY", "--reason", " \u{2003}\u{200b}\u{3000} "], 5, "REASON_REQUIRED"),
         (&["RETRY", "--reason", "\u{1}\u{202e}"], 5, "REASON_REQUIRED"),
-        (&["ABORT", "--target", "boss"], 5, "UNEXPECTED_TARGET"),
-        (&["ESCALATE", "--reason", "x"], 5, "DECISION_NOT_ALLOWED"),
-        (&["ESCALATE", "--reason", "x", "--to", "boss"], 5, "DECISION_NOT_ALLOWED"),
-        (&["PERHAPS"], 2, ""),
+        (&["ABORT", "--to", "boss"], 5, "UNEXPECTED_TARGET"),
+        (&["ESCALATE", "--reason", "x"], 5, "bad_option"),
+        (&["ESCALATE", "--reason", "x", "--to", "boss"], 5, "bad_option"),
+        (&["PERHAPS"], 5, "bad_option"),
         (&["CONTINUE", "--lock-wait", "-1s"], 2, ""),
     ];
     for (options, exit, code) in cases {
@@ -335,15 +335,15 @@ fn a_bad_answer_is_refused_with_its_code_and_changes_nothing_but_what_is_told() 
     }
     let before = show(&place, &request);
     assert_eq!(
-        (&before["status"], records(&place, "log.command_refused").len()),
-        (&json!("OPEN"), 2)
+        (&before["state"], records(&place, "log.command_refused").len()),
+        (&json!("WAITING"), 0)
     );
     // Nobody at a terminal, and nobody says so.
-    let mut silent = place.command(&["hold", "answer", &request, "--decision", "ABORT"]);
+    let mut silent = place.command(&["decision", "respond", &request, "ABORT"]);
     let silent = silent.stdin(Stdio::null()).output().unwrap();
     assert!(status(&silent) == 5 && text(&silent.stderr).contains("--yes"));
-    assert_eq!(status(&answer(&place, "REQ-0000", &["ABORT"])), 3);
-    assert_eq!(records(&place, "log.command_refused").len(), 3);
+    assert_eq!(status(&answer(&place, "REQ-000000", &["ABORT"])), 3);
+    assert_eq!(records(&place, "log.command_refused").len(), 1);
     let means = |request: &str| show(&place, request)["decision"]["means"].clone();
     assert_eq!(status(&answer(&place, &request, &["ABORT"])), 0);
     assert_eq!(means(&request)["channel"], "TERMINAL");
@@ -367,7 +367,7 @@ fn everybody_who_is_proven_stops_a_hold_and_only_an_approver_lets_it_go_on() {
         assert_eq!(told, (5, json!("NOT_AN_APPROVER")), "{decision:?}");
     }
     // Stopping takes a person too: a program of the user who asks is none.
-    let abort = ["hold", "answer", &request, "--yes", "--decision", "ABORT", "--json"];
+    let abort = ["decision", "respond", &request, "--yes", "ABORT", "--json"];
     let by_program = place.command(&abort).stdin(Stdio::null()).output().unwrap();
     let told = (status(&by_program), json(&by_program)["error"]["code"].clone());
     assert_eq!(told, (5, json!("PROVEN_LESS")));
@@ -389,7 +389,7 @@ fn a_command_that_is_recorded_is_never_the_person() {
     let id = json(&created)["id"].as_str().unwrap().to_string();
     let program = format!("{} --log {}", env!("CARGO_BIN_EXE_holdpoint"), place.log.display());
     for verb in [
-        format!("{program} hold answer {request} --yes --decision CONTINUE"),
+        format!("{program} decision respond {request} --yes CONTINUE"),
         format!("{program} decision respond {id} --option yes"),
     ] {
         for script in [
@@ -424,7 +424,7 @@ fn a_question_tells_how_the_attempt_ended_and_nothing_that_it_printed() {
         let words = ["run", "--hold", "on-failure", "--no-wait", "--", "sh", "-c", script];
         assert_eq!(status(&place.holdpoint(&words)), 122);
         let request = open_request(&place).unwrap()["request_id"].as_str().unwrap().to_string();
-        let shown = text(&place.holdpoint(&["hold", "show", &request]).stdout);
+        let shown = text(&place.holdpoint(&["decision", "show", &request]).stdout);
         let places = [
             "command:",
             told,
@@ -499,7 +499,7 @@ fn the_output_is_a_screen_beside_the_question_and_never_an_answer() {
     waiting.wait_for("reason for RETRY? ");
     assert!(open_request(&place).is_some());
     let request = await_request(&place);
-    let ended = Terminal::start(&place, &["hold", "answer", &request, "--decision", "ABORT"]).end();
+    let ended = Terminal::start(&place, &["decision", "respond", &request, "ABORT"]).end();
     assert_eq!(ended.0, 0, "{}", ended.1);
     assert_eq!(waiting.end().0, 120);
     assert_eq!(place.newest_loop()["attempts"].as_array().unwrap().len(), 1);
@@ -532,7 +532,7 @@ fn where_there_is_no_log_there_is_no_list_of_any_kind_and_a_new_log_has_empty_on
         (&ignored, "the directory is empty"),
         (&foreign, "other files and no log"),
     ];
-    for verb in ["hold", "decision", "thread"] {
+    for verb in ["decision", "thread"] {
         for (place, words) in table {
             let list = place.holdpoint(&[verb, "list", "--json"]);
             assert_eq!((status(&list), text(&list.stdout)), (3, String::new()), "{verb}: {words}");
@@ -555,22 +555,22 @@ fn where_there_is_no_log_there_is_no_list_of_any_kind_and_a_new_log_has_empty_on
 #[test]
 fn where_there_is_no_log_nothing_waits_and_nothing_is_made() {
     let place = Place::new();
-    let list = place.holdpoint(&["hold", "list", "--json"]);
+    let list = place.holdpoint(&["decision", "list", "--kind", "hold", "--json"]);
     assert_eq!((status(&list), &error_of(&list)["code"]), (3, &"nothing_here".into()));
     for verb in [
-        &["hold", "show", "REQ-1"][..],
-        &["hold", "expire"],
-        &["hold", "answer", "REQ-1", "--yes", "--decision", "ABORT"],
+        &["decision", "show", "REQ-111111"][..],
+        &["decision", "expire"],
+        &["decision", "respond", "REQ-111111", "--yes", "ABORT"],
     ] {
         assert_eq!(status(&place.holdpoint(verb)), 3, "{verb:?}");
     }
     assert!(!place.log.exists());
     let request = leave_open(&place);
     let before = contents(&place.log);
-    place.holdpoint(&["hold", "list"]);
-    place.holdpoint(&["hold", "show", &request]);
+    place.holdpoint(&["decision", "list", "--kind", "hold"]);
+    place.holdpoint(&["decision", "show", &request]);
     assert_eq!(contents(&place.log), before, "reading writes nothing");
-    let first = place.holdpoint(&["hold", "show", &request, "--at", "1"]);
+    let first = place.holdpoint(&["decision", "show", &request, "--at", "1"]);
     assert_eq!(status(&first), 3, "nobody was asked yet");
 }
 

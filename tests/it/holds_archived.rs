@@ -5,7 +5,7 @@ use crate::apply_support;
 use crate::apply_support::{answers, apply};
 use crate::decision_support::asked;
 use crate::filler::fill;
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, status, text, with_hold};
 use crate::terminal::at_terminal;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::execution_loop::HaltReason;
@@ -38,10 +38,10 @@ fn archive(place: &Place) {
 }
 
 fn open_request(place: &Place) -> Option<String> {
-    let listed = place.holdpoint(&["hold", "list", "--json"]);
+    let listed = place.holdpoint(&["decision", "list", "--kind", "hold", "--json"]);
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
     let first = listed.as_array()?.first().cloned();
-    first.map(|request| request["request_id"].as_str().unwrap().to_string())
+    first.map(|request| request["id"].as_str().unwrap().to_string())
 }
 
 fn await_request(place: &Place) -> String {
@@ -54,7 +54,7 @@ fn await_request(place: &Place) -> String {
 }
 
 fn answer(place: &Place, request: &str, options: &[&str]) -> Output {
-    at_terminal(place, &[&["hold", "answer", request, "--decision"], options].concat())
+    at_terminal(place, &[&["decision", "respond", request], options].concat())
 }
 
 /// A run in the background, with nobody at a terminal.
@@ -77,9 +77,9 @@ fn a_question_asked_before_the_anchor_is_answered_and_again_and_not_otherwise() 
     let line = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
     let found = |line: &str| serde_json::from_str::<Value>(line).unwrap();
     let answered = line.lines().map(found).find(|line| line["sequence"] == recorded).unwrap();
-    let of_loop = json(&place.holdpoint(&["hold", "show", &request, "--json"]));
+    let of_loop = with_hold(json(&place.holdpoint(&["decision", "show", &request, "--json"])));
     assert!(answered["causation"].is_u64(), "{answered:#}");
-    assert_eq!(of_loop["status"], "ANSWERED", "{of_loop:#}");
+    assert_eq!(of_loop["state"], "ANSWERED", "{of_loop:#}");
     place.verified();
     archive(&place);
     let again = answer(&place, &request, &["ABORT", "--json"]);
@@ -91,7 +91,7 @@ fn a_question_asked_before_the_anchor_is_answered_and_again_and_not_otherwise() 
         (&json!("ABORT"), &json!(null))
     );
     assert_eq!(status(&answer(&place, &request, &["CONTINUE"])), 4);
-    let shown = place.holdpoint(&["hold", "show", &request, "--json"]);
+    let shown = place.holdpoint(&["decision", "show", &request, "--json"]);
     let error = &json(&shown)["error"];
     assert_eq!((status(&shown), &error["code"]), (3, &json!("before_the_log")));
     let said = error["message"].as_str().unwrap();

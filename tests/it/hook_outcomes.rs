@@ -145,7 +145,7 @@ fn an_outcome_that_waits_is_taken_up_by_hold_expire() {
     let place = Place::new();
     let id = let_through(&place, "make deploy");
     let file = waiting(&place, &id);
-    let expired = place.holdpoint(&["hold", "expire"]);
+    let expired = place.holdpoint(&["decision", "expire"]);
     assert_eq!(status(&expired), 0, "{}", text(&expired.stderr));
     assert_eq!(show(&place, &id)["claimed_outcome"]["status"], "SUCCEEDED");
     assert!(!file.exists());

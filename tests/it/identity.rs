@@ -56,9 +56,9 @@ impl Machine {
         let run = [&["run", "--hold", "after", "--no-wait"], more, &["--", "true"]].concat();
         let ran = self.call(asker, &run);
         assert_eq!(status(&ran), 122, "{}", told(&ran));
-        let listed = json(&self.call(asker, &["hold", "list", "--json"]));
+        let listed = json(&self.call(asker, &["decision", "list", "--kind", "hold", "--json"]));
         self.give_log(answerer);
-        listed.as_array().unwrap().last().unwrap()["request_id"].as_str().unwrap().to_string()
+        listed.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_string()
     }
 
     fn answer(&self, user: u32, id: &str) -> Output {
@@ -66,7 +66,7 @@ impl Machine {
     }
 
     fn answering(&self, user: u32, below: &[&str], id: &str) -> Command {
-        self.command(user, below, &["hold", "answer", id, "--yes", "--decision", "CONTINUE"])
+        self.command(user, below, &["decision", "respond", id, "--yes", "CONTINUE"])
     }
 
     /// What a C compiler makes of a program; `None`, said visibly, where there is none.

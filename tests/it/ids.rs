@@ -1,7 +1,7 @@
 //! What an id names by how it begins: of all that has one, or refused with what it could be.
 
 use crate::apply_support::{answers, apply};
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, status, text, with_hold};
 use crate::records_support::{holdpoint, indexed_of, remove_indexes};
 use crate::thread_support::{accepted, interrupted, setting, talk};
 use holdpoint_domain::Command;
@@ -48,7 +48,9 @@ fn shown(place: &Place, id: &str) -> Value {
 /// The request about a run that failed and is left waiting.
 fn held(place: &Place) -> String {
     place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
-    let request = &json(&place.holdpoint(&["hold", "list", "--json"]))[0]["request_id"];
+    let request = &with_hold(json(
+        &place.holdpoint(&["decision", "list", "--kind", "hold", "--json"]),
+    ))[0]["id"];
     request.as_str().unwrap().to_string()
 }
 
@@ -59,7 +61,7 @@ fn digits_name_the_only_run_decision_or_request_whose_id_begins_so() {
     let request = held(&place);
     let decision = asked(&place, &"ab".repeat(16), None);
     let found = |id: &str, field: &str| shown(&place, id)[field].as_str().unwrap().to_string();
-    for (id, field) in [(&loop_id, "run"), (&request, "request_id"), (&decision, "id")] {
+    for (id, field) in [(&loop_id, "run"), (&request, "id"), (&decision, "id")] {
         let (prefix, digits) = id.split_once('-').unwrap();
         // Digits alone name the record of that number where none of them is a letter.
         let letter = digits.find(|c: char| c.is_ascii_lowercase()).unwrap().max(8) + 1;
@@ -206,7 +208,7 @@ fn an_id_in_capitals_is_refused_by_every_verb_with_the_id() {
         (&["output"], &loop_id),
         (&["show"], &request),
         (&["show"], &decision),
-        (&["hold", "show"], &request),
+        (&["decision", "show"], &request),
         (&["decision", "show"], &decision),
     ] {
         for cut in [id.len(), (letters(id) + 2).max(14)] {
@@ -275,7 +277,7 @@ fn what_is_not_found_is_told_with_no_id_of_another_kind() {
     let request = held(&place);
     for (kind, verbs) in [
         ("DP-", &[&["decision", "show"][..], &["replay", "--entity"], &["show"]][..]),
-        ("REQ-", &[&["hold", "show"], &["replay", "--entity"], &["show"]]),
+        ("REQ-", &[&["decision", "show"], &["replay", "--entity"], &["show"]]),
         ("LOOP-", &[&["replay", "--loop"], &["log", "show", "--entity"], &["output"]]),
     ] {
         for there in [&decision, &request] {
@@ -292,9 +294,10 @@ fn what_is_not_found_is_told_with_no_id_of_another_kind() {
             }
         }
     }
-    for (verb, wrong) in [("decision", request.to_uppercase()), ("hold", decision.to_lowercase())] {
-        let said = text(&place.holdpoint(&[verb, "show", &wrong]).stderr);
-        assert!(!said.contains("did you mean"), "{verb} {wrong}: {said}");
+    for (wrong, meant) in [(request.to_uppercase(), &request), (decision.to_lowercase(), &decision)]
+    {
+        let said = text(&place.holdpoint(&["decision", "show", &wrong]).stderr);
+        assert!(said.contains(&format!("did you mean {meant}?")), "{wrong}: {said}");
     }
 }
 
@@ -304,16 +307,18 @@ fn an_answer_to_an_id_in_the_wrong_case_or_cut_names_the_one_that_is_like_it() {
     let decision = asked(&place, &format!("{:e<32}", "5c"), None);
     let digits = &decision[3..];
     for wrong in [decision.to_lowercase(), format!("DP-{}", digits.to_uppercase())] {
-        for verb in [&["answer", &wrong, "yes"][..], &["decision", "respond", &wrong, "--option"]] {
-            let words = if verb.len() == 4 { [verb, &["yes"]].concat() } else { verb.to_vec() };
-            let output = place.holdpoint(&words);
+        for words in [
+            &["decision", "respond", &wrong, "yes"][..],
+            &["decision", "respond", &wrong, "--option", "yes"],
+        ] {
+            let output = place.holdpoint(words);
             assert_eq!(status(&output), 3, "{words:?}");
             assert!(text(&output.stderr).contains(&format!("did you mean {decision}?")));
         }
     }
     let request = held(&place);
     let wrong = request.to_lowercase();
-    let output = place.holdpoint(&["answer", &wrong, "CONTINUE", "--yes"]);
+    let output = place.holdpoint(&["decision", "respond", &wrong, "CONTINUE", "--yes"]);
     assert_eq!(status(&output), 3, "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains(&format!("did you mean {request}?")));
 }
@@ -405,13 +410,13 @@ fn of_an_argument_that_names_nothing_the_beginning_is_repeated() {
     for kind in ["x", "REQ-", "DP-", "/"] {
         let long = format!("{kind}{}", "a".repeat(10 * 1024));
         let after_log = [
-            &["hold", "show", &long][..],
-            &["hold", "wait", &long, "--timeout", "1s"],
+            &["decision", "show", &long][..],
+            &["decision", "wait", &long, "--timeout", "1s"],
             &["decision", "show", &long],
             &["decision", "respond", &long, "--option", "yes"],
             &["decision", "wait", &long, "--wait-timeout", "1s"],
             &["decision", "list", "--after", &long],
-            &["answer", &long, "yes"],
+            &["decision", "respond", &long, "yes"],
             &["run", "--approval", &long, "--", "true"],
             &["run", "--resume", &long, "--", "true"],
             &["thread", "show", &long],
@@ -426,7 +431,8 @@ fn of_an_argument_that_names_nothing_the_beginning_is_repeated() {
             &["runs", "-n", "1", &long],
         ];
         let named = after_log.map(|words| [&["--log", log], words].concat());
-        let all = named.into_iter().chain([vec!["--log", &long, "hold", "list"]]);
+        let all =
+            named.into_iter().chain([vec!["--log", &long, "decision", "list", "--kind", "hold"]]);
         for words in all {
             let output = place.holdpoint(&words);
             let said = format!("{}{}", text(&output.stderr), text(&output.stdout));

@@ -106,7 +106,9 @@ fn readers_list_no_log_and_nothing_waits_is_said_of_so_many() {
     let place = Place::with_log();
     let adopted = std::fs::read(remembered().join("adopted")).unwrap();
     std::fs::remove_dir_all(remembered()).unwrap();
-    for words in [&["decision", "list"][..], &["hold", "list"], &["runs"], &["verify"]] {
+    for words in
+        [&["decision", "list"][..], &["decision", "list", "--kind", "hold"], &["runs"], &["verify"]]
+    {
         place.holdpoint(words);
     }
     assert!(!remembered().exists());
@@ -117,7 +119,7 @@ fn readers_list_no_log_and_nothing_waits_is_said_of_so_many() {
     hold(&place);
     place.holdpoint(&["init", place.directory.path().join("second").to_str().unwrap()]);
     let id = questions(&place, &[])[0]["id"].as_str().unwrap().to_string();
-    assert_eq!(status(&at_terminal(&place, &["answer", &id, "ABORT"])), 0);
+    assert_eq!(status(&at_terminal(&place, &["decision", "respond", &id, "ABORT"])), 0);
     let nothing = inbox(&place, &[]);
     assert_eq!((status(&nothing), text(&nothing.stdout)), (0, String::new()));
     assert!(text(&nothing.stderr).contains("nothing waits in 2 logs"), "{nothing:?}");
@@ -332,7 +334,7 @@ fn an_id_of_the_inbox_is_answered_wherever_its_log_is() {
     hold(&place);
     let id = questions(&place, &[])[0]["id"].as_str().unwrap().to_string();
     let elsewhere = tempfile::TempDir::new().unwrap();
-    let mut command = command_in(elsewhere.path(), &["answer"]);
+    let mut command = command_in(elsewhere.path(), &["decision", "respond"]);
     command.args([&id[..10], "ABORT"]);
     let output = by_person(&command);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
@@ -347,7 +349,7 @@ fn what_is_answered_may_be_in_a_log_that_cannot_be_read_and_then_that_is_said() 
     let listed = second(&place);
     let elsewhere = tempfile::TempDir::new().unwrap();
     let answer = |id: &str| {
-        let command = command_in(elsewhere.path(), &["answer", id, "yes"]);
+        let command = command_in(elsewhere.path(), &["decision", "respond", id, "yes"]);
         by_person(&command)
     };
     let unknown = answer("DP-0123456789abcdef");
@@ -375,13 +377,13 @@ fn a_word_that_is_none_is_told_with_the_words_of_that_question() {
     let place = Place::new();
     hold(&place);
     let id = questions(&place, &[])[0]["id"].as_str().unwrap().to_string();
-    let wrong = at_terminal(&place, &["answer", &id, "approve"]);
+    let wrong = at_terminal(&place, &["decision", "respond", &id, "approve"]);
     let said = format!("{}{}", text(&wrong.stdout), text(&wrong.stderr));
     assert_eq!(status(&wrong), 5, "{said}");
     let words: String = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("its words are CONTINUE, RETRY, ABORT"), "{said}");
     assert!(!words.contains("ESCALATE"), "nobody can be asked instead: {said}");
-    let none = at_terminal(&place, &["answer", "REQ-0123456789", "approve"]);
+    let none = at_terminal(&place, &["decision", "respond", "REQ-0123456789", "approve"]);
     assert_eq!(status(&none), 3, "what is not there offers no word");
     std::fs::write(
         place.directory.path().join("holdpoint.toml"),
@@ -391,7 +393,7 @@ fn a_word_that_is_none_is_told_with_the_words_of_that_question() {
     hold(&place);
     let rows = questions(&place, &[]);
     let with = rows.iter().find(|row| row["id"] != *id).unwrap()["id"].as_str().unwrap();
-    let wrong = at_terminal(&place, &["answer", with, "approve"]);
+    let wrong = at_terminal(&place, &["decision", "respond", with, "approve"]);
     let said = format!("{}{}", text(&wrong.stdout), text(&wrong.stderr));
     let words: String = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("ESCALATE --to NAME"), "{said}");
@@ -423,7 +425,7 @@ fn what_comes_and_what_goes_is_told_line_by_line() {
     let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
     let come = next();
     assert_eq!((&come["id"], &come["change"]), (&id.clone().into(), &"waits".into()), "{come:#}");
-    assert_eq!(status(&at_terminal(&place, &["answer", &id, "yes"])), 0);
+    assert_eq!(status(&at_terminal(&place, &["decision", "respond", &id, "yes"])), 0);
     let over = next();
     assert_eq!((&over["id"], &over["change"]), (&id.into(), &"ended".into()), "{over:#}");
     assert!(over["outcome"].as_str().unwrap().contains("option yes by"), "{over:#}");
@@ -469,7 +471,8 @@ fn what_is_listed_as_answer_is_taken_and_what_is_not_is_refused() {
     let place = Place::with_log();
     let ways = ["--option", "a:A", "--option", "b:B", "--max-iterations", "3"];
     let first = ask(&place, "Which?", &ways);
-    let answer = |words: &[&str]| status(&place.holdpoint(&[&["answer"], words].concat()));
+    let answer =
+        |words: &[&str]| status(&place.holdpoint(&[&["decision", "respond"], words].concat()));
     assert_eq!(questions(&place, &[])[0]["answers"], serde_json::json!(["a", "b"]));
     assert_eq!(answer(&[&first, "--guidance", "a smaller one"]), 0);
     let all = questions(&place, &["--all"]);

@@ -1,7 +1,7 @@
 //! `inbox` over a whole terminal: people answer in place, see each other, and get their terminal
 //! back.
 
-use crate::program::{Place, command_in, json, status, text};
+use crate::program::{Place, command_in, json, status, text, with_hold};
 use crate::run_before::await_listed;
 use crate::terminal::Terminal;
 use rustix::process::Signal;
@@ -14,7 +14,7 @@ fn waiting(place: &Place, script: &str) -> (Child, String) {
     let mut command = place.command(&words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().unwrap();
-    (child, await_listed(place, "hold", "request_id"))
+    (child, await_listed(place, "hold", "id"))
 }
 
 fn inbox(place: &Place, size: (u16, u16)) -> Terminal {
@@ -50,7 +50,7 @@ fn a_person_who_answers_in_the_inbox_wakes_who_waits() {
     terminal.press("q");
     let (status, is_usual, takes_lines) = terminal.end_plain();
     assert_eq!((status.code(), is_usual, takes_lines), (Some(0), true, true));
-    let shown = json(&place.holdpoint(&["hold", "show", &id, "--json"]));
+    let shown = with_hold(json(&place.holdpoint(&["decision", "show", &id, "--json"])));
     assert_eq!(shown["decision"]["means"]["channel"], "TERMINAL", "{shown:#}");
 }
 

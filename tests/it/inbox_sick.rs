@@ -93,7 +93,7 @@ fn a_sick_gone_or_foreign_log_of_the_inbox_stops_no_answer_by_whole_id_or_here()
             makes_sick();
             let inbox = machine.alice_in(from, &["inbox"]).output().unwrap();
             assert_not_known(&inbox, 3, words);
-            let answer = machine.alice_in(from, &["answer", id, "approve"]);
+            let answer = machine.alice_in(from, &["decision", "respond", id, "approve"]);
             let (code, said) = Terminal::start_command(&machine.place, &answer).end();
             assert_eq!(code, 0, "{words} {from:?}: {said}");
             // What is gone has no question that could have been meant here.

@@ -46,7 +46,7 @@ fn where_there_are_more_decisions_than_are_shown_one_line_says_so_with_what_show
         let said = |options| said_of_more(&place, &list(options));
         let more = said(&["--limit", "2"]);
         assert_eq!(more.len(), 1, "{more:?}");
-        assert!(more[0].contains("1 decision behind the 2 shown: `--limit N`"), "{more:?}");
+        assert!(more[0].contains("1 question behind the 2 shown: `--limit N`"), "{more:?}");
         assert!(more[0].contains(&format!("`--after {}`", ids[1])), "{more:?}");
         let whole = [said(&["--limit", "3"]), said(&["--limit", "2", "--after", &ids[0]])];
         assert_eq!(whole, [[]; 2] as [[&str; 0]; 2]);
@@ -112,11 +112,11 @@ fn whoever_approved_a_start_and_then_a_retry_is_named_once() {
     let words = ["run", "--hold", "always", "--", "sh", "-c", script];
     let waiting = command(&place, &words).spawn().unwrap();
     assert_eq!(answer(&place, &await_question(&place), "approve"), 0);
-    let request = await_listed(&place, "hold", "request_id");
-    let retry = ["hold", "answer", &request, "--decision", "RETRY", "--reason", "flaky"];
+    let request = await_listed(&place, "hold", "id");
+    let retry = ["decision", "respond", &request, "RETRY", "--reason", "flaky"];
     assert_eq!(status(&at_terminal(&place, &retry)), 0);
-    let request = await_listed(&place, "hold", "request_id");
-    let goes_on = ["hold", "answer", &request, "--decision", "CONTINUE"];
+    let request = await_listed(&place, "hold", "id");
+    let goes_on = ["decision", "respond", &request, "CONTINUE"];
     assert_eq!(status(&at_terminal(&place, &goes_on)), 0);
     let ended = waiting.wait_with_output().unwrap();
     assert_eq!(status(&ended), 0, "{}", text(&ended.stderr));

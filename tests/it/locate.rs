@@ -89,7 +89,7 @@ fn a_link_and_a_file_of_the_name_are_refused_and_not_looked_past() {
     write(top.join("file/.holdpoint"), "mine").unwrap();
     for (directory, code) in [(&linked, "symbolic_link"), (&file, "not_a_directory")] {
         for directory in [directory.as_path(), directory.parent().unwrap()] {
-            let output = run(directory, &["hold", "list", "--json"]);
+            let output = run(directory, &["decision", "list", "--kind", "hold", "--json"]);
             assert_eq!((status(&output), &error_of(&output)["code"]), (1, &json!(code)));
             let output = run(directory, &["run", "--hold", "never", "--", "touch", "started"]);
             assert_eq!(status(&output), 125, "{code}: {}", text(&output.stderr));

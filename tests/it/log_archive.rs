@@ -484,7 +484,7 @@ fn an_archive_is_read_and_never_written_to() {
     let said = format!("is an archive of log {}", head_of(&archived).log);
     for (arguments, code) in [
         (&["run", "--hold", "never", "--", "true"][..], 125),
-        (&["hold", "expire"], 5),
+        (&["decision", "expire"], 5),
         (&["log", "archive", "further"], 5),
     ] {
         let output = of_archive.holdpoint(arguments);

@@ -2,7 +2,7 @@
 //! another identity, all that was open ends, and no approval of it can be spent.
 
 use crate::decision_support::{asked, created, decision, done, shown};
-use crate::program::{Place, by_person, contents, json, status, text};
+use crate::program::{Place, by_person, contents, json, status, text, with_hold};
 use crate::terminal::Terminal;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -132,7 +132,8 @@ fn a_person_continues_a_log_that_is_short_of_head_and_no_approval_of_it_can_be_s
     let spent = decision(&place, &[&["consume", approval.as_str()][..], &BIND].concat());
     assert_eq!(status(&spent), 5, "{}", text(&spent.stderr));
     assert!(text(&spent.stderr).contains("revoked"), "{}", text(&spent.stderr));
-    let waiting = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let waiting =
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     assert!(!waiting.to_string().contains("REQ-"), "{waiting}");
     let runs = text(&place.holdpoint(&["runs"]).stdout);
     assert!(runs.contains("lost"), "{runs}");
@@ -208,7 +209,7 @@ fn every_verb_that_writes_refuses_a_log_that_is_short_of_head() {
         (&["decision", "respond", &open, "--option", "a"], 6),
         (&["decision", "cancel", &open], 6),
         (&spend, 6),
-        (&["hold", "expire"], 6),
+        (&["decision", "expire"], 6),
         (&["policy", "set", "--before"], 6),
         (&["doctor", "--clock-step"], 6),
         (&["log", "archive", "archive"], 6),

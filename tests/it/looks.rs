@@ -36,7 +36,7 @@ use tempfile::TempDir;
 
 /// Lists that are told by what lives and what ended lately.
 const LISTS: [&[&str]; 7] = [
-    &["hold", "list"],
+    &["decision", "list", "--kind", "hold"],
     &["decision", "list"],
     &["decision", "list", "--state", "open"],
     &["decision", "list", "--state", "all"],
@@ -210,7 +210,7 @@ fn lists_say_which_records_of_a_salvaged_log_are_unproven() {
             let said = format!("records 1 to {last_sequence} are unproven");
             assert!(code == 0 && stderr.contains(&said), "{words:?}: {stdout}{stderr}");
             let from_snapshot = stderr.contains(&format!("as stated by record {stated_by}:"));
-            assert!(from_snapshot || words[0] != "hold", "{words:?}: {stderr}");
+            assert!(from_snapshot || !words.contains(&"hold"), "{words:?}: {stderr}");
             let entries: Value = serde_json::from_str(&stdout).unwrap_or_default();
             for entry in entries.as_array().into_iter().flatten() {
                 assert_eq!(entry["standing"], "unproven", "{words:?}: {entry:#}");
@@ -246,8 +246,8 @@ fn what_lives_is_shown_from_a_snapshot_as_from_the_whole_log() {
     let (log, stated_by) = (sample.path(), sample.stated_by);
     let name = |item: &Value, key: &str| item[key].as_str().unwrap().to_string();
     let mut shows = Vec::new();
-    for item in listed(log, &["hold", "list"]) {
-        shows.push(vec!["hold".to_string(), "show".into(), name(&item, "request_id")]);
+    for item in listed(log, &["decision", "list", "--kind", "hold"]) {
+        shows.push(vec!["decision".to_string(), "show".into(), name(&item, "id")]);
     }
     for item in listed(log, &["decision", "list", "--state", "all"]) {
         shows.push(vec!["decision".to_string(), "show".into(), name(&item, "id")]);
@@ -457,7 +457,11 @@ fn damage_before_the_snapshot_is_not_in_the_reach_of_a_list() {
     let (code, stdout, stderr) = told(&holdpoint(log, &["decision", "list"]));
     assert_eq!((code, stdout.lines().count()), (0, 3), "{stderr}");
     assert!(stderr.contains(&format!("as stated by record {stated_by}")), "{stderr}");
-    for words in [&["hold", "list"][..], &["thread", "list", "--open"], &["decision", "list"]] {
+    for words in [
+        &["decision", "list", "--kind", "hold"][..],
+        &["thread", "list", "--open"],
+        &["decision", "list"],
+    ] {
         assert_eq!(told(&holdpoint(log, &[words, &["--json"]].concat())).0, 0, "{words:?}");
         assert_eq!(told(&holdpoint(log, &whole(words))).0, 6, "{words:?}");
     }
@@ -473,7 +477,11 @@ fn damage_behind_the_snapshot_is_told_as_by_reading_the_whole_log() {
         .map(|file| (file.clone(), fs::read(&file).unwrap()))
         .collect();
     let assert_told = |what: &str| {
-        for words in [&["hold", "list"][..], &["thread", "list", "--open"], &["decision", "list"]] {
+        for words in [
+            &["decision", "list", "--kind", "hold"][..],
+            &["thread", "list", "--open"],
+            &["decision", "list"],
+        ] {
             assert_eq!(told(&holdpoint(log, words)).0, 6, "{what}, {words:?}");
             let (code, stdout, stderr) = told(&holdpoint(log, &[words, &["--json"]].concat()));
             let value = if stdout.is_empty() { stderr.lines().last().unwrap() } else { &*stdout };
@@ -561,14 +569,14 @@ fn lists_and_shows_are_told_beside_an_exclusive_owner() {
     let owner = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let kept = owner.query(|world| world.fingerprint()).unwrap();
     for words in [
-        &["hold", "list"][..],
+        &["decision", "list", "--kind", "hold"][..],
         &["decision", "list"],
         &["decision", "show", &decision],
         &["thread", "list"],
         &["thread", "show", "talk"],
     ] {
         let items = listed(&place.log, words);
-        assert_eq!(items.len(), usize::from(words[0] != "hold"), "{words:?}");
+        assert_eq!(items.len(), usize::from(!words.contains(&"hold")), "{words:?}");
         items.iter().for_each(|item| assert_eq!(item["standing"], "stated", "{words:?}"));
     }
     assert_eq!(owner.query(|world| world.fingerprint()).unwrap(), kept);

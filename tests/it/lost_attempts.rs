@@ -57,7 +57,7 @@ fn how_a_guard_saw_one_attempt_end_says_nothing_of_the_next_one() {
     let entry = [b"{}\n".as_slice(), &header.encode(&key), &facts].concat();
     fs::create_dir_all(place.log.join("runs")).unwrap();
     fs::write(place.log.join("runs").join(&loop_id), entry).unwrap();
-    let expired = place.holdpoint(&["hold", "expire"]);
+    let expired = place.holdpoint(&["decision", "expire"]);
     assert_eq!(status(&expired), 0, "{}", text(&expired.stderr));
     assert!(text(&expired.stdout).contains(&loop_id), "{}", text(&expired.stdout));
     let shown = json(&place.holdpoint(&["show", &loop_id, "--json"]));
@@ -81,7 +81,7 @@ fn a_run_whose_recorder_is_gone_before_a_start_is_refused_and_not_lost() {
         assert!(answers.iter().all(|answer| answer["receipt"].is_object()), "{answers:#?}");
         fs::create_dir_all(place.log.join("runs")).unwrap();
         fs::write(place.log.join("runs").join(&loop_id), "{}\n").unwrap();
-        assert_eq!(status(&place.holdpoint(&["hold", "expire"])), 0);
+        assert_eq!(status(&place.holdpoint(&["decision", "expire"])), 0);
         let shown = json(&place.holdpoint(&["show", &loop_id, "--json"]));
         assert_eq!(shown["outcome"], "refused", "{shown:#}");
         for (word, count) in [("refused", 1), ("lost", 0)] {

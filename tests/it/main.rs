@@ -117,6 +117,7 @@ mod probes_threads;
 mod program;
 mod question_terminal;
 mod questions;
+mod questions_of_all_kinds;
 mod reach;
 mod reader_behind;
 mod reading_verbs;

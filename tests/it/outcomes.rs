@@ -280,7 +280,7 @@ fn read_and_write(place: &Place, mut random: Random) {
         &["record", "--stream", "beside", "--type", "noted"],
         &["verify"],
         &["runs"],
-        &["hold", "expire"],
+        &["decision", "expire"],
     ];
     if random.flips() {
         let verb = verbs[random.below(4) as usize];
@@ -314,7 +314,7 @@ fn carry_out(seed: u64) {
     let mut recorder = ended.unwrap_or_else(|error| panic!("{}: {error}", about(&schedule)));
     let exit = recorder.wait().unwrap().code();
     // Whoever writes next records what is left to record.
-    place.holdpoint(&["hold", "expire"]);
+    place.holdpoint(&["decision", "expire"]);
     let truth = Truth::of(&place);
     let listed = place.holdpoint(&["runs", "--json"]);
     let listed = text(&listed.stdout);

@@ -106,7 +106,7 @@ fn round(rate: u32, after: Duration) {
         killed_at
     });
     let id = until(&place, "the recorder is known to be lost", |_, shown| {
-        place.holdpoint(&["hold", "expire"]);
+        place.holdpoint(&["decision", "expire"]);
         shown.contains("recorder lost")
     });
     let output = place.holdpoint(&["output", &id, "--stdout"]);
@@ -292,12 +292,12 @@ fn an_end_that_finds_no_room_on_the_log_waits_whole_for_the_next_writer_with_roo
     let output = run.wait_with_output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(status(&output), 5, "{said}");
-    assert!(said.contains("disk is full") && said.contains("hold expire"), "{said}");
+    assert!(said.contains("disk is full") && said.contains("decision expire"), "{said}");
     assert!(!said.contains("on the log:") && !said.contains("which is on the log"), "{said}");
     // Nobody takes it up without room, and nothing is lost by trying.
-    assert_eq!(status(&place.holdpoint(&["hold", "expire"])), 1);
+    assert_eq!(status(&place.holdpoint(&["decision", "expire"])), 1);
     std::fs::remove_file(&rest).unwrap();
-    assert_eq!(status(&place.holdpoint(&["hold", "expire"])), 0);
+    assert_eq!(status(&place.holdpoint(&["decision", "expire"])), 0);
     let runs = text(&place.holdpoint(&["runs", "--json"]).stdout);
     let first: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
     let id = first["run"].as_str().unwrap();

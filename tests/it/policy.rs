@@ -4,7 +4,7 @@
 use crate::apply_support::{answers, apply, initialize};
 use crate::filler::fill;
 use crate::machine::{ALICE, BOB, Machine, assert_refused, told};
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, status, text, with_hold};
 use crate::terminal::Terminal;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::decision_point::{ApprovalPolicy, CreateDecisionPoint, DecisionPointCommand};
@@ -42,7 +42,7 @@ fn with_approvers_in_a_floor_nothing_but_their_own_process_passes() {
                  approvers = [\"alice\"]\n";
     machine.floor(&machine.system(), 0, floor);
     let request = hold(&machine, &["run", "--no-wait", "--", "false"]);
-    let answer = ["hold", "answer", &request, "--yes", "--decision", "CONTINUE"];
+    let answer = ["decision", "respond", &request, "--yes", "CONTINUE"];
     assert_refused(&machine.call(0, &answer), 5, &[]);
 
     // A line that says that it is alice.
@@ -62,12 +62,21 @@ fn with_approvers_in_a_floor_nothing_but_their_own_process_passes() {
     let as_alice = format!("--map-user={ALICE}");
     let mapped = machine.command(0, &["unshare", &as_alice], &answer).output().unwrap();
     assert_ne!(status(&mapped), 0, "{}", told(&mapped));
-    assert_eq!(json(&machine.call(0, &["hold", "list", "--json"])).as_array().unwrap().len(), 1);
+    assert_eq!(
+        json(&machine.call(0, &["decision", "list", "--kind", "hold", "--json"]))
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
 
     machine.give_log(ALICE);
     let answered = machine.call(ALICE, &answer);
     assert_eq!(status(&answered), 0, "{}", told(&answered));
-    assert_eq!(json(&machine.call(0, &["hold", "list", "--json"])), json!([]));
+    assert_eq!(
+        json(&machine.call(0, &["decision", "list", "--kind", "hold", "--json"])),
+        json!([])
+    );
 }
 
 #[test]
@@ -180,10 +189,14 @@ fn separation_wants_another_user_who_needs_no_terminal_where_the_policy_says_so(
                  authentication = \"os-user\"\n";
     machine.floor(&machine.system(), 0, floor);
     let (asked, is_open) = (hold(&machine, &["run", "--no-wait", "--", "false"]), || {
-        json(&machine.call(0, &["hold", "list", "--json"])).as_array().unwrap().len() == 1
+        json(&machine.call(0, &["decision", "list", "--kind", "hold", "--json"]))
+            .as_array()
+            .unwrap()
+            .len()
+            == 1
     });
-    let answer = ["hold", "answer", &asked, "--yes", "--decision", "CONTINUE"];
-    let typed = ["hold", "answer", &asked, "--decision", "CONTINUE"];
+    let answer = ["decision", "respond", &asked, "--yes", "CONTINUE"];
+    let typed = ["decision", "respond", &asked, "CONTINUE"];
     let own = machine.command(0, &[], &typed);
     let (code, said) = Terminal::start_command(&machine.place, &own).end();
     // The terminal folds it.
@@ -203,7 +216,7 @@ fn a_user_without_a_name_is_known_by_its_number_alone() {
                  approvers = [\"uid 4003\"]\n";
     machine.floor(&machine.system(), 0, floor);
     let asked = hold(&machine, &["run", "--no-wait", "--", "false"]);
-    let answer = ["hold", "answer", &asked, "--yes", "--decision", "CONTINUE"];
+    let answer = ["decision", "respond", &asked, "--yes", "CONTINUE"];
     for (user, code) in [(BOB, 5), (NOBODY_KNOWS, 0)] {
         machine.give_log(user);
         assert_refused(&machine.call(user, &answer), code, &[]);
@@ -214,7 +227,7 @@ fn a_user_without_a_name_is_known_by_its_number_alone() {
 fn hold(machine: &Machine, run: &[&str]) -> String {
     let ran = machine.call(0, run);
     assert_eq!(status(&ran), 122, "{}", told(&ran));
-    let listed = json(&machine.call(0, &["hold", "list", "--json"]));
+    let listed = json(&machine.call(0, &["decision", "list", "--kind", "hold", "--json"]));
     listed[0]["request_id"].as_str().unwrap().to_string()
 }
 
@@ -509,7 +522,7 @@ fn a_looser_policy_is_approved_by_those_whom_the_one_before_names() {
 
     assert_eq!(log_policy(&place)["after"], "NEVER");
     assert_eq!(status(&place.holdpoint(&["run", "--", "false"])), 1);
-    let open = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let open = with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     assert_eq!(open.as_array().unwrap().len(), 1, "the question of before still waits");
     place.verified();
 }

@@ -132,7 +132,7 @@ fn what_is_in_force_is_told_only_of_a_log_that_is_there_and_verifies() {
 fn a_missing_log_is_told_before_a_missing_terminal() {
     let place = Place::new();
     let log = place.log.display().to_string();
-    let answer = ["hold", "answer", "REQ-1", "--decision", "ABORT"];
+    let answer = ["decision", "respond", "REQ-1", "ABORT"];
     for verb in [&answer[..], &["policy", "relax", "--hold", "never"]] {
         let mut command = place.command(verb);
         let output = command.stdin(Stdio::null()).output().unwrap();

@@ -1,7 +1,7 @@
 //! What the conformance documents say of decisions, tried through the program.
 
 use crate::apply_support::{answers, apply, story};
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, status, text, with_hold};
 use serde_json::{Value, json};
 
 fn decision(place: &Place, words: &[&str]) -> Value {
@@ -148,7 +148,7 @@ fn nobody_records_anything_under_no_name_or_that_of_timeouts() {
 fn a_question_shows_names_of_closed_sets_a_checked_time_and_counts_and_no_raw_data() {
     let place = Place::new();
     let (_, request) = asked(&place);
-    let shown = json(&place.holdpoint(&["hold", "show", &request, "--json"]));
+    let shown = with_hold(json(&place.holdpoint(&["decision", "show", &request, "--json"])));
     let summary = &shown["evidence_summary"];
     let points = ["PRE_DISPATCH", "POST_DISPATCH", "PRE_EVALUATE", "POST_EVALUATE", "HALT_ENTRY"];
     assert!(points.iter().any(|name| summary["observation_point"] == *name), "{summary:#}");

@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::machine::{ALICE, Machine};
-use crate::program::{Place, json, new_terminal, skip, status, text};
+use crate::program::{Place, json, new_terminal, skip, status, text, with_hold};
 use crate::terminal::{Terminal, line, shell, start_at, start_command_at};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
@@ -269,7 +269,8 @@ fn an_answer_at_a_terminal_that_is_never_read_ends_and_answers_nothing() {
     let (_master, device) = full_terminal();
     let place = Place::new();
     let id = left_open(&place);
-    let status = start_at(&place, &device, &["answer", &id, "approve"]).wait().unwrap();
+    let status =
+        start_at(&place, &device, &["decision", "respond", &id, "approve"]).wait().unwrap();
     assert_eq!(status.code(), Some(5));
     assert!(is_open(&place, &id) && !is_exclusive(&device));
     // What cannot be shown can be ended all the same.
@@ -295,7 +296,7 @@ fn a_terminal_that_vanishes_while_a_question_stands_ends_the_question() {
         let place = Place::new();
         let id = if verb == "answer" { left_open(&place) } else { String::new() };
         let words = match verb {
-            "answer" => vec!["answer", &id, "approve"],
+            "answer" => vec!["decision", "respond", &id, "approve"],
             _ => vec!["run", "--hold", "before", "--approval-timeout", "9s", "--", "touch", "made"],
         };
         let (master, device) = new_terminal();
@@ -333,9 +334,10 @@ fn no_pager_or_editor_is_started_while_a_question_stands() {
         let is_there = |name: &&&str| place.directory.path().join(name).exists();
         programs.iter().filter(is_there).count()
     };
-    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let listed =
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     let id = listed[0]["request_id"].as_str().unwrap().to_string();
-    let mut answering = at_terminal(&["answer", &id, "CONTINUE"]);
+    let mut answering = at_terminal(&["decision", "respond", &id, "CONTINUE"]);
     answering.wait_for("anything else leaves it: ");
     answering.type_line("details");
     answering.wait_for("anything else leaves it: ");

@@ -493,25 +493,30 @@ fn what_waited_at_a_point_is_listed_as_it_was_then() {
     let story = Story::new();
     let at = |noun: &str, at: &str| {
         let moment = format!("{}T{at}Z", story.day());
-        let listed = shown(&story, &[noun, "list", "--at", &moment]);
+        let listed = shown(&story, &["decision", "list", "--kind", noun, "--at", &moment]);
         listed.as_array().unwrap().clone()
     };
     for noun in ["decision", "hold"] {
         assert!(at(noun, "02:29:59").is_empty(), "{noun}");
         let [waited] = &at(noun, "02:31:00")[..] else { panic!("{noun}: one waited") };
         if noun == "hold" {
-            assert_eq!((&waited["status"], &waited["recorder"]), (&"OPEN".into(), &Value::Null));
+            let hold = &waited["hold"];
+            assert_eq!((&hold["state"], &hold["recorder"]), (&"WAITING".into(), &Value::Null));
         } else {
             assert_eq!(
                 (&waited["state"], &waited["requested_by"]),
                 (&"pending".into(), &"agent-7".into())
             );
         }
-        assert!(shown(&story, &[noun, "list"]).as_array().unwrap().is_empty(), "{noun}");
+        assert!(
+            shown(&story, &["decision", "list", "--kind", noun]).as_array().unwrap().is_empty(),
+            "{noun}"
+        );
         let both = story.place.holdpoint(&[noun, "list", "--at", "1h", "--whole"]);
         assert_eq!(status(&both), 2, "{noun}");
     }
-    let early = story.place.holdpoint(&["hold", "list", "--at", "1970-01-02"]);
+    let early =
+        story.place.holdpoint(&["decision", "list", "--kind", "hold", "--at", "1970-01-02"]);
     let said = text(&early.stderr);
     assert_eq!(status(&early), 0, "{said}");
     assert!(said.contains("nothing waited") && said.contains("before the first"), "{said}");

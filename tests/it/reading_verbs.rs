@@ -306,7 +306,7 @@ fn where_a_lock_alone_is_left_readers_miss_the_records_that_it_names_and_writers
         &["trace", "1"],
         &["replay"],
         &["export"],
-        &["hold", "list"],
+        &["decision", "list", "--kind", "hold"],
         &["decision", "list"],
         &["thread", "list"],
     ];
@@ -525,7 +525,7 @@ fn usage_errors_exit_2_and_the_version_names_the_log_format() {
 fn a_damaged_log_of_which_nothing_is_known_gives_programs_no_list_and_people_a_warning() {
     let (directory, _) = sample();
     flip(&directory.path().join("segments/00000000000000000001.seg"), FIRST_RECORD + 70);
-    for what in ["hold", "decision", "thread"] {
+    for what in ["decision", "thread"] {
         let output = holdpoint(directory.path(), &[what, "list", "--json"]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(6), 0), "{what}");
         assert_eq!(crate::program::error_of(&output)["code"], "damaged", "{what}");

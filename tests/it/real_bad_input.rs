@@ -560,8 +560,13 @@ fn a_log_of_a_thousand_segments_is_verified_copied_and_goes_on() {
 }
 
 /// Verbs that only read.
-const READING: [&[&str]; 5] =
-    [&["verify"], &["replay"], &["log", "show"], &["log", "stat"], &["hold", "list"]];
+const READING: [&[&str]; 5] = [
+    &["verify"],
+    &["replay"],
+    &["log", "show"],
+    &["log", "stat"],
+    &["decision", "list", "--kind", "hold"],
+];
 
 #[test]
 fn on_a_read_only_file_system_readers_work_and_writers_are_refused() {

@@ -206,7 +206,7 @@ fn the_end_and_the_output_are_kept_whichever_write_to_the_log_fails_behind_the_s
             let said = text(&output.stderr);
             assert_eq!(status(&output), 7, "{injected}: {said}");
             assert!(!said.contains("not on the log"), "{injected}: {said}");
-            assert_eq!(status(&place.holdpoint(&["hold", "expire"])), 0, "{injected}: {said}");
+            assert_eq!(status(&place.holdpoint(&["decision", "expire"])), 0, "{injected}: {said}");
             let runs = text(&place.holdpoint(&["runs", "-n1", "--json"]).stdout).to_string();
             let run: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
             assert_eq!((&run["outcome"], &run["exit_status"]), (&"failed".into(), &7.into()));

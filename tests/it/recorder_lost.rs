@@ -405,13 +405,13 @@ fn whoever_links_replaces_or_deletes_the_file_of_a_living_run_does_not_end_it() 
         assert_eq!(begun.settled()["outcome"], "running", "{number}");
         let told = stop(&begun);
         assert!(told.contains("RECORDED_ELSEWHERE"), "{number}: {told}");
-        let expired = begun.place.holdpoint(&["hold", "expire"]);
+        let expired = begun.place.holdpoint(&["decision", "expire"]);
         assert_eq!((status(&expired), &*text(&expired.stdout)), (0, ""), "{number}");
         // Once both are gone, whoever records what is due says so.
         begun.signal(Signal::KILL);
         begun.recorder.wait().unwrap();
         until("the guard lives", || is_over(begun.guard));
-        let expired = begun.place.holdpoint(&["hold", "expire"]);
+        let expired = begun.place.holdpoint(&["decision", "expire"]);
         assert_eq!(status(&expired), 0, "{number}: {}", text(&expired.stderr));
         let told = text(&expired.stdout);
         assert!(told.contains(&begun.run) && told.contains("recorder is gone"), "{number}: {told}");
@@ -474,8 +474,8 @@ fn the_output_of_a_lost_run_is_open_ended_though_its_file_was_removed_and_doctor
     let check = doctor["checks"].as_array().unwrap().iter().find(is_about).unwrap();
     assert_eq!(check["state"], "warn", "{check:#}");
     assert!(check["message"].as_str().unwrap().contains("was removed"), "{check:#}");
-    assert!(check["advice"].as_str().unwrap().contains("hold expire"), "{check:#}");
-    let expired = begun.place.holdpoint(&["hold", "expire"]);
+    assert!(check["advice"].as_str().unwrap().contains("decision expire"), "{check:#}");
+    let expired = begun.place.holdpoint(&["decision", "expire"]);
     assert_eq!(status(&expired), 0, "{}", text(&expired.stderr));
     assert_eq!(begun.shown()["outcome"], "lost");
     begun.expect_open_end("early\n");

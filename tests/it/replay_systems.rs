@@ -116,7 +116,7 @@ fn assert_each_shown(log: &Path, at: &str, state: &Value, seed: u64) -> BTreeSet
     };
     for request in things("human_decisions") {
         let id = text(request, "request_id");
-        assert_shown(log, &["hold", "show", &id, "--at", at, "--json"], request);
+        assert_shown(log, &["decision", "show", &id, "--at", at, "--json"], request);
         seen.insert("hold");
     }
     for point in things("decision_points") {

@@ -13,7 +13,7 @@ const BIND: [&str; 4] = ["--bind-tool", "deploy", "--bind-input", "{}"];
 /// A start that was approved, and waits to be spent.
 fn approved(place: &Place) -> String {
     let id = start_asked(place, &[]);
-    let yes = by_person(&place.command(&["answer", &id, "approve"]));
+    let yes = by_person(&place.command(&["decision", "respond", &id, "approve"]));
     assert_eq!(status(&yes), 0, "{}", text(&yes.stderr));
     id
 }

@@ -81,7 +81,9 @@ fn runs_of_rules_5_are_told_as_they_ended() {
 #[test]
 fn decisions_of_rules_6_are_told_as_they_were_answered() {
     let place = golden(6);
-    let listed = json(&place.holdpoint(&["decision", "list", "--state", "all", "--json"]));
+    let listed = json(
+        &place.holdpoint(&["decision", "list", "--kind", "decision", "--state", "all", "--json"]),
+    );
     let mut told: Vec<String> = listed
         .as_array()
         .unwrap()
@@ -228,7 +230,7 @@ fn a_program_older_than_the_numbers_reads_and_does_not_write() {
         &["log", "show"],
         &["log", "stat"],
         &["decision", "list"],
-        &["hold", "list"],
+        &["decision", "list", "--kind", "hold"],
         &["trace", "2"],
         &["policy", "show"],
         &["doctor"],

@@ -46,7 +46,7 @@ pub(crate) fn await_question(place: &Place) -> String {
 
 pub(crate) fn await_listed(place: &Place, noun: &str, key: &str) -> String {
     loop {
-        let listed = place.holdpoint(&[noun, "list", "--json"]);
+        let listed = place.holdpoint(&["decision", "list", "--kind", noun, "--json"]);
         let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
         if let Some(id) = listed[0][key].as_str() {
             return id.to_string();

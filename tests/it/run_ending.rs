@@ -383,7 +383,7 @@ fn what_waits_behind_a_link_is_not_said_to_be_taken_up_and_doctor_names_the_way_
     let doctor = unwrapped(place, &["doctor"]);
     assert!(doctor.contains("not a directory of its own"), "{doctor}");
     assert!(doctor.contains("move the directory back"), "{doctor}");
-    let expired = place.holdpoint(&["hold", "expire"]);
+    let expired = place.holdpoint(&["decision", "expire"]);
     assert_eq!(status(&expired), 1, "{}", text(&expired.stderr));
     assert!(text(&expired.stderr).contains("cannot be told"), "{}", text(&expired.stderr));
     fs::remove_file(&runs).unwrap();
@@ -493,7 +493,11 @@ fn the_end_behind_a_hold_waits_for_the_lock_and_leaves_the_question_to_the_next_
     let told = json(&output);
     assert_eq!(told["end_waits"], true, "{told:#}");
     drop(lock);
-    for verb in [&["hold", "list"][..], &["hold", "list", "--json"], &["inbox"]] {
+    for verb in [
+        &["decision", "list", "--kind", "hold"][..],
+        &["decision", "list", "--kind", "hold", "--json"],
+        &["inbox"],
+    ] {
         let said = text(&place.holdpoint(verb).stderr);
         assert!(said.contains("and may put one") && !said.contains("nothing waits"), "{said}");
     }

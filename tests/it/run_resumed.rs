@@ -3,7 +3,7 @@
 
 use crate::filler::fill;
 use crate::machine::trust;
-use crate::program::{Place, command_in, json, status, text};
+use crate::program::{Place, command_in, json, status, text, with_hold};
 use crate::run_before::{answer, await_listed, await_question, command, file, refused, run};
 use crate::terminal::at_terminal;
 use holdpoint_testing::log::segments_of;
@@ -21,7 +21,7 @@ fn held(place: &Place, options: &[&str]) -> String {
 }
 
 fn decide(place: &Place, request: &str, options: &[&str]) {
-    let arguments = [&["hold", "answer", request, "--decision"], options].concat();
+    let arguments = [&["decision", "respond", request], options].concat();
     let output = at_terminal(place, &arguments);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
 }
@@ -108,7 +108,7 @@ fn every_attempt_of_an_approved_start_is_of_the_program_that_was_approved() {
     write_step(&place, "approved");
     let waiting = command(&place, &["run", "--hold", "always", "--", "./step"]).spawn().unwrap();
     assert_eq!(answer(&place, &await_question(&place), "approve"), 0);
-    let request = await_listed(&place, "hold", "request_id");
+    let request = await_listed(&place, "hold", "id");
     write_step(&place, "another one");
     decide(&place, &request, &["RETRY", "--reason", "flaky"]);
     let output = waiting.wait_with_output().unwrap();
@@ -164,7 +164,7 @@ fn a_run_whose_beginning_was_archived_goes_on_with_the_program_that_was_approved
 fn waiting_for_a_hold_tells_by_its_exit_code_what_was_decided() {
     let place = Place::new();
     let wait = |request: &str, options: &[&str]| {
-        let output = place.holdpoint(&[&["hold", "wait", request, "--json"], options].concat());
+        let output = place.holdpoint(&[&["decision", "wait", request, "--json"], options].concat());
         (status(&output), json(&output)["outcome"].as_str().unwrap().to_string())
     };
     let again = || {
@@ -172,13 +172,13 @@ fn waiting_for_a_hold_tells_by_its_exit_code_what_was_decided() {
         held(&place, &[])
     };
     for (decision, exit, outcome) in [
-        (&["CONTINUE"][..], 0, "continue"),
-        (&["RETRY", "--reason", "flaky"], 17, "retry"),
-        (&["ABORT"], 16, "abort"),
+        (&["CONTINUE"][..], 0, "answered"),
+        (&["RETRY", "--reason", "flaky"], 17, "answered"),
+        (&["ABORT"], 16, "answered"),
     ] {
         let request = again();
         assert_eq!(wait(&request, &["--timeout", "0s"]), (10, "still_pending".to_string()));
-        let arguments = ["hold", "wait", &request];
+        let arguments = ["decision", "wait", &request];
         let waiting = command(&place, &arguments).spawn().unwrap();
         decide(&place, &request, decision);
         assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(exit), "{outcome}");
@@ -186,26 +186,26 @@ fn waiting_for_a_hold_tells_by_its_exit_code_what_was_decided() {
     }
     let _ = std::fs::remove_file(file(&place, "tries"));
     let request = held(&place, &["--decision-timeout", "1s"]);
-    assert_eq!(wait(&request, &[]), (12, "timed_out".to_string()));
+    assert_eq!(wait(&request, &[]), (12, "aborted".to_string()));
     // Whoever is asked instead is waited for.
     let own = text(&Command::new("id").arg("-un").output().unwrap().stdout);
     let _ = std::fs::remove_file(file(&place, "tries"));
     let request = held(&place, &["--escalate-to", own.trim()]);
-    let waiting = command(&place, &["hold", "wait", &request]).spawn().unwrap();
-    decide(&place, &request, &["ESCALATE", "--reason", "above me", "--target", own.trim()]);
-    let open = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let waiting = command(&place, &["decision", "wait", &request]).spawn().unwrap();
+    decide(&place, &request, &["ESCALATE", "--reason", "above me", "--to", own.trim()]);
+    let open = with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     let next = open[0]["request_id"].as_str().unwrap();
     assert_ne!(next, request);
     decide(&place, next, &["CONTINUE"]);
     assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(0));
-    assert_eq!(status(&place.holdpoint(&["hold", "wait", "REQ-none"])), 3);
+    assert_eq!(status(&place.holdpoint(&["decision", "wait", "REQ-none"])), 3);
 }
 
 #[test]
 fn waiting_for_a_hold_warns_once_when_most_of_its_time_is_over() {
     let place = Place::new();
     let request = held(&place, &["--decision-timeout", "4s"]);
-    let output = place.holdpoint(&["hold", "wait", &request]);
+    let output = place.holdpoint(&["decision", "wait", &request]);
     assert_eq!(status(&output), 12);
     let said = text(&output.stderr);
     assert_eq!(said.matches("WARNING: 80 % of the time are over").count(), 1, "{said}");

@@ -1,7 +1,7 @@
 //! An approval that nobody waited for is spent later: as the documents show it and as the program
 //! advises it.
 
-use crate::program::{Place, by_person, json, skip, status, text};
+use crate::program::{Place, by_person, json, skip, status, text, with_hold};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -77,6 +77,7 @@ fn the_advice_to_spend_an_approval_keeps_what_was_asked_for() {
     let output = script(&place, "sh", &["-c", &again]);
     assert_eq!(status(&output), 122, "asked after the attempt: {}", text(&output.stderr));
     assert!(file(&place, "deployed").exists());
-    let waiting = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let waiting =
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     assert_eq!(waiting.as_array().unwrap().len(), 1);
 }

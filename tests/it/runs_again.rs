@@ -92,7 +92,7 @@ fn a_loop_that_a_program_begins_because_of_a_retry_is_shown_under_the_run_that_h
         json(&place.holdpoint(&words))["request_id"].as_str().unwrap().to_string()
     };
     let decide = |request: &str, decision: &[&str]| {
-        let answer = [&["hold", "answer", request, "--decision"], decision].concat();
+        let answer = [&["decision", "respond", request], decision].concat();
         assert_eq!(status(&at_terminal(&place, &answer)), 0);
     };
     let request = held(&["--hold", "after"]);

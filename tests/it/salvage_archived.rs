@@ -19,7 +19,10 @@ fn place() -> (Place, String) {
     let output = place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
     assert_eq!(status(&output), 122, "{}", text(&output.stderr));
     grow(&place);
-    let request = open_requests(&place.holdpoint(&["hold", "list", "--json"])).pop().unwrap();
+    let request =
+        open_requests(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"]))
+            .pop()
+            .unwrap();
     (place, request)
 }
 
@@ -50,7 +53,7 @@ fn on(place: &Place, log: &str, arguments: &[&str]) -> Output {
 }
 
 fn open_requests(listed: &Output) -> Vec<String> {
-    let id = |request: &Value| request["request_id"].as_str().unwrap().to_string();
+    let id = |request: &Value| request["id"].as_str().unwrap().to_string();
     json(listed).as_array().unwrap().iter().map(id).collect()
 }
 
@@ -75,7 +78,10 @@ fn assert_goes_on_as(verdict: &str, place: &Place, log: &str, anchor: u64, reque
     assert_eq!((status(&verified), &report["verdict"]), (0, &verdict.into()), "{report:#}");
     assert_eq!(report["axes"]["meaning"]["state"], "proven", "{report:#}");
     assert_eq!(first_record(place, log), (anchor + 1, "log.salvaged".to_string()));
-    assert_eq!(open_requests(&on(place, log, &["hold", "list", "--json"])), [request]);
+    assert_eq!(
+        open_requests(&on(place, log, &["decision", "list", "--kind", "hold", "--json"])),
+        [request]
+    );
 }
 
 /// Flips a byte of a record in the only segment of a log that begins behind `anchor`.
@@ -107,10 +113,13 @@ fn the_new_log_begins_behind_the_same_record_and_the_state_goes_on() {
     assert_eq!(status(&on(&place, "new", &["run", "--hold", "never", "--", "true"])), 0);
     assert_eq!(status(&salvage(&place, &["new", "newer"])), 0);
     assert_goes_on(&place, "newer", anchor, &request);
-    let answer = ["hold", "answer", &request, "--yes", "--decision", "ABORT"];
+    let answer = ["decision", "respond", &request, "--yes", "ABORT"];
     let answered = on(&place, "newer", &answer);
     assert_eq!(status(&answered), 0, "{}", text(&answered.stderr));
-    assert!(open_requests(&on(&place, "newer", &["hold", "list", "--json"])).is_empty());
+    assert!(
+        open_requests(&on(&place, "newer", &["decision", "list", "--kind", "hold", "--json"]))
+            .is_empty()
+    );
     assert_eq!(status(&on(&place, "newer", &["verify"])), 0);
     let archived = on(&place, "new", &["log", "archive", "other"]);
     assert_eq!(status(&archived), 0, "{}", text(&archived.stderr));
@@ -144,7 +153,7 @@ fn a_salvaged_log_with_fingerprints_is_archived_and_no_event_of_it_is_forbidden(
 #[test]
 fn what_only_the_report_of_a_salvage_allows_is_not_parted_from_it() {
     let (place, request) = place();
-    let answer = ["hold", "answer", &request, "--yes", "--decision", "ABORT"];
+    let answer = ["decision", "respond", &request, "--yes", "ABORT"];
     assert_eq!(status(&place.holdpoint(&answer)), 0);
     damage(&place, 0, 2);
     assert_eq!(status(&salvage(&place, &["log", "new"])), 0);
@@ -178,7 +187,7 @@ fn assert_advice(place: &Place, code: &str) {
 fn what_a_move_that_is_refused_advises_is_taken() {
     // Records of the first run lack what was lost, and the last one is not in the first segment.
     let (damaged, request) = place();
-    let answer = ["hold", "answer", &request, "--yes", "--decision", "ABORT"];
+    let answer = ["decision", "respond", &request, "--yes", "ABORT"];
     assert_eq!(status(&damaged.holdpoint(&answer)), 0);
     (0..2).for_each(|_| grow(&damaged));
     damage(&damaged, 0, 2);

@@ -261,7 +261,7 @@ fn readings(new: &Path) -> Vec<Vec<String>> {
         &["replay", "--loop", &loop_id],
         &["export", "--format", "jsonl", "--out", "-"],
         &["decision", "list"],
-        &["hold", "list"],
+        &["decision", "list", "--kind", "hold"],
         &["thread", "list"],
         &["health"],
         &["doctor"],

@@ -100,9 +100,9 @@ fn a_command_cannot_forge_the_question_about_it() {
         assert!(rows[begin + 1..end].iter().all(|row| row.starts_with('|')), "{rows:#?}");
         assert!(!rows[end..].iter().any(|row| row.contains("proven")), "{rows:#?}");
         assert_eq!(rows.last().unwrap().trim_end(), "CONTINUE, RETRY, ABORT?", "{rows:#?}");
-        let list = place.holdpoint(&["hold", "list", "--json"]);
-        let id = json(&list)[0]["request_id"].as_str().unwrap().to_string();
-        for words in [&["hold", "list"][..], &["hold", "show", &id]] {
+        let list = place.holdpoint(&["decision", "list", "--kind", "hold", "--json"]);
+        let id = json(&list)[0]["id"].as_str().unwrap().to_string();
+        for words in [&["decision", "list", "--kind", "hold"][..], &["decision", "show", &id]] {
             for row in at_terminal(&place, columns, words) {
                 let is_note = row.starts_with("holdpoint: no witness yet from record");
                 let is_forged = row.starts_with("asked by") || row.starts_with("holdpoint:");

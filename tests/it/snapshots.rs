@@ -126,7 +126,7 @@ fn a_snapshot_waits_with_its_piece_while_the_log_is_locked() {
     std::fs::write(&go, "").unwrap();
     child.wait().unwrap();
     drop(lock);
-    place.holdpoint(&["hold", "expire"]);
+    place.holdpoint(&["decision", "expire"]);
     let (_, shown) = shown(&place);
     assert!(!snapshots(&shown).is_empty(), "{shown}");
     assert_eq!(place.verified()["verdict"], "intact");

@@ -334,7 +334,7 @@ fn what_expired_is_in_the_story_and_what_nobody_recorded_yet_is_shown_as_gone() 
 fn whoever_records_deadlines_is_shown_those_of_threads() {
     let place = Place::new();
     interrupted_then(&place).0.close().unwrap();
-    let expired = read(&place, &["hold", "expire"]);
+    let expired = read(&place, &["decision", "expire"]);
     let [one] = &expired.as_array().unwrap()[..] else { panic!("{expired:#}") };
     assert_eq!(one["kind"], "interruption_thread.buffer_expired");
     assert_eq!((&one["tenant_id"], &one["correlation_id"]), (&json!("acme"), &json!("talk")));

@@ -23,7 +23,7 @@ fn who_starts_an_answer_at_a_terminal_has_not_typed_it() {
     let place = Place::new();
     let id = asked(&place);
     for input in ["", "printf 'approve\\n' | ", "</dev/null "] {
-        let script = format!("{input}\"$0\" --log \"$1\" answer {id} approve");
+        let script = format!("{input}\"$0\" --log \"$1\" decision respond {id} approve");
         let mut recipe = Command::new("sh");
         recipe.args(["-c", &script, env!("CARGO_BIN_EXE_holdpoint")]).arg(&place.log);
         let mut terminal = Terminal::start_command(&place, &recipe);
@@ -43,7 +43,7 @@ fn who_starts_an_answer_at_a_terminal_has_not_typed_it() {
 fn an_approval_is_revoked_until_it_is_spent_and_what_rests_on_it_says_so() {
     let place = Place::new();
     let id = asked(&place);
-    let yes = by_person(&place.command(&["answer", &id, "approve"]));
+    let yes = by_person(&place.command(&["decision", "respond", &id, "approve"]));
     assert_eq!(status(&yes), 0, "{}", text(&yes.stderr));
     let cancel = ["decision", "cancel", &id, "--reason", "the wrong branch"];
     assert_eq!(status(&place.holdpoint(&cancel)), 0);

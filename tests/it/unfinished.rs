@@ -3,7 +3,7 @@
 
 use crate::apply_support::{answers, apply, awaited, dispatch, initialize};
 use crate::program;
-use crate::program::{Place, json, skip, status, text};
+use crate::program::{Place, json, skip, status, text, with_hold};
 use crate::real_support::SmallDisk;
 use crate::terminal::Terminal;
 use rustix::process::{Pid, Signal, kill_process};
@@ -37,7 +37,7 @@ fn kill_recorder(child: &mut Child) {
 /// be gone as well.
 fn expire_until_recorded(place: &Place) -> Vec<Value> {
     loop {
-        let output = place.holdpoint(&["hold", "expire", "--json"]);
+        let output = place.holdpoint(&["decision", "expire", "--json"]);
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
         let recorded = json(&output).as_array().unwrap().clone();
         if !recorded.is_empty() {
@@ -169,9 +169,9 @@ fn wait_for_a_person(place: &Place) -> Child {
 
 /// None also where there is no log yet.
 fn open_requests(place: &Place) -> Vec<Value> {
-    let listed = place.holdpoint(&["hold", "list", "--json"]);
+    let listed = place.holdpoint(&["decision", "list", "--kind", "hold", "--json"]);
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
-    listed.as_array().cloned().unwrap_or_default()
+    listed.as_array().into_iter().flatten().cloned().map(with_hold).collect()
 }
 
 // Recorders that are gone.
@@ -189,7 +189,7 @@ fn a_recorder_that_was_killed_is_recorded_as_lost_by_the_next_writer() {
     assert_halted(&place, "RECORDER_LOST", None);
     assert!(segments(&place).contains("its guard killed it, as its recorder was gone"));
     assert_eq!(run_files(&place), [""; 0]);
-    assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
+    assert_eq!(json(&place.holdpoint(&["decision", "expire", "--json"])), json!([]));
 }
 
 #[test]
@@ -216,13 +216,13 @@ fn a_question_whose_recorder_was_killed_is_withdrawn_and_no_answer_counts() {
     let request = open_requests(&place)[0]["request_id"].as_str().unwrap().to_string();
     assert_eq!(open_requests(&place)[0]["recorder"], "lives");
     kill_recorder(&mut child);
-    let row = || text(&place.holdpoint(&["hold", "list"]).stdout);
+    let row = || text(&place.holdpoint(&["decision", "list", "--kind", "hold"]).stdout);
     while !row().contains("its recorder is gone") {
         std::thread::yield_now();
     }
     assert_eq!(open_requests(&place)[0]["recorder"], "gone");
     assert_eq!(expire_until_recorded(&place).len(), 1);
-    let words = ["hold", "answer", &request, "--yes", "--decision", "CONTINUE"];
+    let words = ["decision", "respond", &request, "--yes", "CONTINUE"];
     assert_ne!(status(&place.holdpoint(&words)), 0);
     assert_halted(&place, "RECORDER_LOST", None);
 }
@@ -233,20 +233,20 @@ fn a_question_that_was_left_open_is_not_lost() {
     let output = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
     let said = text(&output.stderr);
     assert_eq!(status(&output), 122, "{said}");
-    assert!(said.contains(" WORD`, where WORD is one of CONTINUE, RETRY, ABORT;"), "{said}");
+    assert!(said.contains(" CHOICE`, one of CONTINUE, RETRY, ABORT;"), "{said}");
     assert!(!said.contains("ESCALATE"), "there is no target: {said}");
     let commands = said.split('`').skip(1).step_by(2);
-    assert!(commands.clone().any(|command| command.contains(" answer REQ-")), "{said}");
+    assert!(commands.clone().any(|command| command.contains(" decision respond REQ-")), "{said}");
     for command in commands {
         let is_plain = !command.contains(['|', '[', '<', ';', '&']);
         assert!(is_plain, "pasted into a shell it does something else: {command}");
     }
     assert_eq!(run_files(&place), [""; 0]);
-    assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
+    assert_eq!(json(&place.holdpoint(&["decision", "expire", "--json"])), json!([]));
     let told = doctor(&place).into_iter().find(|check| check["name"] == "runs").unwrap();
     assert!(told["message"].as_str().unwrap().contains("left open until a person"), "{told}");
     let request = open_requests(&place)[0]["request_id"].as_str().unwrap().to_string();
-    let words = ["hold", "answer", &request, "--yes", "--decision", "CONTINUE"];
+    let words = ["decision", "respond", &request, "--yes", "CONTINUE"];
     assert_eq!(status(&place.holdpoint(&words)), 0);
     assert_halted(&place, "COMPLETED", None);
 }
@@ -255,7 +255,7 @@ fn a_question_that_was_left_open_is_not_lost() {
 fn a_run_whose_recorder_lives_is_left_alone() {
     let place = Place::new();
     let child = start(&place, "echo ready; exec sleep 100");
-    assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
+    assert_eq!(json(&place.holdpoint(&["decision", "expire", "--json"])), json!([]));
     assert_eq!(place.newest_loop()["current_state"], "AWAITING_RESPONSE");
     let file = place.log.join("runs").join(place.newest_loop()["loop_id"].as_str().unwrap());
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -326,7 +326,7 @@ fn what_is_no_file_of_a_run_is_neither_believed_nor_followed() {
     let stale = runs.join(format!("LOOP-{}", id('a')));
     std::fs::write(&stale, "").unwrap();
     std::fs::write(runs.join("LOOP-x"), "").unwrap();
-    assert_eq!(json(&place.holdpoint(&["hold", "expire", "--json"])), json!([]));
+    assert_eq!(json(&place.holdpoint(&["decision", "expire", "--json"])), json!([]));
     let states: Vec<Value> =
         place.loops().iter().map(|shown| shown["current_state"].clone()).collect();
     assert_eq!(states, ["AWAITING_RESPONSE"; 5]);
@@ -416,7 +416,7 @@ fn a_question_before_the_start_outlives_its_asker_and_lets_only_what_was_asked_s
     let id = id.unwrap();
     asker.kill().unwrap();
     asker.wait().unwrap();
-    assert_eq!(status(&place.holdpoint(&["hold", "expire"])), 0);
+    assert_eq!(status(&place.holdpoint(&["decision", "expire"])), 0);
     let respond = ["decision", "respond", &id, "--option", "approve"];
     assert_eq!(Terminal::start(&place, &respond).end().0, 0);
     let other = place.holdpoint(&["run", "--approval", &id, "--", "echo", "other"]);
@@ -565,7 +565,8 @@ fn what_is_decided_on_a_full_disk_stands_and_is_said_to() {
     let id = json(&created)["id"].as_str().unwrap().to_string();
     let held = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
     assert_eq!(status(&held), 122, "{}", text(&held.stderr));
-    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let listed =
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     let request = listed[0]["request_id"].as_str().unwrap().to_string();
     let free = rustix::fs::statvfs(&disk.path).unwrap();
     let filler = vec![1; usize::try_from(free.f_bavail * free.f_frsize).unwrap()];
@@ -573,8 +574,8 @@ fn what_is_decided_on_a_full_disk_stands_and_is_said_to() {
     let doctor = place.holdpoint(&["doctor", "--json"]);
     assert_eq!(status(&doctor), 1, "{}", text(&doctor.stdout));
     assert!(!text(&doctor.stdout).contains("nobody can answer"));
-    let approve = ["decision", "respond", &id, "--option", "yes"];
-    let go_on = ["hold", "answer", &request, "--decision", "CONTINUE"];
+    let approve = ["decision", "respond", &id, "yes"];
+    let go_on = ["decision", "respond", &request, "CONTINUE"];
     for (answer, came_to) in [(approve, "option yes by"), (go_on, "decided CONTINUE by")] {
         let output = place.holdpoint(&answer);
         let said = text(&output.stderr);
@@ -586,7 +587,10 @@ fn what_is_decided_on_a_full_disk_stands_and_is_said_to() {
     std::fs::remove_file(disk.path.join("filler")).unwrap();
     let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
     assert_eq!(shown["state"], "resolved", "{shown:#}");
-    assert_eq!(json(&place.holdpoint(&["hold", "list", "--json"])), json!([]));
+    assert_eq!(
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"]))),
+        json!([])
+    );
     assert_eq!(status(&place.holdpoint(&approve)), 0, "the same answer is the same");
     place.verified();
 }

@@ -3,7 +3,7 @@
 
 use crate::decision_support::{asked, decision, done, id_of, refused};
 use crate::machine::trust;
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, status, text, with_hold};
 use holdpoint_domain::log::RECORDS_UNPROVEN;
 use holdpoint_forger::{Log, Reach, RecordAt, layout};
 use holdpoint_log_files::survey::segment_path;
@@ -119,7 +119,7 @@ fn a_repeated_key_and_a_watch_say_that_an_answer_may_rest_on_unproven_records() 
     unprove(&mut place);
     let watch = |json: bool| {
         let form = if json { &["--json"][..] } else { &[] };
-        let words = [&["decision", "watch", "--from", "0"], form].concat();
+        let words = [&["decision", "wait", "--follow", "--from", "0"], form].concat();
         let mut command = place.command(&words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -157,12 +157,13 @@ fn a_hold_that_may_rest_on_unproven_records_lets_nothing_pass() {
     let output = place.holdpoint(&["run", "--hold", "on-failure", "--no-wait", "--", "false"]);
     assert_eq!(status(&output), 122, "{}", text(&output.stderr));
     unprove(&mut place);
-    let listed = json(&place.holdpoint(&["hold", "list", "--json"]));
+    let listed =
+        with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
     let request = listed[0]["request_id"].as_str().unwrap();
-    let answer = ["hold", "answer", request, "--yes", "--decision", "CONTINUE"];
+    let answer = ["decision", "respond", request, "--yes", "CONTINUE"];
     let output = place.holdpoint(&answer);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-    let output = place.holdpoint(&["hold", "wait", request, "--json"]);
+    let output = place.holdpoint(&["decision", "wait", request, "--json"]);
     let told = json(&output);
     assert_eq!((status(&output), &told["outcome"]), (5, &json!("continue")), "{told}");
     assert!(told["unproven_part"]["first"].is_u64(), "{told}");
@@ -207,8 +208,8 @@ fn assert_unproven(place: &Place, id: &str, what: &str) {
         &["decision", "list"],
         &["decision", "list", "--whole"],
         &["decision", "show", id],
-        &["hold", "list"],
-        &["hold", "list", "--whole"],
+        &["decision", "list", "--kind", "hold"],
+        &["decision", "list", "--kind", "hold", "--whole"],
         &["thread", "list"],
         &["replay"],
         &["replay", "--live"],

@@ -57,10 +57,10 @@ fn who_asks_from_a_user_namespace_is_said_to_be_unknown() {
         }
         let run = machine.command(ALICE, &namespace, &["run", "--no-wait", "--", "true"]).output();
         assert_refused(&run.unwrap(), 122, &[]);
-        let listed = json(&machine.call(ALICE, &["hold", "list", "--json"]));
-        let asked = listed.as_array().unwrap().last().unwrap()["request_id"].clone();
+        let listed = json(&machine.call(ALICE, &["decision", "list", "--kind", "hold", "--json"]));
+        let asked = listed.as_array().unwrap().last().unwrap()["id"].clone();
         machine.give_log(BOB);
-        let words = ["hold", "answer", asked.as_str().unwrap(), "--yes", "--decision", "CONTINUE"];
+        let words = ["decision", "respond", asked.as_str().unwrap(), "--yes", "CONTINUE"];
         let answered = machine.call(BOB, &words);
         assert_refused(&answered, 5, &why);
         assert!(!told(&answered).contains("4294967295"), "{}", told(&answered));
@@ -84,8 +84,8 @@ fn a_number_that_a_user_may_take_is_nobody() {
         }
         let run = ["run", "--hold", "after", "--no-wait", "--", "true"];
         assert_refused(&machine.call(asker, &run), 122, &[]);
-        let listed = json(&machine.call(asker, &["hold", "list", "--json"]));
-        let asked = listed.as_array().unwrap().last().unwrap()["request_id"].clone();
+        let listed = json(&machine.call(asker, &["decision", "list", "--kind", "hold", "--json"]));
+        let asked = listed.as_array().unwrap().last().unwrap()["id"].clone();
         asked.as_str().unwrap().to_string()
     };
     for (asker, answerer, exit, why) in [
@@ -96,7 +96,7 @@ fn a_number_that_a_user_may_take_is_nobody() {
     ] {
         let asked = hold(asker);
         machine.give_log(answerer);
-        let answer = ["hold", "answer", &asked, "--yes", "--decision", "CONTINUE"];
+        let answer = ["decision", "respond", &asked, "--yes", "CONTINUE"];
         assert_refused(&machine.call(answerer, &answer), exit, &[why]);
     }
 }

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
-const ANSWER: [&str; 7] = ["hold", "answer", "REQ-1", "--yes", "--decision", "ABORT", "--json"];
+const ANSWER: [&str; 6] = ["decision", "respond", "REQ-1", "--yes", "ABORT", "--json"];
 
 fn assert_refused(place: &Place, verbs: &[&[&str]]) {
     assert_eq!(status(&place.holdpoint(&["verify"])), 6);
@@ -31,12 +31,12 @@ fn every_writer_ends_with_6_on_a_log_that_does_not_verify() {
     let mut bytes = whole.clone();
     bytes[4_096 + 70] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
-    assert_refused(&place, &[&["hold", "expire", "--json"], &ANSWER]);
+    assert_refused(&place, &[&["decision", "expire", "--json"], &ANSWER]);
     std::fs::write(&segment, whole).unwrap();
     place.verified();
     std::fs::remove_file(place.log.join("HEAD")).unwrap();
     let archive = ["log", "archive", "archive", "--json"];
-    assert_refused(&place, &[&["hold", "expire", "--json"], &ANSWER, &archive]);
+    assert_refused(&place, &[&["decision", "expire", "--json"], &ANSWER, &archive]);
 }
 
 #[test]

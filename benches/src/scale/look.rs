@@ -108,7 +108,7 @@ impl Look {
         };
         let line = match self {
             Self::Start => "--version".to_string(),
-            Self::HoldList => "hold list".to_string(),
+            Self::HoldList => "decision list".to_string(),
             Self::DecisionList => "decision list".to_string(),
             Self::ThreadList => "thread list --open".to_string(),
             Self::ShowSealed => show(places.sealed),

@@ -8,6 +8,7 @@ use super::input::{Input, read};
 use super::stop::{look, of_session};
 use crate::agents::hook::describe;
 use crate::args::host::Event;
+use crate::log::Question;
 use holdpoint_domain::decision_point::DecisionPoint;
 use std::path::Path;
 
@@ -40,8 +41,10 @@ fn decide(log: &Path, terms: &Terms) -> Result<Answer, String> {
         return Ok(Answer::no_objection());
     }
     mine.reverse();
-    let line =
-        |point: &&DecisionPoint| describe::told(log, point, look.time_of(point), look.world());
+    let line = |point: &&DecisionPoint| {
+        let now = look.time_of(Question::Decision(point));
+        describe::told(log, point, now, look.world())
+    };
     let lines = mine.iter().take(TOLD_MAX).map(line);
     Ok(Answer::context(&cut(lines, mine.len())))
 }

@@ -9,7 +9,8 @@ use super::input::{Input, read};
 use crate::agents::hook::describe;
 use crate::args::Global;
 use crate::args::host::Event;
-use crate::log::decision_points::Look;
+use crate::log::Question;
+use crate::log::question_look::Look;
 use crate::log::{Directory, agent_sessions, clock};
 use crate::ui::Failure;
 use holdpoint_domain::Time;
@@ -48,12 +49,14 @@ fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
     let doubt_of = |point: &DecisionPoint| look.world().doubt_of_point(point);
     let (sound, doubted): (Vec<_>, Vec<_>) =
         mine.into_iter().partition(|point| doubt_of(point).is_none());
-    if let Some(point) = sound.iter().find(|point| is_to_be_spent(point, look.time_of(point))) {
+    if let Some(point) =
+        sound.iter().find(|point| is_to_be_spent(point, look.time_of(Question::Decision(point))))
+    {
         return Ok(Answer::go_on(&describe::approved_unspent(point)));
     }
     let is_expected = |point: &DecisionPoint| {
-        is_to_be_spent(point, look.time_of(point))
-            || args.require_answer && waits(point, look.time_of(point))
+        is_to_be_spent(point, look.time_of(Question::Decision(point)))
+            || args.require_answer && waits(point, look.time_of(Question::Decision(point)))
     };
     for point in doubted.into_iter().filter(|point| is_expected(point)) {
         let is_asked_anew = sound.iter().any(|other| asks_the_same(other, point));
@@ -61,7 +64,7 @@ fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
             return Ok(Answer::go_on(&describe::to_be_asked_anew(point, doubt, look.world())));
         }
     }
-    let waiting = sound.iter().find(|point| waits(point, look.time_of(point)));
+    let waiting = sound.iter().find(|point| waits(point, look.time_of(Question::Decision(point))));
     Ok(match waiting {
         Some(point) if args.require_answer => Answer::go_on(&describe::still_waits(log, point)),
         _ => Answer::no_objection(),

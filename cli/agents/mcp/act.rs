@@ -6,6 +6,7 @@ use super::caller::Caller;
 use crate::log::configuration::{AskedApproval, floors};
 use crate::questions::decision_session::{DecisionSession, Only, is_late};
 use crate::questions::long_over::look_up;
+use crate::questions::permits::Act;
 use crate::questions::rejecting::{expect_a_no, expect_refined_rejecting, expect_rejecting};
 use crate::ui::{Exit, Failure};
 use holdpoint_domain::Command;
@@ -40,8 +41,11 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
     }
     floors()?;
     let session = caller.session(true)?;
-    let supersedes =
-        arguments.supersedes.as_deref().map(|wanted| session.find(wanted)).transpose()?;
+    let supersedes = arguments
+        .supersedes
+        .as_deref()
+        .map(|wanted| session.find(wanted, Act::Revise))
+        .transpose()?;
     let only = Only::under_key(arguments.idempotency_key.clone());
     let asked = asked_approval(&arguments);
     let mut command = CreateDecisionPoint {
@@ -84,7 +88,7 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
 pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Failure> {
     let session = caller.session(false)?;
     let Changed { decision, replayed, .. } =
-        change(caller, session, &arguments.decision_id, |decision_id, by| {
+        change(caller, session, (&arguments.decision_id, Act::Cancel), |decision_id, by| {
             let reason = arguments.reason;
             Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(CancelDecisionPoint {
                 decision_id,
@@ -101,7 +105,7 @@ pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Fa
         arguments;
     let session = caller.session(false)?;
     let Changed { decision, replayed, .. } =
-        change(caller, session, &wanted, |decision_id, by| {
+        change(caller, session, (&wanted, Act::Revise), |decision_id, by| {
             Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
                 decision_id,
                 by,
@@ -122,7 +126,7 @@ pub(super) fn respond(caller: &Caller<'_>, arguments: Respond) -> Result<Value, 
     let response = response(arguments)?;
     let session = caller.session(false)?;
     let entropy = session.entropy()?;
-    let changed = change(caller, session, &wanted, |decision_id, by| {
+    let changed = change(caller, session, (&wanted, Act::Choose), |decision_id, by| {
         Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
             RespondToDecisionPoint { decision_id, entropy, by, response, comment },
         ))
@@ -145,10 +149,10 @@ struct Changed {
 fn change(
     caller: &Caller<'_>,
     session: DecisionSession<'_>,
-    wanted: &str,
+    (wanted, act): (&str, Act),
     command: impl FnOnce(String, Principal) -> Command,
 ) -> Result<Changed, Failure> {
-    let point = match session.find(wanted) {
+    let point = match session.find(wanted, act) {
         Ok(point) => point,
         Err(unknown) => {
             let command = |decision_id| command(decision_id, caller.by.clone());

@@ -5,33 +5,33 @@ use super::caller::Caller;
 use super::page::{LIMIT_MAX, Page};
 use crate::log::Directory;
 use crate::log::archives::not_listed;
-use crate::log::decision_id::{all, known, resolve};
-use crate::log::decision_points::{Linked, Look};
+use crate::log::decision_id::known;
+use crate::log::question_look::{Linked, Look};
 use crate::log::verdict::damaged;
-use crate::questions::decision_view::place;
+use crate::questions::question_filter::{QuestionFilter, StateFilter};
 use crate::ui::Failure;
-use holdpoint_domain::World;
-use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState as State};
+use holdpoint_domain::decision_point::DecisionPointState as State;
 use serde_json::{Value, json};
 
-/// `decision_list`: what presses most first, then what was asked first.
+/// `decision_list`: the most urgent first, then the oldest.
 pub(super) fn list(caller: &Caller<'_>, arguments: &ListThem) -> Result<Value, Failure> {
     let mut page = Page::new(arguments.limit)?;
     let directory = Directory::open(&caller.server.global)?;
-    let wanted: &Linked<'_> = &|world, _| arguments.links(world);
-    let look = match arguments.state.is_live() {
+    let filter = arguments.filter();
+    let wanted: &Linked<'_> = &|world, now| filter.select_known(world, LIMIT_MAX.into(), now);
+    let is_live = filter.state.is_live();
+    let look = match is_live {
         true => Look::live(&directory, false, wanted)?,
         false => Look::newest(&directory, wanted)?,
     };
     expect_sound(&look, &directory)?;
-    let world = look.world();
-    let after = arguments.after.as_deref().map(|id| resolve(world, id)).transpose()?;
-    let total = all(world).filter(|point| arguments.wants(point)).count();
-    let found = arguments.select(world, after);
-    let mut shown = found.iter().take_while(|point| page.push(json!(look.shown(point))));
-    let last = shown.by_ref().last().map(|point| point.decision_id.to_string());
+    let after = filter.after.as_deref().map(|id| look.find(id)).transpose()?;
+    let total = filter.select(look.world(), None, look.now()).len();
+    let found = filter.select(look.world(), after, look.now());
+    let mut shown = found.iter().take_while(|question| page.push(json!(look.shown(**question))));
+    let last = shown.by_ref().last().map(|question| question.id().to_string());
     let next_after = last.filter(|_| page.is_full());
-    let not_listed = if arguments.state.is_live() { None } else { not_listed(&directory) };
+    let not_listed = if is_live { None } else { not_listed(&directory) };
     Ok(json!({
         "decisions": page.into_items(),
         "total": total,
@@ -47,8 +47,8 @@ pub(super) fn show(caller: &Caller<'_>, arguments: &Show) -> Result<Value, Failu
     let look =
         Look::newest(&directory, &|world, _| Some(vec![known(world, &arguments.decision_id)?]))?;
     expect_sound(&look, &directory)?;
-    let point = look.find(&arguments.decision_id)?;
-    Ok(json!({ "decision": look.shown(point) }))
+    let question = look.find(&arguments.decision_id)?;
+    Ok(json!({ "decision": look.shown(question) }))
 }
 
 /// Of a log that does not verify nothing is believed: a person has to look.
@@ -59,60 +59,31 @@ fn expect_sound(look: &Look, directory: &Directory) -> Result<(), Failure> {
 }
 
 impl ListThem {
-    /// Of what a page may hold; `None` where a state does not tell of all that is wanted.
-    fn links<'w>(&self, world: &'w World) -> Option<Vec<&'w DecisionPoint>> {
-        if !self.state.is_live() && world.forgets_decision_points() {
-            return None;
+    fn filter(&self) -> QuestionFilter {
+        QuestionFilter {
+            state: self.state.filter(),
+            issue: self.issue_id.clone(),
+            requested_by: self.requested_by.clone(),
+            urgency: self.urgency,
+            after: self.after.clone(),
+            ..QuestionFilter::default()
         }
-        let after = match &self.after {
-            Some(wanted) => Some(known(world, wanted)?),
-            None => None,
-        };
-        let mut found = self.select(world, after);
-        found.truncate(LIMIT_MAX.into());
-        Some(found)
-    }
-
-    /// Those behind a place, in their order.
-    fn select<'w>(
-        &self,
-        world: &'w World,
-        after: Option<&DecisionPoint>,
-    ) -> Vec<&'w DecisionPoint> {
-        let wanted = all(world).filter(|point| self.wants(point));
-        let mut found: Vec<_> =
-            wanted.filter(|point| after.is_none_or(|after| place(point) > place(after))).collect();
-        found.sort_by_key(|point| place(point));
-        found
-    }
-
-    fn wants(&self, point: &DecisionPoint) -> bool {
-        let issue = point.terms.issue_id.as_deref();
-        self.state.includes(point.state)
-            && self.issue_id.as_deref().is_none_or(|wanted| issue == Some(wanted))
-            && self.requested_by.as_deref().is_none_or(|name| *point.requested_by.id == *name)
-            && self.urgency.is_none_or(|urgency| point.terms.urgency == urgency)
     }
 }
 
 impl Standing {
-    /// Whether all that stand so live.
-    fn is_live(self) -> bool {
-        matches!(self, Self::Pending | Self::Refining | Self::Open)
-    }
-
-    fn includes(self, state: State) -> bool {
-        match self {
-            Self::Pending => state == State::Pending,
-            Self::Refining => state == State::Refining,
-            Self::Open => state.is_open(),
-            Self::Resolved => state == State::Resolved,
-            Self::Iterated => state == State::Iterated,
-            Self::Expired => state == State::Expired,
-            Self::Aborted => state == State::Aborted,
-            Self::Cancelled => state == State::Cancelled,
-            Self::Superseded => state == State::Superseded,
-            Self::All => true,
-        }
+    fn filter(self) -> StateFilter {
+        StateFilter::In(match self {
+            Self::Open => return StateFilter::Open,
+            Self::All => return StateFilter::All,
+            Self::Pending => State::Pending,
+            Self::Refining => State::Refining,
+            Self::Resolved => State::Resolved,
+            Self::Iterated => State::Iterated,
+            Self::Expired => State::Expired,
+            Self::Aborted => State::Aborted,
+            Self::Cancelled => State::Cancelled,
+            Self::Superseded => State::Superseded,
+        })
     }
 }

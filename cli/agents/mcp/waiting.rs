@@ -2,7 +2,7 @@
 
 use super::arguments::Wait;
 use super::caller::Caller;
-use crate::questions::decision_waiting::{ApprovalOver, until_ended};
+use crate::questions::waiting::{ApprovalOver, until_ended};
 use crate::ui::{Exit, Failure};
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_engine::shell::WaitOutcome;

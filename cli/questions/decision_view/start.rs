@@ -49,7 +49,7 @@ pub(crate) fn lines(
     page.row(APPROVE, &format!("starts it, exactly so and once; {DENY} starts nothing"));
     page.row("and bound to", &rest(global, point, summary));
     let (id, program) = (named(&point.decision_id), program(&global.log));
-    page.row("from elsewhere", &format!("`{program} answer {id} {APPROVE}`, or {DENY}"));
+    page.row("from elsewhere", &format!("`{program} {APPROVE} {id}`, or {DENY}"));
     Some(page.lines())
 }
 

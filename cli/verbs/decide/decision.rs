@@ -1,68 +1,58 @@
-//! `holdpoint decision`: questions that a program waits at and a person answers.
+//! `holdpoint decision`: questions that wait for a person, or for a program that asked.
 
 mod binding;
 mod cancel;
 mod consume;
 mod create;
-mod escalate;
 mod evidence;
 mod expire;
+mod follow;
 mod list;
-mod refine;
-mod remind;
+mod notify;
+mod respond;
+mod revise;
 mod show;
 mod wait;
-mod watch;
 
 use crate::args::{Global, settle};
 use crate::log::or_archived;
 use crate::questions::decision_output::told_whole;
-use crate::questions::decision_response;
 use crate::ui::Exit;
 use clap::Subcommand;
 
-/// What to do with decisions.
+/// What to do with questions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DecisionVerb {
-    /// Ask: put a question on record, and give its id.
+    /// Ask a question, and print its id.
     Create(Box<create::Args>),
-    /// List the decisions that wait for an answer.
+    /// List the questions that wait for an answer.
     List(list::Args),
-    /// Show a decision: what is asked, and what became of it.
+    /// Show a question: what is asked, and what became of it.
     Show(show::Args),
-    /// Answer a decision. The first answer counts.
-    Respond(decision_response::Args),
-    /// Propose anew, after guidance.
-    Refine(refine::Args),
-    /// Take a decision back.
+    /// Answer a question with one of its choices. The first answer counts.
+    Respond(Box<respond::Args>),
+    /// Cancel a decision, or revoke an approval that was not spent.
     Cancel(cancel::Args),
-    /// Tell somebody else of a decision.
-    Escalate(escalate::Args),
-    /// Remind whoever is asked.
-    Remind(remind::Args),
-    /// Wait until a decision is answered; the exit code tells how.
+    /// Remind whoever is asked, or tell somebody else.
+    Notify(notify::Args),
+    /// Wait until a question is answered; the exit code tells how.
     Wait(wait::Args),
-    /// Follow what happens to decisions, as JSON Lines.
-    Watch(watch::Args),
-    /// Record the timeouts that are due.
+    /// Record the warnings and timeouts that are due, of questions, runs and threads.
     Expire(expire::Args),
     /// Spend the approval of one action, once.
     Consume(consume::Args),
 }
 
-/// Carries the verb out.
-pub(crate) fn main(global: &Global, verb: DecisionVerb) -> Exit {
+/// Carries the verb out. `is_named`: the log is named, and not found.
+pub(crate) fn main(global: &Global, is_named: bool, verb: DecisionVerb) -> Exit {
     let outcome = match verb {
+        DecisionVerb::Respond(args) => return respond::main(global, is_named, *args),
         DecisionVerb::Create(args) => create::create(global, *args),
         DecisionVerb::List(args) => list::list(global, &args),
         DecisionVerb::Show(args) => show::show(global, &args),
-        DecisionVerb::Respond(args) => decision_response::respond(global, args),
-        DecisionVerb::Refine(args) => refine::refine(global, args),
         DecisionVerb::Cancel(args) => cancel::cancel(global, args),
-        DecisionVerb::Escalate(args) => escalate::escalate(global, args),
-        DecisionVerb::Remind(args) => remind::remind(global, &args),
+        DecisionVerb::Notify(args) => notify::notify(global, args),
         DecisionVerb::Wait(args) => wait::wait(global, &args),
-        DecisionVerb::Watch(args) => watch::watch(global, &args),
         DecisionVerb::Expire(args) => expire::expire(global, &args),
         DecisionVerb::Consume(args) => consume::consume(global, &args),
     };

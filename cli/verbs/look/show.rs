@@ -13,7 +13,7 @@ use crate::log::run_records::{tell_standing, tell_uncounted};
 use crate::log::{ArchiveArgs, Directory, escalations, other_logs, recorders, sessions};
 use crate::ui::screen::columns;
 use crate::ui::{Exit, Failure, Output, TimesArgs, complain};
-use crate::verbs::look::show::by_other_verb::{DECISION, LineRunner, REQUEST, line};
+use crate::verbs::look::show::by_other_verb::{LineRunner, QUESTION, line};
 use crate::verbs::look::show::id_meaning::Meant;
 use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{Reach, Run, RunFound, Searched, run_of};
@@ -61,8 +61,7 @@ fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Result<Exit, Fai
     }
     match meant {
         Meant::Run(loop_id, met) => show_run(global, args, &directory, (&loop_id, met)),
-        Meant::Decision(id) => carry_out(global, line(DECISION, &id)),
-        Meant::Request(id) => carry_out(global, line(REQUEST, &id)),
+        Meant::Decision(id) | Meant::Request(id) => carry_out(global, line(QUESTION, &id)),
         Meant::Record(sequence) => by_other_verb::record(global, sequence, carry_out),
     }
 }

@@ -5,7 +5,7 @@ mod travel;
 
 use crate::args::{Global, settle};
 use crate::log::at_point::{Shortcuts, parse_end, tell_reach};
-use crate::log::decision_points::Links;
+use crate::log::question_look::Links;
 use crate::log::verdict::{and_permits, exit_of};
 use crate::log::{ArchiveArgs, Directory, coverage, not_found, warn};
 use crate::ui::text::{command_line, doer};

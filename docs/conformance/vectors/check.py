@@ -72,9 +72,9 @@ def check(program, file, only, faults):
         line = line_of(parts, id)
         is_due, told = line.pop("when_due", False), line["submit"]
         if told["command"] == "human_decision.answer":  # A person's, which `apply` does not take.
-            words = [f"--{it.split('_')[-1]}={told[it]}" for it in KEYS[3:6] if told.get(it)]
-            status = typed([*holdpoint, "hold", "answer", told["request_id"], *words])
-            return {"exit": status, "receipt": {"last_sequence": sys.maxsize}}
+            words = [f"--{a}={told[b]}" for a, b in zip(("reason", "to"), KEYS[4:]) if told.get(b)]
+            words = ["decision", "respond", told["request_id"], told["decision"], *words]
+            return {"exit": typed([*holdpoint, *words]), "receipt": {"last_sequence": sys.maxsize}}
         time.sleep(0.02 if is_due else 0)  # What is due then had 1 ms.
         print(json.dumps(line), file=apply.stdin, flush=True)
         answer = apply.stdout.readline()

@@ -101,7 +101,7 @@ impl<V: Victim> Stage<V> {
         let lines: BTreeMap<u64, Value> = shown.values.iter().map(of).collect();
         let first =
             |key: &str| lines.values().find_map(|line| line[key].as_str()).unwrap().to_string();
-        let waiting = &read("hold list").values[0][0]["request_id"];
+        let waiting = &read("decision list --kind hold").values[0][0]["id"];
         let entities = Entities {
             loop_id: first("loop_id"),
             decision_id: first("decision_id"),

@@ -60,7 +60,7 @@ const SALVAGE: Verb = verb("salvage LOG NEW", Shows::Kept);
 /// as `--status` does, and `show REQUEST` is another verb as `show DECISION` is. What waits for
 /// more (`log tail --follow`, `decision watch` and `wait`, `hold wait`) or serves others (`hook`,
 /// `mcp`) begins with the looks and turns that stand here.
-pub(crate) const ON_LOG: [Verb; 41] = [
+pub(crate) const ON_LOG: [Verb; 40] = [
     verb("verify", Shows::Verdict),
     verb("verify --range SEQ..SEQ", Shows::Verdict),
     verb("verify --caches", Shows::Caches),
@@ -86,8 +86,7 @@ pub(crate) const ON_LOG: [Verb; 41] = [
     verb("replay --live", Shows::State),
     DIFF,
     BISECT,
-    verb("hold list", Shows::State),
-    verb("hold show REQUEST", Shows::State),
+    verb("decision show REQUEST", Shows::State),
     verb("decision list", Shows::State),
     verb("decision show DECISION", Shows::State),
     verb("thread list", Shows::State),
@@ -107,7 +106,7 @@ pub(crate) const ON_LOG: [Verb; 41] = [
 /// Every reading of a log whose first records are in an archive. Those that do not look into it
 /// (`--last`, `log tail`, the looks at what lives) are here for what was done to HEAD and to the
 /// statement of what was moved. `verify` without `--archive` says that it did not look there.
-pub(crate) const ON_PAIR: [Verb; 37] = [
+pub(crate) const ON_PAIR: [Verb; 36] = [
     verb("verify --archive ARCHIVE", Shows::Verdict),
     verb("log show", Shows::Records),
     verb("log show --archive ARCHIVE", Shows::Records),
@@ -130,7 +129,6 @@ pub(crate) const ON_PAIR: [Verb; 37] = [
     REPLAY_LOOP,
     DIFF,
     BISECT,
-    verb("hold list", Shows::State),
     verb("decision list", Shows::State),
     verb("decision show DECISION", Shows::State),
     verb("thread list", Shows::State),

@@ -36,7 +36,7 @@ impl Sample {
     pub(crate) fn new() -> Self {
         let place = Place::with_log();
         let held_loop = hold(&place);
-        let request = first(&place, &["hold", "list", "--json"], "request_id");
+        let request = first(&place, &["decision", "list", "--kind", "hold", "--json"], "id");
         let settled = asked(&place, &["PROJ-1"]);
         respond(&place, &settled);
         let decision = asked(&place, &["PROJ-2"]);
@@ -111,7 +111,9 @@ fn lose_recorder(place: &Place) {
     let mut command = place.command(&options);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut recorder = command.spawn().unwrap();
-    let list = |options: &[&str]| place.holdpoint(&[&["hold", "list"], options].concat());
+    let list = |options: &[&str]| {
+        place.holdpoint(&[&["decision", "list", "--kind", "hold"], options].concat())
+    };
     while json(&list(&["--json"])).as_array().unwrap().len() < 2 {
         assert_eq!(recorder.try_wait().unwrap(), None, "it does not wait for an answer");
         std::thread::yield_now();

@@ -49,8 +49,8 @@ const ON_LOG: [&str; 53] = [
     "export --format csv",
     "diff 10 [--json]",
     "bisect --where totals.loops_initialized>3 [--json]",
-    "hold list [--json]",
-    "hold show REQUEST [--json]",
+    "decision list [--json]",
+    "decision show REQUEST [--json]",
     "decision list [--json]",
     "decision list --state all --whole --json",
     "decision show DECISION [--json]",
@@ -86,7 +86,7 @@ const ON_MOVED: [&str; 11] = [
     "diff 140 --json",
     "runs --json",
     "inbox --json",
-    "hold list --json",
+    "decision list --json",
     "decision list --json",
 ];
 
@@ -225,7 +225,7 @@ impl Verb {
 
     /// Whether it shows what lives, from a snapshot where one can be read.
     fn is_look(&self) -> bool {
-        ["hold", "decision", "thread", INBOX].contains(&self.words[0].as_str())
+        ["decision", "thread", INBOX].contains(&self.words[0].as_str())
     }
 
     /// Whether it shows states, from snapshots where some can be read.

@@ -187,7 +187,7 @@ impl Attempt {
 
     fn words(&self, machine: &Machine, question: &str) -> Vec<String> {
         let words = match self.verb {
-            Verb::Answer => vec!["answer", question, "approve"],
+            Verb::Answer => vec!["decision", "respond", question, "approve"],
             Verb::Respond => vec!["decision", "respond", question, "--option", "approve"],
             Verb::RespondAs => {
                 vec!["decision", "respond", question, "--option", "approve", "--as", "bob"]

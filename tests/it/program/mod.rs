@@ -111,9 +111,8 @@ pub(crate) fn command_in(directory: &Path, arguments: &[&str]) -> Command {
 
 /// Whether only a person may do this, which takes a terminal.
 fn is_answer(arguments: &[&str]) -> bool {
-    let verbs = [["decision", "respond"], ["hold", "answer"]];
-    let has_verb = |verb| arguments.windows(2).any(|words| words == verb);
-    arguments.first() == Some(&"answer") || verbs.iter().any(has_verb)
+    let is_respond = arguments.windows(2).any(|words| words == ["decision", "respond"]);
+    is_respond || arguments.first().is_some_and(|verb| ["approve", "deny"].contains(verb))
 }
 
 /// The program as a person runs it, who sits at a terminal of their own, reads what is asked, and
@@ -216,6 +215,19 @@ pub(crate) fn status(output: &Output) -> i32 {
 
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A question of a hold with what only holds have at its top, or each of a list of them.
+pub(crate) fn with_hold(shown: Value) -> Value {
+    match shown {
+        Value::Array(all) => all.into_iter().map(with_hold).collect(),
+        Value::Object(mut question) => {
+            let Some(Value::Object(hold)) = question.remove("hold") else { return question.into() };
+            question.extend(hold);
+            question.into()
+        }
+        other => other,
+    }
 }
 
 /// Standard output as exactly one JSON value.

@@ -1,7 +1,7 @@
 //! The same by exit code: runs of the real program, with every value of `--hold`, and whoever
 //! answers: a person at a terminal, programs, agents, claimed names.
 
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, status, text, with_hold};
 use crate::terminal::{Terminal, at_terminal};
 use crate::who_may_pass::random::Random;
 use holdpoint_engine::shell::user_name;
@@ -177,8 +177,7 @@ impl Round<'_> {
         for _ in 0..1 + self.random.below(3) {
             let who = *self.random.choose(&EVERYBODY);
             let decision = *self.random.choose(&["CONTINUE", "RETRY", "RETRY", "ABORT"]);
-            let words =
-                ["hold", "answer", request, "--yes", "--decision", decision, "--reason", "so"];
+            let words = ["decision", "respond", request, "--yes", decision, "--reason", "so"];
             let line = json!({ "command": "human_decision.answer", "request_id": request,
                 "actor": "", "human_id": "", "decision": decision, "reason": "so",
                 "means": { "channel": "API", "detail": "" } });
@@ -197,7 +196,8 @@ impl Round<'_> {
                 _ => assert!([4, 5].contains(&exit), "{who:?} {decision} ended with {exit}"),
             }
         }
-        let waited = self.command(&["hold", "wait", request, "--timeout", "0s"]).output().unwrap();
+        let waited =
+            self.command(&["decision", "wait", request, "--timeout", "0s"]).output().unwrap();
         let expected = match decided {
             None => 10,
             Some("CONTINUE") => 0,
@@ -209,7 +209,9 @@ impl Round<'_> {
     }
 
     fn open_request(&self) -> String {
-        let listed = json(&self.place.holdpoint(&["hold", "list", "--json"]));
+        let listed = with_hold(json(
+            &self.place.holdpoint(&["decision", "list", "--kind", "hold", "--json"]),
+        ));
         listed[0]["request_id"].as_str().unwrap().to_string()
     }
 

@@ -3,6 +3,7 @@
 use crate::args::Global;
 use crate::questions::decision_change::Change;
 use crate::questions::decision_output::standing;
+use crate::questions::permits::Act;
 use crate::ui::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
@@ -29,5 +30,5 @@ pub(super) fn cancel(global: &Global, args: Args) -> Result<Exit, Failure> {
             reason,
         }))
     };
-    change.carry_out(global, command, standing)
+    change.carry_out(global, Act::Cancel, command, standing)
 }

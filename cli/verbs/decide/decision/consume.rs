@@ -7,6 +7,7 @@ use crate::questions::decision_output::{came_to, show};
 use crate::questions::decision_session::{DecisionSession, Only};
 use crate::questions::decision_view::outcome;
 use crate::questions::long_over;
+use crate::questions::permits::Act;
 use crate::ui::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{ConsumeApproval, DecisionPoint, DecisionPointCommand};
@@ -43,7 +44,7 @@ pub(super) fn consume(global: &Global, args: &Args) -> Result<Exit, Failure> {
         }))
     };
     let spent = |point: &DecisionPoint| format!("spent: {}", outcome(point));
-    let point = match session.find(&args.decision) {
+    let point = match session.find(&args.decision, Act::Consume) {
         Ok(point) => point,
         Err(unknown) => {
             let told = long_over::look_up(global, session, unknown, &args.decision, command)?;

@@ -2,8 +2,9 @@
 
 use super::binding::binding;
 use super::evidence::attachment;
+use super::revise::{Revision, revise};
 use super::wait::wait_for;
-use crate::args::principal::{claimed, kind_of_caller, user};
+use crate::args::principal::{Speaker, claimed, kind_of_caller, user};
 use crate::args::values::{milliseconds, moment, text};
 use crate::args::{Global, LockWaitArgs};
 use crate::log::configuration::floors;
@@ -12,13 +13,14 @@ use crate::log::open::UNWITNESSED;
 use crate::log::verdict::warn_permits_nothing;
 use crate::questions::approval_args::PolicyArgs;
 use crate::questions::confirm_less::confirm_less;
+use crate::questions::decision_change::Change;
 use crate::questions::decision_session::{DecisionSession, Only};
 use crate::questions::decision_view::{how_to_answer, tell_how_to_answer};
 use crate::questions::offered_options::{HOW_TO_REJECT, Offered};
+use crate::questions::permits::Act;
 use crate::questions::rejecting::expect_rejecting;
 use crate::ui::text::each_once;
 use crate::ui::{Exit, Failure, Output, complain};
-use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
@@ -29,21 +31,56 @@ use serde_json::Value;
 use std::io::IsTerminal;
 use std::time::Duration;
 
+/// Options of a question that another round has from the round before.
+const NOT_REVISED: [&str; 24] = [
+    "issue",
+    "evidence",
+    "urgency",
+    "requested_by",
+    "no_text",
+    "text_allowed",
+    "max_iterations",
+    "timeout",
+    "expires_at",
+    "per_round",
+    "on_timeout",
+    "approvers",
+    "quorum",
+    "allow_requester",
+    "allow_agents",
+    "authentication",
+    "separation",
+    "bind_tool",
+    "bind_input",
+    "valid_for",
+    "blocks",
+    "supersedes",
+    "wait",
+    "wait_timeout",
+];
+
 /// Options of `decision create`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The work item that the question is about.
     #[arg(value_name = "ISSUE")]
     issue: Option<String>,
+    /// The round to propose anew, after guidance: prompt, context, options and default replace those
+    /// of that round, and the rest stays as before.
+    #[arg(long, value_name = "ID", conflicts_with_all = NOT_REVISED)]
+    revises: Option<String>,
     /// The question, at most 4 KiB.
-    #[arg(long, value_name = "TEXT")]
-    prompt: String,
+    #[arg(long, value_name = "TEXT", required_unless_present = "revises")]
+    prompt: Option<String>,
     #[command(flatten)]
     offered: Offered,
     /// The option that you prefer. It is taken at the deadline, unless `--on-timeout` says
     /// otherwise or the answer is a person's: of an approval, or where `--blocks` names what waits.
     #[arg(long, value_name = "ID")]
     default: Option<String>,
+    /// Of a new round: drop the default of the round before.
+    #[arg(long, requires = "revises", conflicts_with = "default")]
+    no_default: bool,
     /// What one should know to answer, at most 64 KiB; `@FILE` reads a file.
     #[arg(long, value_name = "TEXT|@FILE")]
     context: Option<String>,
@@ -65,10 +102,10 @@ pub(crate) struct Args {
     /// How many rounds guidance may lead to, 1 to 20. [default: 3]
     #[arg(long, value_name = "N")]
     max_iterations: Option<u8>,
-    /// Ask once under this key: the same again is answered with the same decision, something else
-    /// is a conflict.
-    #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
-    idempotency_key: Option<String>,
+    #[command(flatten)]
+    only: Only,
+    #[command(flatten)]
+    speaker: Speaker,
     #[command(flatten)]
     turn: LockWaitArgs,
     // What has a heading of its own comes last: a heading holds for all that follows.
@@ -138,6 +175,10 @@ struct PurposeArgs {
 /// Puts the question on record, and says its id. The log is made where there is none. Exit 5 where
 /// a rule says no.
 pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
+    if args.revises.is_some() {
+        return args.revise(global);
+    }
+    args.expect_new()?;
     // Whatever is wrong with the command line is told before a log is made.
     let (mut command, asked) = (args.command()?, args.policy.read()?);
     if command.binding.is_some() {
@@ -150,11 +191,11 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
     confirmed.iter().for_each(|line| session.allow_below_defaults(line));
     session.demands()?.tighten(&mut command, asked.as_ref());
     if let Some(wanted) = &args.purpose.supersedes {
-        command.supersedes = Some(session.find(wanted)?.decision_id.into_string());
+        command.supersedes = Some(session.find(wanted, Act::Revise)?.decision_id.into_string());
     }
     command.entropy = session.entropy()?;
     let by = command.by.clone();
-    let (issue, only) = (args.issue, Only::under_key(args.idempotency_key));
+    let (issue, only) = (args.issue, args.only);
     let command = Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()));
     let submitted = session.submit_new(issue.as_deref(), &by, &only, &command, None);
     let submitted = submitted.map_err(may_be_there)?;
@@ -211,10 +252,35 @@ fn tell(global: &Global, point: &DecisionPoint, value: &Value) -> Result<(), Fai
 }
 
 impl Args {
+    fn revise(self, global: &Global) -> Result<Exit, Failure> {
+        let revision = Revision {
+            context: self.context()?,
+            options: self.offered.read()?,
+            prompt: self.prompt,
+            default_option: self.default,
+            drop_default: self.no_default,
+        };
+        let id = self.revises.unwrap_or_default();
+        revise(global, &Change::of(id, self.speaker, self.only, self.turn), revision)
+    }
+
+    /// That nothing is given that only another round takes.
+    fn expect_new(&self) -> Result<(), Failure> {
+        if !self.speaker.is_given() && !self.only.names_version() {
+            return Ok(());
+        }
+        let message = "--as, --agent and --expect-version are for --revises; ask as a program by \
+                       --requested-by NAME";
+        Err(Failure::new(Exit::USAGE, "usage", message))
+    }
+
+    fn context(&self) -> Result<Option<String>, Failure> {
+        let context = self.context.as_deref();
+        context.map(|given| text("--context", given, MAX_CONTEXT_BYTES)).transpose()
+    }
+
     fn command(&self) -> Result<CreateDecisionPoint, Failure> {
         let (time, purpose) = (&self.time, &self.purpose);
-        let context = self.context.as_deref();
-        let context = context.map(|given| text("--context", given, MAX_CONTEXT_BYTES));
         let bound = purpose.bind_tool.as_deref().zip(purpose.bind_input.as_deref());
         let timeout = time.timeout.as_deref().map(|given| milliseconds("--timeout", given));
         let expires_at = time.expires_at.as_deref().map(|given| moment("--expires-at", given));
@@ -228,8 +294,8 @@ impl Args {
             by: requester
                 .map_or_else(|| user(kind_of_caller(false)), |name| claimed(Actor::Agent, name)),
             issue_id: self.issue.clone(),
-            prompt: self.prompt.clone(),
-            context: context.transpose()?,
+            prompt: self.prompt.clone().unwrap_or_default(),
+            context: self.context()?,
             options: self.offered.read()?.unwrap_or_default(),
             default_option: self.default.clone(),
             allow_text: (self.no_text || self.text_allowed).then_some(self.text_allowed),

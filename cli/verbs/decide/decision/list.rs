@@ -1,29 +1,30 @@
-//! `holdpoint decision list`: what waits for an answer.
+//! `holdpoint decision list`: the questions that wait for an answer.
 
 use super::create::urgency;
 use super::show::tell_place;
 use crate::args::Global;
-use crate::log::Directory;
 use crate::log::archives::tell_archived;
 use crate::log::at_point::parse_at;
 use crate::log::clock::{self, Dated};
 use crate::log::current_state::WholeArg;
-use crate::log::decision_id::{all, known};
-use crate::log::decision_points::{Linked, Look};
+use crate::log::question::Kind;
+use crate::log::question_look::{Linked, Look};
 use crate::log::sessions::claimed;
-use crate::questions::decision_view::{place, time_left};
+use crate::log::{Directory, Question, recorders};
+use crate::questions::question_filter::{QuestionFilter, StateFilter};
 use crate::ui::screen::{columns, in_row};
+use crate::ui::short_id::told_apart;
 use crate::ui::table::{self, Column, Fit, NOTHING, column};
 use crate::ui::time_format::span;
 use crate::ui::{Exit, Failure, Output, Page, complain, counted, named};
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::text::bounded;
-use holdpoint_domain::decision_point::{
-    DecisionPoint, DecisionPointState, MAX_CLOSED_DECISION_POINTS, Response, Urgency,
-};
+use holdpoint_domain::decision_point::{DecisionPointState, DecisionPointView, Response, Urgency};
 use holdpoint_domain::{Time, World};
+use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::Until;
+use holdpoint_replay::machine::{Recorder, recorder_of};
 
 /// `DP-` and so many digits are shown at least.
 const SHORT_ID_BYTES: usize = 11;
@@ -31,7 +32,7 @@ const SHORT_ID_BYTES: usize = 11;
 const PROMPT_LINES: usize = 3;
 
 const COLUMNS: [Column; 8] = [
-    column("decision", 9, Fit::Whole),
+    column("question", 9, Fit::Whole),
     column("state", 7, Fit::Whole),
     column("answer", 6, Fit::Rest(7)),
     column("by", 5, Fit::Name),
@@ -44,27 +45,31 @@ const COLUMNS: [Column; 8] = [
 /// Options of `decision list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only decisions in this state: `pending`, `refining` (the requester's turn), `resolved`,
+    /// Questions in this state: `pending`, `refining` (the requester's turn), `resolved`,
     /// `iterated`, `expired`, `aborted`, `cancelled` or `superseded`; `open` is pending and
     /// refining, `all` is every one.
     #[arg(long, value_name = "STATE", default_value = "open", value_parser = state)]
-    state: Wanted,
-    /// Only decisions about this work item.
+    state: StateFilter,
+    /// Questions about an attempt of a run (`hold`), or all others.
+    #[arg(long, value_name = "KIND", value_enum)]
+    kind: Option<Kind>,
+    /// Questions about this work item.
     #[arg(long, value_name = "ISSUE")]
     issue: Option<String>,
-    /// Only decisions that this one asked for.
+    /// Questions that this one asked.
     #[arg(long, value_name = "NAME")]
     requested_by: Option<String>,
-    /// Only decisions that press so much: low, medium or high.
+    /// Questions of this urgency: low, medium or high.
     #[arg(long, value_name = "URGENCY", value_parser = urgency)]
     urgency: Option<Urgency>,
-    /// Only decisions that wait although their time is over.
+    /// Open questions whose time is over.
     #[arg(long)]
     overdue: bool,
-    /// At most so many.
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    /// Maximum number of questions.
+    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     limit: Option<usize>,
-    /// Only those that come after this one in the order of the list.
+    /// Questions behind this one in the order of the list.
     #[arg(long, value_name = "ID")]
     after: Option<String>,
     /// As they were after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
@@ -74,83 +79,86 @@ pub(crate) struct Args {
     whole: WholeArg,
 }
 
-/// In which state a decision is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
-    In(DecisionPointState),
-    Open,
-    All,
-}
-
-impl Wanted {
-    /// Whether all that is so lives.
-    fn is_live(self) -> bool {
-        match self {
-            Self::In(state) => state.is_open(),
-            Self::Open => true,
-            Self::All => false,
-        }
-    }
-
-    fn is_met_by(self, state: DecisionPointState) -> bool {
-        match self {
-            Self::In(wanted) => wanted == state,
-            Self::Open => state.is_open(),
-            Self::All => true,
-        }
-    }
-}
-
-fn state(name: &str) -> Result<Wanted, String> {
-    let wanted = match name {
-        "open" => Some(Wanted::Open),
-        "all" => Some(Wanted::All),
-        _ => DecisionPointState::from_name(name).map(Wanted::In),
+fn state(name: &str) -> Result<StateFilter, String> {
+    let state = match name {
+        "open" => Some(StateFilter::Open),
+        "all" => Some(StateFilter::All),
+        _ => DecisionPointState::from_name(name).map(StateFilter::In),
     };
     let names: Vec<&str> = DecisionPointState::ALL.iter().map(|state| state.name()).collect();
-    wanted.ok_or_else(|| format!("write {}, open or all", names.join(", ")))
+    state.ok_or_else(|| format!("write {}, open or all", names.join(", ")))
 }
 
-/// Lists the decisions, the most urgent first, then the oldest; exit 3 where there is no log.
-/// Writes nothing: what is overdue is shown as that until somebody records it.
+/// Lists questions, the most urgent first, then the oldest; exit 3 where there is no log. Writes
+/// nothing: an overdue question is shown as overdue until a writer records its end.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let look = args.look(global, &directory)?;
+    let filter = args.filter();
+    let look = args.look(global, &filter, &directory)?;
     look.expect_log(&directory)?;
-    let after = args.after.as_deref().map(|wanted| look.find(wanted)).transpose()?;
-    let mut found = args.select(look.world(), after, look.now());
+    let after = filter.after.as_deref().map(|wanted| look.find(wanted)).transpose()?;
+    let mut found = filter.select(look.world(), after, look.now());
     let behind = args.cut(&mut found);
     look.state.expect_known(global, &found)?;
     let is_now = args.at.is_none();
     let ahead_ns = clock::ahead_ns(look.world().totals().last_at).filter(|_| is_now);
     clock::tell(ahead_ns);
+    let recorder = |question| recorder(&directory.storage, question).filter(|_| is_now);
+    let recorders: Vec<_> = found.iter().map(|question| recorder(*question)).collect();
     let mut out = Output::stdout();
     if global.json {
-        let shown = found.iter().map(|point| Dated::of(look.shown(point), ahead_ns));
-        let shown: Vec<_> = shown.collect();
-        out.json(&shown);
-    } else {
-        show(&mut out, &found, look.world(), look.now());
+        let shown = found.iter().zip(&recorders).map(|(question, recorder)| {
+            let view = look.view(*question).recorded_by(*recorder);
+            let records = question.records(look.world());
+            Dated::of(look.state.with_standing(view, records), ahead_ns)
+        });
+        out.json(&shown.collect::<Vec<_>>());
+    } else if !found.is_empty() {
+        let lines = lines(&found, &recorders, look.world(), look.now(), columns());
+        lines.iter().for_each(|line| out.line(line));
     }
     out.finish()?;
-    if !global.json && found.is_empty() && !look.state.failed() {
-        complain(args.nothing());
+    if found.is_empty() && !look.state.failed() {
+        tell_none(global, args, &filter, &directory);
     }
     tell_behind(&found, behind);
     tell_place(args.at, &look);
     if !args.state.is_live() {
         tell_archived(&directory);
     }
-    Ok(look.conclude(global, &found))
+    let exit = look.conclude(global, &found);
+    if !look.state.failed() {
+        expect_told(&found, &recorders)?;
+    }
+    Ok(exit)
 }
 
 impl Args {
+    fn filter(&self) -> QuestionFilter {
+        QuestionFilter {
+            state: self.state,
+            kind: self.kind,
+            issue: self.issue.clone(),
+            requested_by: self.requested_by.clone(),
+            urgency: self.urgency,
+            overdue: self.overdue,
+            after: self.after.clone(),
+        }
+    }
+
     /// The state, which is read as far back as what is asked for may lie.
-    fn look(&self, global: &Global, directory: &Directory) -> Result<Look, Failure> {
+    fn look(
+        &self,
+        global: &Global,
+        filter: &QuestionFilter,
+        directory: &Directory,
+    ) -> Result<Look, Failure> {
         if let Some(at) = self.at {
             return Ok(Look::at(directory, at)?.seen_at(at));
         }
-        let wanted: &Linked<'_> = &|world, now| self.links(global, world, now);
+        // People are shown no links.
+        let limit = if global.json { self.limit.unwrap_or(usize::MAX) } else { 0 };
+        let wanted: &Linked<'_> = &|world, now| filter.select_known(world, limit, now);
         match (self.state.is_live(), self.whole.whole) {
             (true, is_whole) => Look::live(directory, is_whole, wanted),
             (false, false) => Look::newest(directory, wanted),
@@ -158,138 +166,140 @@ impl Args {
         }
     }
 
-    /// What is listed whose links are shown: to people, none. `None` where a state does not tell of
-    /// all that is wanted.
-    fn links<'w>(
-        &self,
-        global: &Global,
-        world: &'w World,
-        now: Time,
-    ) -> Option<Vec<&'w DecisionPoint>> {
-        if !self.state.is_live() && world.forgets_decision_points() {
-            return None;
-        }
-        let after = match &self.after {
-            Some(wanted) => Some(known(world, wanted)?),
-            None => None,
-        };
-        if !global.json {
-            return Some(Vec::new());
-        }
-        let mut shown = self.select(world, after, now);
-        self.cut(&mut shown);
-        Some(shown)
-    }
-
-    /// What is wanted, in the order of the list.
-    fn select<'w>(
-        &self,
-        world: &'w World,
-        after: Option<&DecisionPoint>,
-        now: Time,
-    ) -> Vec<&'w DecisionPoint> {
-        let wanted = all(world).filter(|point| self.wants(point, time_of(world, point, now)));
-        let mut found: Vec<_> =
-            wanted.filter(|point| after.is_none_or(|after| place(point) > place(after))).collect();
-        found.sort_unstable_by_key(|point| place(point));
-        found
-    }
-
-    /// Leaves as many as are listed, and says how many are behind those.
-    fn cut(&self, found: &mut Vec<&DecisionPoint>) -> usize {
-        let wanted = found.len();
+    /// Leaves as many as are listed, and returns how many are behind those.
+    fn cut(&self, found: &mut Vec<Question<'_>>) -> usize {
+        let matching = found.len();
         found.truncate(self.limit.unwrap_or(usize::MAX));
-        wanted.saturating_sub(found.len())
-    }
-
-    /// That no decision is listed.
-    fn nothing(&self) -> &'static str {
-        let filters = [&self.issue, &self.requested_by, &self.after];
-        let is_filtered = filters.iter().any(|filter| filter.is_some()) || self.urgency.is_some();
-        match self.state {
-            _ if self.at.is_some() => "no decision was like that then",
-            Wanted::All if !is_filtered => "there is no decision",
-            Wanted::Open | Wanted::In(DecisionPointState::Pending)
-                if !is_filtered && !self.overdue =>
-            {
-                "nothing waits for an answer"
-            }
-            _ => "no decision is like that",
-        }
-    }
-
-    fn wants(&self, point: &DecisionPoint, now: Time) -> bool {
-        let issue = self.issue.as_deref();
-        let requester = self.requested_by.as_deref();
-        self.state.is_met_by(point.state)
-            && issue.is_none_or(|issue| point.terms.issue_id.as_deref() == Some(issue))
-            && requester.is_none_or(|name| *point.requested_by.id == *name)
-            && self.urgency.is_none_or(|urgency| point.terms.urgency == urgency)
-            && (!self.overdue || point.is_overdue(now))
+        matching.saturating_sub(found.len())
     }
 }
 
+/// Returns what is known of the process that waits for the answer to a hold. Where it is gone,
+/// nobody waits, and whoever writes next withdraws the question.
+fn recorder(storage: &DirectoryStorage, question: Question<'_>) -> Option<Recorder> {
+    let Question::Hold(Some(entity), held) = question else { return None };
+    held.is_open().then(|| recorder_of(storage, entity.loop_id()))
+}
+
+/// Whoever was not told that a recorder is gone would wait for what nobody hears.
+fn expect_told(found: &[Question<'_>], recorders: &[Option<Recorder>]) -> Result<(), Failure> {
+    let mut both = found.iter().zip(recorders);
+    let not_told = both.find(|(_, recorder)| **recorder == Some(Recorder::NotToBeTold));
+    let Some((Question::Hold(_, held), _)) = not_told else { return Ok(()) };
+    let name = named(&held.context.loop_id);
+    Err(Failure::new(Exit::FAILED, "io", recorders::not_told(&name)))
+}
+
+/// Tells that the list is empty, or what may put a question that is not on record yet.
+fn tell_none(global: &Global, args: &Args, filter: &QuestionFilter, directory: &Directory) {
+    let may_ask = recorders::may_ask(&directory.storage);
+    if let Some(sentence) = may_ask.filter(|_| args.at.is_none() && args.state.is_live()) {
+        return complain(&sentence);
+    }
+    if global.json {
+        return;
+    }
+    let is_of_state = filter.is_of_state_alone();
+    complain(match args.state {
+        _ if !is_of_state => "no matching questions",
+        StateFilter::Open | StateFilter::In(DecisionPointState::Pending) => match args.at {
+            Some(_) => "nothing waited for an answer then",
+            None => "nothing waits for an answer",
+        },
+        StateFilter::All => "there is no question",
+        StateFilter::In(_) => "no matching questions",
+    });
+}
+
 /// Says that there are more than are listed, and what shows them.
-fn tell_behind(shown: &[&DecisionPoint], behind: usize) {
+fn tell_behind(shown: &[Question<'_>], behind: usize) {
     if let Some(last) = shown.last().filter(|_| behind > 0) {
         complain(&format!(
             "{} behind the {} shown: `--limit N` shows N of them, `--after {}` goes on behind the \
              last one",
-            counted(behind as u64, "decision"),
+            counted(behind as u64, "question"),
             shown.len(),
-            last.decision_id
+            last.id()
         ));
     }
 }
 
-fn show(out: &mut Output, found: &[&DecisionPoint], world: &World, now: Time) {
-    if found.is_empty() {
-        return;
-    }
-    lines(found, world, now, columns()).iter().for_each(|line| out.line(line));
-}
-
-/// The list, in so many columns: of each decision a row, and below it what is asked.
-fn lines(found: &[&DecisionPoint], world: &World, now: Time, columns: usize) -> Vec<String> {
-    let length = id_length(found, world);
-    let rows: Vec<Vec<String>> =
-        found.iter().map(|point| row(point, length, time_of(world, point, now))).collect();
+/// The list, in so many columns: of each question a row, and below it what is asked.
+fn lines(
+    found: &[Question<'_>],
+    recorders: &[Option<Recorder>],
+    world: &World,
+    now: Time,
+    columns: usize,
+) -> Vec<String> {
+    // Told apart from every question that is remembered as well.
+    let apart = told_apart(found.iter().copied().chain(Question::all(world)).map(Question::id));
+    let length = found.iter().filter_map(|it| apart.get(it.id()).copied()).max();
+    let length = length.unwrap_or(0).max(SHORT_ID_BYTES);
+    let rows = found.iter().zip(recorders);
+    let rows = rows.map(|(question, recorder)| row(*question, *recorder, length, world, now));
+    let rows: Vec<Vec<String>> = rows.collect();
     let mut rows = table::lines(&COLUMNS, &rows, columns).into_iter();
     let mut page = Page::new(columns);
     rows.next().iter().for_each(|titles| page.sentence(titles));
-    for (row, point) in rows.zip(found) {
+    for ((row, question), recorder) in rows.zip(found).zip(recorders) {
         page.sentence(&row);
-        if let Some(doubt) = world.doubt_of_point(point) {
-            page.sentence(&format!("  {doubt}, and permits nothing"));
+        notes(*question, *recorder, world).iter().for_each(|note| page.sentence(note));
+        match question {
+            Question::Hold(_, held) => {
+                page.recorded_beginning(&held.context.command_line, PROMPT_LINES);
+            }
+            Question::Decision(point) => {
+                let issue = question.issue().map(|issue| format!("{issue}: ")).unwrap_or_default();
+                let prompt = &point.terms.proposal.prompt;
+                page.beginning(&format!("{issue}{prompt}"), PROMPT_LINES);
+            }
         }
-        let issue = point.terms.issue_id.as_deref().map(|issue| format!("{issue}: "));
-        let asked = format!("{}{}", issue.unwrap_or_default(), point.terms.proposal.prompt);
-        page.beginning(&asked, PROMPT_LINES);
     }
     page.lines()
 }
 
-/// The time by which a decision is overdue.
-fn time_of(world: &World, point: &DecisionPoint, now: Time) -> Time {
-    clock::time_of(world, &point.decision_id, now)
+/// What is to be known of a question beside its row.
+fn notes(question: Question<'_>, recorder: Option<Recorder>, world: &World) -> Vec<String> {
+    let doubt = question.doubt(world).map(|doubt| format!("  {doubt}, and permits nothing"));
+    let gone = recorder.filter(|recorder| *recorder == Recorder::Gone);
+    let gone = gone.map(|_| "  its recorder is gone".to_string());
+    let passed_to = match question {
+        Question::Hold(_, held) => held.context.asked_of.as_deref(),
+        Question::Decision(_) => None,
+    };
+    let passed_to = passed_to.map(|name| format!("  passed to {}", named(name)));
+    doubt.into_iter().chain(gone).chain(passed_to).collect()
 }
 
-fn row(point: &DecisionPoint, id_length: usize, now: Time) -> Vec<String> {
-    let (left, nothing) = (left(point, now), || NOTHING.to_string());
+fn row(
+    question: Question<'_>,
+    recorder: Option<Recorder>,
+    id_length: usize,
+    world: &World,
+    now: Time,
+) -> Vec<String> {
+    let now = clock::time_of(world, question.id(), now);
+    let view = question.decision_view(world, now, None);
+    let nothing = || NOTHING.to_string();
+    let by = view.responded_by.filter(|_| view.authenticated_by.is_some());
+    let is_claim = view.authenticated_by == Some(Authentication::None);
+    let means = view.responded_means.map(in_row).filter(|means| !means.is_empty());
     vec![
-        bounded(&point.decision_id, id_length).to_string(),
-        point.state.to_string(),
-        answer(point).unwrap_or_else(nothing),
-        answerer(point).unwrap_or_else(nothing),
-        means(point).unwrap_or_else(nothing),
-        point.terms.urgency.to_string(),
-        span(now.nanoseconds_since(point.created_at)),
-        if left.is_empty() { nothing() } else { left },
+        bounded(question.id(), id_length).to_string(),
+        question.state().to_string(),
+        answer(question, &view).unwrap_or_else(nothing),
+        by.map_or_else(nothing, |by| claimed(by, is_claim)),
+        means.unwrap_or_else(nothing),
+        question.urgency().map_or_else(nothing, |urgency| urgency.to_string()),
+        span(now.nanoseconds_since(question.created_at())),
+        left(question, recorder, now).unwrap_or_else(nothing),
     ]
 }
 
 /// What was answered, or is taken for the answer.
-fn answer(point: &DecisionPoint) -> Option<String> {
+fn answer(question: Question<'_>, view: &DecisionPointView<'_>) -> Option<String> {
+    let Question::Decision(point) = question else { return view.selected_option.map(named) };
     let ending = point.ending.as_ref()?;
     let said = ending.response.as_ref().map(|response| match response {
         Response::Option(id) => named(id),
@@ -301,37 +311,25 @@ fn answer(point: &DecisionPoint) -> Option<String> {
     said.or_else(|| ending.default_taken.as_deref().map(|id| format!("default {}", named(id))))
 }
 
-/// By what means whoever ended it was known.
-fn means(point: &DecisionPoint) -> Option<String> {
-    let by = point.ending.as_ref()?.by.as_ref()?;
-    Some(in_row(&by.means)).filter(|means| !means.is_empty())
-}
-
-/// Who ended it, with a question mark behind a name that nothing proves.
-fn answerer(point: &DecisionPoint) -> Option<String> {
-    let by = point.ending.as_ref()?.by.as_ref()?;
-    Some(claimed(&by.id, by.authenticated_by == Authentication::None))
-}
-
 /// The time that is left, and whose turn it is where that is the requester's.
-fn left(point: &DecisionPoint, now: Time) -> String {
-    let turn = format!("{}'s turn", named(&point.requested_by.id));
-    let turn = (point.state == DecisionPointState::Refining).then_some(turn);
-    let time = Some(time_left(point, now)).filter(|time| !time.is_empty());
-    time.into_iter().chain(turn).collect::<Vec<_>>().join(", ")
-}
-
-/// How much of an id tells each from every other that is listed, lives or ended lately.
-fn id_length(found: &[&DecisionPoint], world: &World) -> usize {
-    let older = world.closed_decision_points().count().saturating_sub(MAX_CLOSED_DECISION_POINTS);
-    let known = world.live_decision_points().chain(world.closed_decision_points().skip(older));
-    let known = known.chain(found.iter().copied());
-    let mut ids: Vec<&str> = known.map(|point| point.decision_id.as_str()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let pairs = ids.iter().zip(ids.iter().skip(1));
-    let alike = pairs.map(|(a, b)| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count());
-    alike.max().map_or(0, |alike| alike.saturating_add(1)).max(SHORT_ID_BYTES)
+fn left(question: Question<'_>, recorder: Option<Recorder>, now: Time) -> Option<String> {
+    let end = match question {
+        Question::Hold(..) if recorder == Some(Recorder::Gone) => return Some("none".to_string()),
+        Question::Hold(_, held) => Some(held.request.timeout_at),
+        Question::Decision(point) => point.terms.expires_at,
+    };
+    let time = end.filter(|_| question.is_open()).map(|end| match question.is_overdue(now) {
+        true => "overdue".to_string(),
+        false => span(end.nanoseconds_since(now)),
+    });
+    let turn = match question {
+        Question::Decision(point) if point.state == DecisionPointState::Refining => {
+            Some(format!("{}'s turn", named(&point.requested_by.id)))
+        }
+        Question::Decision(_) | Question::Hold(..) => None,
+    };
+    let both: Vec<String> = time.into_iter().chain(turn).collect();
+    (!both.is_empty()).then(|| both.join(", "))
 }
 
 #[cfg(test)]
@@ -342,14 +340,15 @@ mod tests {
     use holdpoint_replay::{ReadOptions, rebuild_live};
 
     #[test]
-    fn decisions_are_listed_with_whole_words_at_every_width() {
+    fn questions_are_listed_with_whole_words_at_every_width() {
         let sample = Sample::guarded();
         let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
         let rebuilt = rebuild_live(&sample.storage(), options, &mut |_| {}, &mut |_| {}).unwrap();
-        let found: Vec<&DecisionPoint> = all(&rebuilt.world).collect();
+        let found: Vec<Question> = Question::all(&rebuilt.world).collect();
         assert!(found.len() > 1);
+        let none = vec![None; found.len()];
         for columns in golden::COLUMNS {
-            let shown = lines(&found, &rebuilt.world, sample.now, columns);
+            let shown = lines(&found, &none, &rebuilt.world, sample.now, columns);
             golden::compare("decision-list", columns, &shown);
         }
     }

@@ -1,8 +1,9 @@
 //! `holdpoint decision wait`: block until a decision ended; the exit code tells how.
 
+use super::follow::{Followed, follow};
 use crate::args::Global;
 use crate::log::verdict::{warn_doubt, warn_permits_nothing};
-use crate::questions::decision_waiting::{Waited, until_ended};
+use crate::questions::waiting::{Waited, until_ended};
 use crate::ui::{Exit, Failure, Output, complain};
 use holdpoint_domain::decision_point::MAX_TIMEOUT_MS;
 use holdpoint_engine::shell::WaitOutcome;
@@ -11,28 +12,35 @@ use std::time::Duration;
 /// Options of `decision wait`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The decision: its id, the beginning of its id, or its issue; several with --any.
-    #[arg(value_name = "ID", required = true)]
+    /// The question: its id, at least six of its digits, or the issue of its one open decision. Of
+    /// several, the first that ends.
+    #[arg(value_name = "ID", required_unless_present = "follow")]
     ids: Vec<String>,
-    /// Wait for the first of several decisions that ends.
-    #[arg(long)]
-    any: bool,
-    /// How long to wait; left away: for as long as it takes. Giving up changes nothing.
-    #[arg(long, value_name = "DURATION", value_parser = timeout)]
+    /// Maximum wait [default: none]. Giving up changes nothing.
+    #[arg(long, value_name = "DURATION", value_parser = timeout, conflicts_with = "follow")]
     timeout: Option<Duration>,
+    /// Print what happens to one question, or to all, as it happens, until Ctrl-C.
+    #[arg(long, short)]
+    follow: bool,
+    /// Follow from this record on, 0 for the log's first [default: the next record].
+    #[arg(long, value_name = "SEQ", requires = "follow")]
+    from: Option<u64>,
+    /// Follow decisions of this issue.
+    #[arg(long, value_name = "ISSUE", requires = "follow", conflicts_with = "ids")]
+    issue: Option<String>,
 }
 
-/// Waits. Exit 0 when it was answered; 5 when the answer is in doubt, or an approval that is over;
-/// 10 when it is still pending at the wait's own timeout, 11 when its default was taken, 12
-/// aborted, 13 cancelled or revoked, 14 superseded, 15 when guidance led to another round, 16 when
-/// the option that was chosen, or taken by default, rejects; 3 when there is no such decision.
+/// Waits: exit codes 0, 5 and 10 to 17 tell how the question ended. Exit 3 where there is none.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    if args.ids.len() > 1 && !args.any {
-        let message = "several decisions are named: wait for the first that ends with --any, or \
-                       for each with a wait of its own";
-        return Err(Failure::new(Exit::USAGE, "several_decisions", message));
+    if !args.follow {
+        return show(global, &until_ended(global, &args.ids, args.timeout, &|| false)?);
     }
-    show(global, &until_ended(global, &args.ids, args.timeout, &|| false)?)
+    if args.ids.len() > 1 {
+        let message = "--follow takes one question, or none for all";
+        return Err(Failure::new(Exit::USAGE, "several_questions", message));
+    }
+    let (from, issue) = (args.from, args.issue.as_deref());
+    follow(global, &Followed { from, issue, id: args.ids.first().map(String::as_str) })
 }
 
 /// Waits for one decision, and says on stdout what became of it.

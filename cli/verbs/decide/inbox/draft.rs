@@ -1,8 +1,10 @@
 //! An answer that is being typed to one question, by its own words: nothing is an answer until it
 //! is typed whole, and Enter alone never is.
 
+use crate::log::question::Kind;
 use crate::questions::answer::Typed;
-use crate::questions::waiting_item::{Item, Kind};
+use crate::questions::choice::Answer;
+use crate::questions::waiting_item::Item;
 use crate::ui::{closest, counted};
 use holdpoint_domain::human_decision::HumanDecision;
 
@@ -153,12 +155,12 @@ impl Draft {
                     Entered::Unclear(format!("it can be passed on to {}", names(&item.targets)))
                 }
             },
-            Field::Text => Entered::Whole(Typed { text: Some(line), ..self.typed(item) }),
-            Field::Guidance => Entered::Whole(Typed { guidance: Some(line), ..self.typed(item) }),
+            Field::Text => Entered::Whole(self.typed(item, Answer::Text(line), None)),
+            Field::Guidance => Entered::Whole(self.typed(item, Answer::Guidance(line), None)),
         }
     }
 
-    /// A word is its whole name in its own letters, as `holdpoint answer` takes it.
+    /// A word is its whole name in its own letters, as `decision respond` takes it.
     fn take_word(&mut self, item: &Item, line: &str) -> Entered {
         if !item.words.iter().any(|word| word == line) {
             let meant = closest(item.words.iter().map(String::as_str), line);
@@ -191,21 +193,12 @@ impl Draft {
     }
 
     fn whole(&mut self, item: &Item, to: Option<String>) -> Entered {
-        Entered::Whole(Typed { word: self.word.take(), to, ..self.typed(item) })
+        let word = self.word.take().unwrap_or_default();
+        Entered::Whole(self.typed(item, Answer::Choice(word), to))
     }
 
-    fn typed(&mut self, item: &Item) -> Typed {
-        let reason = self.reason.take();
-        let is_hold = item.kind == Kind::Hold;
-        Typed {
-            id: item.id.clone(),
-            is_hold,
-            word: None,
-            reason,
-            text: None,
-            guidance: None,
-            to: None,
-        }
+    fn typed(&mut self, item: &Item, answer: Answer, to: Option<String>) -> Typed {
+        Typed { id: item.id.clone(), kind: item.kind, answer, reason: self.reason.take(), to }
     }
 }
 
@@ -248,7 +241,7 @@ mod tests {
             assert!(why.ends_with(&format!("did you mean {}?", line.to_uppercase())), "{why}");
         }
         let Entered::Whole(typed) = enter(&mut Draft::default(), &hold, "ABORT") else { panic!() };
-        assert_eq!(typed.word.as_deref(), Some("ABORT"));
+        assert_eq!(typed.answer, Answer::Choice("ABORT".into()));
     }
 
     #[test]
@@ -272,7 +265,7 @@ mod tests {
         assert!(draft.turn_to(Field::Text, &item).is_err());
         draft.turn_to(Field::Guidance, &item).unwrap();
         let Entered::Whole(typed) = enter(&mut draft, &item, "a smaller one") else { panic!() };
-        assert_eq!((typed.word, typed.guidance.as_deref()), (None, Some("a smaller one")));
+        assert_eq!(typed.answer, Answer::Guidance("a smaller one".into()));
         let mut draft = Draft::default();
         draft.turn_to(Field::Reason, &item).unwrap();
         assert_eq!(enter(&mut draft, &item, "not on a Friday"), Entered::More);

@@ -5,12 +5,13 @@ use super::terminal::FullTerminal;
 use crate::args::LockWaitArgs;
 use crate::log::configuration::hides_output;
 use crate::log::named_logs::NamedLogs;
+use crate::log::question::Kind;
 use crate::log::{Directory, captured_output};
 use crate::questions::answer::{self, Typed};
 use crate::questions::decision_view::{self, Doubts};
 use crate::questions::hold_view;
 use crate::questions::log_snapshot::Asked;
-use crate::questions::waiting_item::{Item, Kind};
+use crate::questions::waiting_item::Item;
 use crate::questions::waiting_logs::Logs;
 use crate::ui::program::program;
 use crate::ui::{Exit, Failure, complain, now};
@@ -200,7 +201,7 @@ fn opening(logs: &Logs, place: &Place) -> Result<(Item, Shown), String> {
     })
 }
 
-/// A question as `hold show` and `decision show` have it.
+/// A question as `decision show` and `decision show` have it.
 fn shown(logs: &Logs, item: &Item) -> Option<Shown> {
     let log = logs.logs.get(item.log)?;
     let state = log.state.as_ref()?;

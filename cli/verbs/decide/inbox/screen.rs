@@ -11,7 +11,7 @@ mod tests;
 use super::draft::{Entered, Field};
 use super::rows::SHORT_ID_CHARACTERS;
 use crate::questions::answer::Typed;
-use crate::questions::waiting_item::{Item, in_words};
+use crate::questions::waiting_item::Item;
 use crate::ui::screen::width;
 pub(super) use crate::verbs::decide::inbox::screen::output_pane::Printed;
 use crate::verbs::decide::inbox::screen::output_pane::output;
@@ -108,14 +108,14 @@ impl Screen {
 
     /// Says something, which stays until as much was said after it, or something else is looked at.
     fn say(&mut self, message: &str) {
-        self.messages.push(in_words(message));
+        self.messages.push(one_line(message));
         let over = self.messages.len().saturating_sub(MESSAGES_MAX);
         self.messages.drain(..over);
     }
 
     /// Says what came of the last key: it leaves with the next one.
     pub(super) fn reply(&mut self, reply: &str) {
-        self.reply = Some(in_words(reply));
+        self.reply = Some(one_line(reply));
     }
 
     /// Goes back to the list, and says what an answer that was given here came to.
@@ -292,4 +292,9 @@ impl Screen {
         frame.selected = start.saturating_sub(over)..end.saturating_sub(over);
         frame
     }
+}
+
+/// A text on one line, whatever blanks it has.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -5,6 +5,7 @@ use crate::args::principal::user;
 use crate::args::{Global, LockWaitArgs};
 use crate::questions::decision_session::{DecisionSession, Only};
 use crate::questions::decision_view::{how_to_answer, tell_how_to_answer};
+use crate::questions::permits::Act;
 use crate::ui::program::program;
 use crate::ui::{Exit, Failure, Output, complain};
 use crate::verbs::decide::policy::policy_args::Given;
@@ -61,7 +62,7 @@ pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
         return unlock(global, session, &after, line);
     }
     let point = match &args.approval {
-        Some(wanted) => session.find(wanted)?,
+        Some(wanted) => session.find(wanted, Act::Consume)?,
         None => ask(global, &session, &before, &after)?,
     };
     if args.no_wait {
@@ -180,7 +181,7 @@ fn answered(
     let mut point = asked;
     while point.is_open() {
         let _ = watch.wait(LOOK_EVERY);
-        point = session.find(&point.decision_id)?;
+        point = session.find(&point.decision_id, Act::Consume)?;
     }
     if point.approves() {
         return Ok(point);

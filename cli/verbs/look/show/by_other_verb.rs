@@ -14,11 +14,8 @@ const OTHERS: [(&str, &[&str]); 3] = [
     ("stream:", ENTITY),
 ];
 
-/// The words that show a decision by its whole id.
-pub(super) const DECISION: &[&str] = &["decision", "show", "--"];
-
-/// The words that show a request by its whole id.
-pub(super) const REQUEST: &[&str] = &["hold", "show", "--"];
+/// The words that show a question by its whole id.
+pub(super) const QUESTION: &[&str] = &["decision", "show", "--"];
 
 /// What shows the records about something, whatever it is.
 const ENTITY: &[&str] = &["log", "show", "--entity"];

@@ -53,7 +53,7 @@ impl<'a> StartPerson<'a> {
         let prompt = prompt_line();
         let id = visible(&question.decision_id).to_string();
         let until = question.terms.expires_at.map(moment).unwrap_or_default();
-        let how = format!("{} answer {id} {APPROVE}", program(&self.global.log));
+        let how = format!("{} {APPROVE} {id}", program(&self.global.log));
         let elsewhere = format!(
             "a person decides whether this starts: {id} waits for an answer until {until}; \
              `{how}`, or {DENY}"

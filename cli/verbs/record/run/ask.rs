@@ -4,7 +4,7 @@
 use crate::args::Global;
 use crate::log::configuration::hides_output;
 use crate::questions::hold_view::{
-    HIDDEN, brief_lines, how_to_answer, outcome_line, time_left, verbose_lines, warning_line,
+    HIDDEN, brief_lines, how_to_answer, outcome_words, time_left, verbose_lines, warning_line,
 };
 use crate::questions::reason::check_reason;
 use crate::ui::program::program;
@@ -296,9 +296,7 @@ impl Prompter for Person<'_> {
     }
 
     fn settled(&mut self, _question: &Question, outcome: &RequestOutcome) {
-        let line = outcome_line(outcome);
-        let words: Vec<&str> = line.split_whitespace().collect();
-        self.say(&words.join(" "));
+        self.say(&outcome_words(outcome));
         self.terminal.iter_mut().for_each(Conversation::rest);
     }
 }

@@ -186,7 +186,7 @@ impl NotStarted {
             out.line(id);
             let program = program(&global.log);
             complain(&format!(
-                "a person decides: `{program} answer {id} {APPROVE}`, or \
+                "a person decides: `{program} {APPROVE} {id}`, or \
                  {DENY}; then `{program} {spending}` spends the approval"
             ));
         } else {

@@ -37,7 +37,7 @@ fn of_files(directory: &Directory) -> Vec<Check> {
                  begin, and what waits for runs is not taken up"
             ),
             "remove it, move the directory back to this place where there was one, and say \
-             `holdpoint hold expire`",
+             `holdpoint decision expire`",
         )];
     }
     let waiting = all_waiting(storage).into_iter();
@@ -48,7 +48,9 @@ fn of_files(directory: &Directory) -> Vec<Check> {
         .map(|(foreign, WaitingRun { run, entries, .. })| {
             let first = match entries.is_empty() {
                 true => "look at it",
-                false => "say `holdpoint hold expire`, which takes up what waits, then look at it",
+                false => {
+                    "say `holdpoint decision expire`, which takes up what waits, then look at it"
+                }
             };
             let advice = format!("{first}, and remove it once it is not needed: {log}/runs/{run}");
             Check::warn(RUNS, foreign, &advice)
@@ -96,13 +98,13 @@ fn one(directory: &Directory, entity: &ExecutionLoop) -> Check {
         (Recorder::Gone, _) => Check::warn(
             RUNS,
             format!("{name}: the process that recorded it is gone, which is not on record yet"),
-            "`holdpoint hold expire` records it, as does whoever writes next",
+            "`holdpoint decision expire` records it, as does whoever writes next",
         ),
         (Recorder::NotToBeTold, _) => Check::fail(
             RUNS,
             format!("runs/{name}: whether its recorder lives cannot be told"),
             "see what stands in the place of `runs/` in the log's directory, or of the file in it: \
-             once that is mended, `holdpoint hold expire` records what is due",
+             once that is mended, `holdpoint decision expire` records what is due",
         ),
         (Recorder::Lives, None) => Check::ok(RUNS, format!("{name}: under way")),
         (Recorder::Lives, Some(request)) => {
@@ -117,7 +119,7 @@ fn one(directory: &Directory, entity: &ExecutionLoop) -> Check {
                 "{name}: no process records it any more, and its file runs/{name} was removed: it \
                  is lost, which is not on record yet"
             ),
-            "`holdpoint hold expire` records it",
+            "`holdpoint decision expire` records it",
         ),
         (Recorder::None, None) => {
             let state = entity.state();
@@ -125,7 +127,7 @@ fn one(directory: &Directory, entity: &ExecutionLoop) -> Check {
                 RUNS,
                 format!(
                     "{name}: {state}, and no process holds it; where `run` recorded it, \
-                     `holdpoint hold expire` records that it is lost"
+                     `holdpoint decision expire` records that it is lost"
                 ),
             )
         }

@@ -17,25 +17,24 @@ const EVERY_VERB: [(&str, &str); 7] = [
     ("6", "the log does not verify"),
 ];
 
-/// Of `decision wait` and `hold wait`, beside those.
+/// Of `decision wait` and `decision wait`, beside those.
 const WAITS: [(&str, &str); 8] = [
     ("10", "still pending when the wait's own time was over"),
     (
         "11",
-        "`decision wait`: nobody answered in time, and the default was taken, which is no option \
-         that rejects",
+        "nobody answered in time, and the default was taken, where no approval was asked for and \
+         it does not reject",
     ),
     ("12", "nobody answered in time, and nothing was decided"),
     ("13", "cancelled, an approval that was revoked, or the run ended before anybody answered"),
-    ("14", "`decision wait`: superseded by another decision"),
-    ("15", "`decision wait`: guidance was given; the next round is in the JSON"),
+    ("14", "superseded by another decision"),
+    ("15", "guidance was given; the next round is in the JSON"),
     (
         "16",
-        "`decision wait`: an option that rejects was chosen, or taken as the default; or approval \
-         was asked for, or something waits for it (`--blocks`), and the answer does not approve; \
-         `hold wait`: ABORT",
+        "no: ABORT, or an option that rejects, chosen or taken as the default; or approval was \
+         asked for, or something waits for it (`--blocks`), and the answer does not approve",
     ),
-    ("17", "`hold wait`: RETRY"),
+    ("17", "RETRY"),
 ];
 
 /// Of `run`, which otherwise passes the status of its command on.
@@ -72,7 +71,7 @@ pub(super) fn write(roff: &mut Roff) {
     roff.control("SH", ["EXIT STATUS"]);
     table(roff, &EVERY_VERB);
     paragraph(roff, CONFIGURATION);
-    paragraph(roff, "`decision wait` and `hold wait` also end with");
+    paragraph(roff, "`decision wait` and `decision wait` also end with");
     table(roff, &WAITS);
     paragraph(roff, "`run` passes the status of its command on, and otherwise ends with");
     table(roff, &RUN);

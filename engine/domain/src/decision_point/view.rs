@@ -15,7 +15,7 @@ use crate::decision_point::types::{
 use crate::human_decision::terms::Warning;
 
 /// The version of this form.
-const SCHEMA: &str = "decision/1";
+pub const DECISION_SCHEMA: &str = "decision/1";
 
 /// A readable decision point. The seed's fields keep the seed's names.
 #[derive(Debug, Serialize)]
@@ -240,7 +240,7 @@ impl DecisionPoint {
         let by = ending.and_then(|ending| ending.by.as_ref());
         let is_timeout = ending.is_some_and(|ending| ending.by.is_none());
         DecisionPointView {
-            schema: SCHEMA,
+            schema: DECISION_SCHEMA,
             id: &self.decision_id,
             issue_id: terms.issue_id.as_deref(),
             chain_id: &self.chain_id,

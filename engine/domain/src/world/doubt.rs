@@ -7,7 +7,6 @@ use crate::core::doubt::{Doubt, Doubts};
 use crate::decision_point::rules::PointsView;
 use crate::decision_point::state::DecisionPoint;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
-use crate::human_decision::state::RequestOutcome;
 use crate::interruption_thread::state::Thread;
 use crate::registration::state::RegistrationView;
 use crate::world::{LiveState, World};
@@ -83,11 +82,7 @@ impl World {
             RequestPlace::Live(entity, _) => return self.doubt_of_loop(entity),
             RequestPlace::Closed(held) => held,
         };
-        let ended = match &held.outcome {
-            Some(RequestOutcome::Decided(decided)) => Some(decided.sequence),
-            Some(RequestOutcome::Withdrawn { sequence, .. }) => Some(*sequence),
-            None => None,
-        };
+        let ended = held.ended_sequence();
         let newest = ended.unwrap_or(self.hot.totals.last_sequence);
         self.hot.doubt(held.requested_sequence, newest, ended)
     }

@@ -269,6 +269,18 @@ impl Event {
         let Self::DecisionPoint(event) = self else { return None };
         Some(event.decision_id())
     }
+
+    /// The question that the event changes, a decision point or a request to a person; `None` for
+    /// events that change none.
+    #[must_use]
+    pub fn question(&self) -> Option<&str> {
+        use HumanDecisionEvent::{LateAnswerRecorded, OutputShown};
+        match self {
+            Self::HumanDecision(LateAnswerRecorded(_) | OutputShown(_)) => None,
+            Self::HumanDecision(event) => Some(event.request_id()),
+            _ => self.decision_point(),
+        }
+    }
 }
 
 impl World {

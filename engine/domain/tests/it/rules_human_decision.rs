@@ -27,7 +27,7 @@ fn code(result: Result<Vec<Event>, Refusal>) -> &'static str {
     result.map_or_else(|refusal| refusal.code(), |events| panic!("accepted: {events:?}"))
 }
 
-/// The view of the story's last request, as `hold show` would print it.
+/// The view of the story's last request, as `decision show` would print it.
 fn shown(story: &Story) -> serde_json::Value {
     serde_json::to_value(story.entity().request_view(story.held())).unwrap()
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::golden;
+use crate::questions::choice::Answer;
 use crate::questions::waiting_item::AtEnd;
 use crate::questions::waiting_item::sample;
 use crate::ui::Page;
@@ -153,7 +154,7 @@ fn enter_alone_answers_nothing_and_a_whole_word_does() {
     assert_eq!(screen.press(&Key::Enter), None);
     let word = "yes".chars().map(Key::Character).chain([Key::Enter]).collect::<Vec<_>>();
     let Some(Action::Give(place, typed)) = press(&mut screen, &word) else { panic!() };
-    assert_eq!((place, typed.word.as_deref()), (at, Some("yes")));
+    assert_eq!((place, typed.answer), (at, Answer::Choice("yes".into())));
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! Looking at decisions: read from the log, verified on the way, and nothing is written.
+//! Looking at questions: read from the log, verified on the way, and nothing is written.
 
 use crate::args::Global;
 use crate::log::at_point::seen_at;
 use crate::log::current_state::WithStanding;
-use crate::log::decision_id::resolve;
-use crate::log::{Directory, LiveState, clock, not_found};
+use crate::log::question::QuestionView;
+use crate::log::{Directory, LiveState, Question, clock, not_found};
 use crate::ui::{Bar, Exit, Failure, now};
-use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointView};
+use holdpoint_domain::decision_point::DecisionPointView;
 use holdpoint_domain::{Time, World};
 use holdpoint_replay::{Committed, Content, Rebuilt, Tells, Until, links_of, rebuild};
 use std::collections::BTreeMap;
@@ -23,9 +23,9 @@ pub(crate) struct Look {
     now: Time,
 }
 
-/// The decision points of a state, at a time, whose links are wanted; `None` where what was asked
-/// for may be one that has left it.
-pub(crate) type Linked<'a> = dyn for<'w> Fn(&'w World, Time) -> Option<Vec<&'w DecisionPoint>> + 'a;
+/// The questions of a state, at a time, whose links are wanted; `None` where what was asked for may
+/// be one that has left it.
+pub(crate) type Linked<'a> = dyn for<'w> Fn(&'w World, Time) -> Option<Vec<Question<'w>>> + 'a;
 
 impl Look {
     /// Reads the log whole.
@@ -67,7 +67,7 @@ impl Look {
     }
 
     fn stated(directory: &Directory, wanted: &Linked<'_>) -> Result<Option<Self>, Failure> {
-        let state = LiveState::stated(directory, Tells::Decisions)?;
+        let state = LiveState::stated(directory, Tells::Questions)?;
         state.map_or(Ok(None), |state| Self::with_links(directory, state, wanted))
     }
 
@@ -78,7 +78,7 @@ impl Look {
     ) -> Result<Option<Self>, Failure> {
         let now = now();
         let Some(points) = wanted(state.world(), now) else { return Ok(None) };
-        let versions = points.iter().map(|point| point.version).collect();
+        let versions = points.iter().map(|point| point.version()).collect();
         let known = state.world().segment_indexes();
         let found = directory.read(|storage, _| links_of(storage, known, &versions))?;
         let Some(found) = found.or_else(|| state.failed().then(BTreeMap::new)) else {
@@ -86,8 +86,8 @@ impl Look {
         };
         let mut links = Links::default();
         for point in points {
-            if let Some(link) = found.get(&point.version) {
-                links.take(&point.decision_id, point.version, link);
+            if let Some(link) = found.get(&point.version()) {
+                links.take(point.id(), point.version(), link);
             }
         }
         Ok(Some(Self { state, inside_batch_until: None, links, now }))
@@ -98,11 +98,10 @@ impl Look {
         self.state.world()
     }
 
-    /// The decision point that is meant. What is not found in a damaged log may lie behind the
-    /// damage.
-    pub(crate) fn find(&self, wanted: &str) -> Result<&DecisionPoint, Failure> {
-        resolve(self.world(), wanted).map_err(|failure| match self.state.report() {
-            Some(report) => not_found(report, "the decision", || failure),
+    /// The question that is meant. What is not found in a damaged log may lie behind the damage.
+    pub(crate) fn find(&self, wanted: &str) -> Result<Question<'_>, Failure> {
+        Question::resolve(self.world(), wanted).map_err(|failure| match self.state.report() {
+            Some(report) => not_found(report, "the question", || failure),
             None => failure,
         })
     }
@@ -113,32 +112,24 @@ impl Look {
     }
 
     /// Its readable form.
-    pub(crate) fn view<'a>(&'a self, point: &'a DecisionPoint) -> DecisionPointView<'a> {
-        point.view(self.time_of(point), self.links.of(point))
+    pub(crate) fn view<'a>(&'a self, question: Question<'a>) -> QuestionView<'a> {
+        QuestionView::of(question, self.world(), self.time_of(question), self.links.of(question))
     }
 
     /// Its readable form, and how it is known.
-    pub(crate) fn shown<'a>(
-        &'a self,
-        point: &'a DecisionPoint,
-    ) -> WithStanding<DecisionPointView<'a>> {
-        self.state.with_standing(self.view(point), self.records_of(point))
+    pub(crate) fn shown<'a>(&'a self, question: Question<'a>) -> WithStanding<QuestionView<'a>> {
+        self.state.with_standing(self.view(question), question.records(self.world()))
     }
 
     /// Tells how these are known that were shown, as [`LiveState::conclude`] does.
-    pub(crate) fn conclude(&self, global: &Global, shown: &[&DecisionPoint]) -> Exit {
-        let records: Vec<_> = shown.iter().map(|point| self.records_of(point)).collect();
+    pub(crate) fn conclude(&self, global: &Global, shown: &[Question<'_>]) -> Exit {
+        let records: Vec<_> = shown.iter().map(|question| question.records(self.world())).collect();
         self.state.conclude(global, &records)
     }
 
-    /// The first and the newest record that it rests on.
-    fn records_of(&self, point: &DecisionPoint) -> (u64, u64) {
-        (self.world().asked_from(point), point.version)
-    }
-
-    /// The time by which a decision is overdue or over, by whichever clock says so first.
-    pub(crate) fn time_of(&self, point: &DecisionPoint) -> Time {
-        clock::time_of(self.world(), &point.decision_id, self.now)
+    /// The time by which a question is overdue or over, by whichever clock says so first.
+    pub(crate) fn time_of(&self, question: Question<'_>) -> Time {
+        clock::time_of(self.world(), question.id(), self.now)
     }
 
     /// The time as of which things are overdue.
@@ -147,7 +138,7 @@ impl Look {
     }
 }
 
-/// The newest record of each decision point, and its link.
+/// The newest record of each question, and its link.
 #[derive(Default)]
 pub(crate) struct Links(BTreeMap<String, (u64, String)>);
 
@@ -155,7 +146,7 @@ impl Links {
     /// Looks at a record, which is newer than all before.
     pub(crate) fn see(&mut self, record: &Committed) {
         if let Content::Event(envelope) = &record.content
-            && let Some(id) = envelope.event.decision_point()
+            && let Some(id) = envelope.event.question()
         {
             self.take(id, record.header.sequence, record.header.link);
         }
@@ -169,17 +160,17 @@ impl Links {
     }
 
     /// Takes in a record, which is newer than all before.
-    pub(crate) fn take(&mut self, decision_id: &str, sequence: u64, link: impl Display) {
-        self.0.insert(decision_id.to_string(), (sequence, link.to_string()));
+    pub(crate) fn take(&mut self, id: &str, sequence: u64, link: impl Display) {
+        self.0.insert(id.to_string(), (sequence, link.to_string()));
     }
 
-    /// The link of the newest record of a decision point; `None` where it is in an archive.
-    pub(crate) fn of(&self, point: &DecisionPoint) -> Option<&str> {
-        self.link(&point.decision_id, point.version)
+    /// The link of the newest record of a question; `None` where it is in an archive.
+    pub(crate) fn of(&self, question: Question<'_>) -> Option<&str> {
+        self.link(question.id(), question.version())
     }
 
-    fn link(&self, decision_id: &str, version: u64) -> Option<&str> {
-        let newest = self.0.get(decision_id);
+    fn link(&self, id: &str, version: u64) -> Option<&str> {
+        let newest = self.0.get(id);
         newest.filter(|(sequence, _)| *sequence == version).map(|(_, link)| link.as_str())
     }
 }

@@ -1,12 +1,12 @@
-//! Waiting until a decision ended. A wait that gives up decides nothing and writes nothing.
+//! Waiting until a question ended. A wait that gives up decides nothing and writes nothing.
 
 use crate::args::Global;
-use crate::log::clock;
-use crate::log::decision_id::resolve;
+use crate::log::question::QuestionView;
+use crate::log::{Question, clock};
 use crate::questions::adoption::expect_adopted;
 use crate::questions::decision_view;
 use crate::questions::following::Following;
-use crate::questions::hold_view::warning_line;
+use crate::questions::hold_view::{outcome_words, warning_line};
 use crate::questions::overdue::{Attempt, Overdue};
 use crate::ui::{Exit, Failure, complain, named};
 use holdpoint_domain::Time;
@@ -14,6 +14,7 @@ use holdpoint_domain::core::clocks::Times;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{AtDeadline, DecisionPoint};
+use holdpoint_domain::human_decision::{HeldRequest, HumanDecision};
 use holdpoint_engine::shell::{Clock, Reading, SystemClock, WaitOutcome};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -21,10 +22,11 @@ use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-/// What a wait came to, as programs read it.
+/// The result of a wait, as programs read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Waited {
-    /// The decision that ended; where none did, the first one that was waited for.
+    /// The question that ended; where none did, the first one that was waited for. Of a hold that
+    /// was passed on, the request that took its place.
     pub(crate) decision: Value,
     /// How it ended.
     #[serde(serialize_with = "by_name")]
@@ -78,11 +80,11 @@ impl Waited {
     }
 }
 
-/// Waits until the first of these decisions ended, at most this long, or until nobody wants to know
+/// Waits until the first of these questions ended, at most this long, or until nobody wants to know
 /// any more; `None`: for as long as it takes. Each is named as everywhere: by its id, the beginning
-/// of it, or its issue.
+/// of it, or its issue. ESCALATE ends no wait: whoever is asked instead is waited for.
 ///
-/// Nothing is written, with one exception: where the time of a decision is over and nobody has
+/// Nothing is written, with one exception: where the time of a question is over and nobody has
 /// recorded that, this does. Where it cannot, it tells what will be recorded.
 pub(crate) fn until_ended(
     global: &Global,
@@ -126,76 +128,100 @@ struct Wait<'g> {
     overdue: Overdue<'g>,
     /// What the clocks said when the wait began.
     since: Reading,
-    /// The decisions of which it was said that 80 % of their time are over.
+    /// The questions of which it was said that 80 % of their time are over.
     warned: BTreeSet<String>,
 }
 
 impl<'g> Wait<'g> {
-    /// Watches the log, reads it, and finds the decisions in it.
+    /// Watches the log, reads it, and finds the questions in it.
     fn begin(global: &'g Global, wanted: &[String]) -> Result<Self, Failure> {
         let following = Following::of_state(global)?;
         let named = wanted.iter().map(|wanted| {
-            let point = resolve(following.world(), wanted)?;
-            Ok(point.decision_id.to_string())
+            let question = Question::resolve(following.world(), wanted)?;
+            Ok(question.id().to_string())
         });
         let ids = named.collect::<Result<_, Failure>>()?;
         let (overdue, since) = (Overdue::new(global), SystemClock.now());
         Ok(Self { following, ids, overdue, since, warned: BTreeSet::new() })
     }
 
-    /// Takes in what is new; the decision that ended first, if one did.
+    /// Takes in what is new; the question that ended first, if one did.
     fn look(&mut self) -> Result<Option<Waited>, Failure> {
         self.following.catch_up(&mut |_, _| {})?;
-        let points = self.points()?;
-        let ended = points.into_iter().filter(|point| self.following.has_ended(point));
-        let first = ended.min_by_key(|point| point.ending.as_ref().map(|ending| ending.sequence));
-        Ok(first.map(|point| self.waited(point, WaitOutcome::of(point))))
+        self.go_on_behind_passed_on();
+        let questions = self.questions()?;
+        let ended = questions
+            .into_iter()
+            .filter(|question| self.following.has_ended(*question) && !is_passed_on(*question));
+        let first = ended.min_by_key(|question| question.ended_sequence());
+        Ok(first.map(|question| self.waited(question, outcome_of(question))))
+    }
+
+    /// Waits for whoever is asked instead, where a question was passed on.
+    fn go_on_behind_passed_on(&mut self) {
+        let world = self.following.world();
+        for id in &mut self.ids {
+            while let Some(question) = Question::find(world, id)
+                && self.following.has_ended(question)
+                && let Some(next) = question.passed_on(world)
+            {
+                *id = next.id().to_string();
+            }
+        }
     }
 
     fn still_pending(&self) -> Result<Waited, Failure> {
-        let points = self.points()?;
-        let first = points.first().copied().ok_or_else(nothing_named)?;
+        let questions = self.questions()?;
+        let first = questions.first().copied().ok_or_else(nothing_named)?;
         Ok(self.waited(first, WaitOutcome::StillPending))
     }
 
     /// Records what is due, if something is.
     fn record_what_is_due(&mut self, at_most: Duration) -> Result<Attempt, Failure> {
-        let Some(due) = self.due()?.cloned() else { return Ok(Attempt::NotYet) };
+        let Some(id) = self.due()?.map(|question| question.id().to_string()) else {
+            return Ok(Attempt::NotYet);
+        };
         let is_locked = || self.following.is_locked();
-        let waited = ("decision", &*due.decision_id, self.since);
-        Ok(self.overdue.record(waited, at_most, is_locked))
+        Ok(self.overdue.record((&id, self.since), at_most, is_locked))
     }
 
-    /// The first of the decisions whose time is over.
-    fn due(&self) -> Result<Option<&DecisionPoint>, Failure> {
-        Ok(self.points()?.into_iter().find(|point| self.left(point) == Some(Duration::ZERO)))
+    /// The first of the questions whose time is over.
+    fn due(&self) -> Result<Option<Question<'_>>, Failure> {
+        Ok(self.questions()?.into_iter().find(|it| self.left(*it) == Some(Duration::ZERO)))
     }
 
     /// What the deadline comes to, which whoever writes next records.
     fn over_and_not_recorded(&self) -> Result<Waited, Failure> {
-        let Some(point) = self.due()? else { return self.still_pending() };
-        let world = self.following.world();
-        let (outcome, what) = match world.at_deadline(point, clock::moment_since(world, self.since))
-        {
-            AtDeadline::Default(_) => (WaitOutcome::Default, "its default is taken"),
-            AtDeadline::Undecided | AtDeadline::StaysOpen => {
-                (WaitOutcome::Aborted, "nothing is decided")
-            }
+        let Some(question) = self.due()? else { return self.still_pending() };
+        let (outcome, what) = match self.at_deadline(question) {
+            AtEnd::Default(_) => (WaitOutcome::Default, "its default is taken"),
+            AtEnd::Abort => (WaitOutcome::Aborted, "ABORT"),
+            AtEnd::Undecided | AtEnd::StaysOpen => (WaitOutcome::Aborted, "nothing is decided"),
         };
-        let id = visible(&point.decision_id);
+        let id = visible(question.id());
         let line = format!("{id}  its time is over: {what}, and that is not recorded yet");
-        Ok(Waited { line, ..self.waited(point, outcome) })
+        Ok(Waited { line, ..self.waited(question, outcome) })
+    }
+
+    /// What becomes of a question at its deadline.
+    fn at_deadline<'q>(&self, question: Question<'q>) -> AtEnd<'q> {
+        let Question::Decision(point) = question else { return AtEnd::Abort };
+        let world = self.following.world();
+        match world.at_deadline(point, clock::moment_since(world, self.since)) {
+            AtDeadline::Default(option) => AtEnd::Default(option),
+            AtDeadline::Undecided => AtEnd::Undecided,
+            AtDeadline::StaysOpen => AtEnd::StaysOpen,
+        }
     }
 
     /// Sleeps until something may have happened, at most this long.
     fn block(&mut self, at_most: Duration) -> bool {
-        let points = self.points().unwrap_or_default();
-        let next = points.into_iter().filter_map(|point| {
-            let warning = self.time_to_warning(point).filter(|left| !left.is_zero());
-            self.left(point).into_iter().chain(warning).min()
+        let questions = self.questions().unwrap_or_default();
+        let next = questions.into_iter().filter_map(|question| {
+            let warning = self.time_to_warning(question).filter(|left| !left.is_zero());
+            self.left(question).into_iter().chain(warning).min()
         });
-        let next = next.min();
-        let next = match next {
+        let next = match next.min() {
             Some(Duration::ZERO) => self.overdue.next_try_in(),
             Some(next) => next,
             None => Duration::MAX,
@@ -203,57 +229,62 @@ impl<'g> Wait<'g> {
         self.following.block(at_most.min(next))
     }
 
-    fn points(&self) -> Result<Vec<&DecisionPoint>, Failure> {
+    fn questions(&self) -> Result<Vec<Question<'_>>, Failure> {
         let world = self.following.world();
-        self.ids.iter().map(|id| resolve(world, id)).collect()
+        self.ids.iter().map(|id| Question::resolve(world, id)).collect()
     }
 
-    fn waited(&self, point: &DecisionPoint, outcome: WaitOutcome) -> Waited {
-        let now = self.times(point).latest();
-        let decision = json!(point.view(now, self.following.link(point)));
-        let overdue = if point.is_overdue(now) { ", and its time is over" } else { "" };
-        let id = visible(&point.decision_id);
-        let line = match outcome {
-            WaitOutcome::StillPending => format!("{id}  still {}{overdue}", point.state),
-            _ => format!("{id}  {}: {}", point.state, decision_view::outcome(point)),
-        };
-        let doubt = self.following.world().doubt_of_point(point);
-        let approval_over = ApprovalOver::of(point, now);
-        let exit = match outcome {
-            WaitOutcome::Answered => {
-                exit_of_answer(point, doubt.is_some() || approval_over.is_some())
+    fn waited(&self, question: Question<'_>, outcome: WaitOutcome) -> Waited {
+        let (world, id) = (self.following.world(), visible(question.id()));
+        let now = self.times(question).latest();
+        let line = match (outcome, question) {
+            (WaitOutcome::StillPending, _) => {
+                let overdue = if question.is_overdue(now) { ", and its time is over" } else { "" };
+                format!("{id}  still {}{overdue}", question.state())
             }
-            // Nobody chose it, and it is a no all the same.
-            WaitOutcome::Default if takes_a_no(point) => Exit::SAID_NO,
-            outcome => exit_of(outcome),
+            (_, Question::Decision(point)) => {
+                format!("{id}  {}: {}", point.state, decision_view::outcome(point))
+            }
+            (_, Question::Hold(_, held)) => {
+                let words = held.outcome.as_ref().map(outcome_words);
+                format!("{id}  {}", words.unwrap_or_default())
+            }
         };
-        Waited { decision, outcome, doubt, approval_over, line, exit }
+        let doubt = question.doubt(world);
+        let approval_over = match question {
+            Question::Decision(point) => ApprovalOver::of(point, now),
+            Question::Hold(..) => None,
+        };
+        let permits_nothing = doubt.is_some() || approval_over.is_some();
+        let link = self.following.link(question);
+        let view = QuestionView::of(question, world, now, link);
+        let exit = exit_of(question, outcome, permits_nothing);
+        Waited { decision: json!(view), outcome, doubt, approval_over, line, exit }
     }
 
-    /// The moment on the scale of a decision's times; the monotonic clock counts from the beginning
+    /// The moment on the scale of a question's times; the monotonic clock counts from the beginning
     /// of the wait on.
-    fn times(&self, point: &DecisionPoint) -> Times {
-        clock::times_since(self.following.world(), &point.decision_id, self.since)
+    fn times(&self, question: Question<'_>) -> Times {
+        clock::times_since(self.following.world(), question.id(), self.since)
     }
 
-    /// How much time a decision has left; `None` where it does not end by itself.
-    fn left(&self, point: &DecisionPoint) -> Option<Duration> {
-        let end = point.deadline()?;
-        Some(Duration::from_nanos(self.times(point).left_ns(end)))
+    /// How much time a question has left; `None` where it does not end by itself.
+    fn left(&self, question: Question<'_>) -> Option<Duration> {
+        let end = question.deadline()?;
+        Some(Duration::from_nanos(self.times(question).left_ns(end)))
     }
 
-    /// The time until the warning of a decision is due; `None` where it was given here.
-    fn time_to_warning(&self, point: &DecisionPoint) -> Option<Duration> {
-        let due_at = point.warning_at().filter(|_| !self.warned.contains(&*point.decision_id))?;
-        Some(Duration::from_nanos(self.times(point).left_ns(due_at)))
+    /// The time until the warning of a question is due; `None` where it was given here.
+    fn time_to_warning(&self, question: Question<'_>) -> Option<Duration> {
+        let due_at = question.warning_at().filter(|_| !self.warned.contains(question.id()))?;
+        Some(Duration::from_nanos(self.times(question).left_ns(due_at)))
     }
 
-    /// Warns once of each decision when 80 % of the time to answer it are over.
+    /// Warns once of each question when 80 % of the time to answer it are over.
     fn warn_once(&mut self) -> Result<(), Failure> {
-        let points = self.points()?.into_iter();
-        let due = points.filter(|point| self.time_to_warning(point) == Some(Duration::ZERO));
-        let lines: Vec<_> =
-            due.map(|point| (point.decision_id.to_string(), self.warning(point))).collect();
+        let questions = self.questions()?.into_iter();
+        let due = questions.filter(|it| self.time_to_warning(*it) == Some(Duration::ZERO));
+        let lines: Vec<_> = due.map(|it| (it.id().to_string(), self.warning(it))).collect();
         for (id, line) in lines {
             line.iter().for_each(|line| complain(line));
             self.warned.insert(id);
@@ -262,15 +293,19 @@ impl<'g> Wait<'g> {
     }
 
     /// The warning, where some time is left.
-    fn warning(&self, point: &DecisionPoint) -> Option<String> {
-        let left = Duration::from_nanos(self.times(point).left_ns(point.terms.expires_at?));
-        let world = self.following.world();
-        let then = match world.at_deadline(point, clock::moment_since(world, self.since)) {
-            AtDeadline::Default(option) => format!("the default {}", named(option)),
-            AtDeadline::Undecided => "nothing is decided".to_string(),
-            AtDeadline::StaysOpen => "it goes on waiting".to_string(),
+    fn warning(&self, question: Question<'_>) -> Option<String> {
+        let end = match question {
+            Question::Hold(..) => question.deadline(),
+            Question::Decision(point) => point.terms.expires_at,
         };
-        (!left.is_zero()).then(|| warning_line(&point.decision_id, left, &then))
+        let left = Duration::from_nanos(self.times(question).left_ns(end?));
+        let then = match self.at_deadline(question) {
+            AtEnd::Abort => "ABORT".to_string(),
+            AtEnd::Default(option) => format!("the default {}", named(option)),
+            AtEnd::Undecided => "nothing is decided".to_string(),
+            AtEnd::StaysOpen => "it goes on waiting".to_string(),
+        };
+        (!left.is_zero()).then(|| warning_line(question.id(), left, &then))
     }
 
     /// Says on a terminal what is waited for.
@@ -285,33 +320,77 @@ impl<'g> Wait<'g> {
     }
 }
 
-/// An option that rejects is no success, whatever was asked for. Where approval was asked for, or
-/// something waits, only an answer that lets it go on is one. One that permits nothing, for it is
-/// in doubt or over, is none.
-fn exit_of_answer(point: &DecisionPoint, permits_nothing: bool) -> Exit {
-    match point.is_rejected() || point.needs_person() && !point.releases() {
-        true => Exit::SAID_NO,
-        false if permits_nothing => Exit::REFUSED,
-        false => Exit::DONE,
+/// What becomes of a question at its deadline.
+enum AtEnd<'q> {
+    Abort,
+    Default(&'q str),
+    Undecided,
+    StaysOpen,
+}
+
+fn outcome_of(question: Question<'_>) -> WaitOutcome {
+    match question {
+        Question::Decision(point) => WaitOutcome::of(point),
+        Question::Hold(_, held) => WaitOutcome::from(held.decision_state()),
     }
 }
 
-/// Says if the default that was taken, or is taken once that is recorded, rejects.
-fn takes_a_no(point: &DecisionPoint) -> bool {
-    let due = point.default_at_deadline().and_then(|id| point.terms.proposal.option(id));
-    point.is_rejected() || due.is_some_and(|option| option.reject)
+/// The exit code of a question that ended so, or did not. An answer that permits nothing, for it is
+/// in doubt or over, is no yes.
+fn exit_of(question: Question<'_>, outcome: WaitOutcome, permits_nothing: bool) -> Exit {
+    let is_no = match (outcome, question) {
+        (WaitOutcome::Answered, Question::Decision(point)) => is_no(point),
+        (WaitOutcome::Default, Question::Decision(point)) => is_no_by_default(point),
+        (_, Question::Decision(_)) => false,
+        (_, Question::Hold(_, held)) => decision_of(held) == Some(HumanDecision::Abort),
+    };
+    match (outcome, question) {
+        (WaitOutcome::Answered | WaitOutcome::Default, _) if is_no => Exit::REJECTED,
+        (WaitOutcome::Answered, _) if permits_nothing => Exit::REFUSED,
+        (WaitOutcome::Answered, Question::Hold(_, held))
+            if decision_of(held) == Some(HumanDecision::Retry) =>
+        {
+            Exit::RETRY
+        }
+        (outcome, _) => exit_of_outcome(outcome),
+    }
 }
 
-const fn exit_of(outcome: WaitOutcome) -> Exit {
+const fn exit_of_outcome(outcome: WaitOutcome) -> Exit {
     match outcome {
         WaitOutcome::Answered => Exit::DONE,
         WaitOutcome::StillPending => Exit::STILL_PENDING,
         WaitOutcome::Default => Exit::DEFAULT_TAKEN,
-        WaitOutcome::Aborted => Exit::ABORTED,
+        WaitOutcome::Aborted => Exit::TIMED_OUT,
         WaitOutcome::Cancelled => Exit::CANCELLED,
         WaitOutcome::Superseded => Exit::SUPERSEDED,
         WaitOutcome::Iterated => Exit::ITERATED,
     }
+}
+
+/// Says if an answer is a no: an option that rejects, and where approval was asked for, or something
+/// waits, whatever does not let it go on.
+fn is_no(point: &DecisionPoint) -> bool {
+    point.is_rejected() || point.needs_person() && !point.releases()
+}
+
+/// Says if the default that was taken, or is taken once that is recorded, is a no: it rejects, or
+/// approval was asked for and silence gives none.
+fn is_no_by_default(point: &DecisionPoint) -> bool {
+    let due = point.default_at_deadline().and_then(|id| point.terms.proposal.option(id));
+    let policy = point.terms.policy.as_ref();
+    let is_approval = policy.is_some() || point.terms.binding.is_some();
+    let approves = policy.is_some_and(|policy| policy.default_approves);
+    point.is_rejected() || due.is_some_and(|option| option.reject) || is_approval && !approves
+}
+
+/// True if somebody else is asked instead.
+fn is_passed_on(question: Question<'_>) -> bool {
+    matches!(question, Question::Hold(_, held) if decision_of(held) == Some(HumanDecision::Escalate))
+}
+
+fn decision_of(held: &HeldRequest) -> Option<HumanDecision> {
+    held.decided().map(|decided| decided.record.decision)
 }
 
 fn by_name<S: Serializer>(outcome: &WaitOutcome, serializer: S) -> Result<S::Ok, S::Error> {
@@ -319,7 +398,7 @@ fn by_name<S: Serializer>(outcome: &WaitOutcome, serializer: S) -> Result<S::Ok,
 }
 
 fn nothing_named() -> Failure {
-    Failure::new(Exit::USAGE, "no_decision", "name a decision to wait for")
+    Failure::new(Exit::USAGE, "no_question", "name a question to wait for")
 }
 
 #[cfg(test)]
@@ -400,7 +479,8 @@ mod tests {
 
     #[test]
     fn every_outcome_has_an_exit_code_of_its_own() {
-        let all = DecisionPointState::ALL.iter().map(|state| exit_of(WaitOutcome::from(*state)));
+        let all =
+            DecisionPointState::ALL.iter().map(|state| exit_of_outcome(WaitOutcome::from(*state)));
         let mut codes: Vec<String> = all.map(|exit| format!("{exit:?}")).collect();
         codes.sort();
         codes.dedup();

@@ -1,0 +1,55 @@
+//! `holdpoint decision respond`: answers a question with one of its choices.
+
+use crate::args::Global;
+use crate::questions::choice::Answer;
+use crate::questions::respond::{self, Reply, ReplyArgs};
+use crate::ui::Exit;
+
+/// Options of `decision respond`.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    reply: ReplyArgs,
+    #[command(flatten)]
+    words: Words,
+    /// Who is asked instead: ESCALATE of a hold needs one of its targets.
+    #[arg(long, value_name = "NAME")]
+    to: Option<String>,
+}
+
+/// One of the ways to answer.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct Words {
+    /// The choice, as the question offers it: CONTINUE, RETRY, ABORT or ESCALATE of a hold, the id
+    /// of an option of a decision. None of them stands for another one.
+    #[arg(value_name = "CHOICE")]
+    choice: Option<String>,
+    /// The same as an option.
+    #[arg(long, value_name = "ID")]
+    option: Option<String>,
+    /// Answer in your own words, which ends the question.
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+    /// Ask for another proposal that heeds this.
+    #[arg(long, value_name = "TEXT")]
+    guidance: Option<String>,
+    /// Accept the current proposal as it is, with its default, from the second round on.
+    #[arg(long)]
+    accept: bool,
+}
+
+impl Words {
+    fn answer(self) -> Answer {
+        let choice = self.choice.or(self.option).map(Answer::Choice);
+        let words = self.text.map(Answer::Text).or(self.guidance.map(Answer::Guidance));
+        choice.or(words).unwrap_or(Answer::Accept)
+    }
+}
+
+/// Hands the answer in.
+pub(super) fn main(global: &Global, is_named: bool, args: Args) -> Exit {
+    let Args { reply, words, to } = args;
+    respond::main(global, is_named, Reply { args: reply, answer: words.answer(), to })
+}
