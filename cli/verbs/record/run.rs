@@ -31,7 +31,7 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::sandbox_fault::RetryPolicy;
 use holdpoint_engine::executor::visible as shown;
 use holdpoint_engine::executor::{
-    CommandSpec, EnvironmentPolicy, Guard, Outcome as Ended, OutputSink, Signals, Stdin,
+    CommandSpec, EnvironmentPolicy, Guard, Outcome as Ended, OutputSink, Signals, Stdin, fork_guard,
 };
 use holdpoint_engine::floors::EvidenceTable;
 use holdpoint_engine::log::{OpenError, OpenReport, Options};
@@ -135,7 +135,8 @@ pub(crate) fn guard_exit(served: io::Result<()>) -> Exit {
 
 /// Runs the command; exits with its status, or as `timeout` and `env` do.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, run(global, args))
+    // While this process is small, has one thread, and holds nothing.
+    fork_guard().map_or_else(|| settle(global, run(global, args)), guard_exit)
 }
 
 /// Tells that the log cannot be used, and starts nothing.

@@ -4,7 +4,7 @@
 //! This is the only file of the crate that holds unsafe code.
 #![expect(
     unsafe_code,
-    reason = "wait4, waitid, close, sigaction, raise, mmap, madvise, kcmp, leases, \
+    reason = "wait4, waitid, fork, close, sigaction, raise, mmap, madvise, kcmp, leases, \
               sync_file_range, what a child does before it executes, and the execution of an open \
               file through libc"
 )]
@@ -130,23 +130,55 @@ pub(super) fn disposition(signal: i32) -> io::Result<Disposition> {
 /// of a terminal from what it executes. Its standard input becomes the terminal of that session
 /// where `has_terminal` says so; otherwise the session has none.
 pub(super) fn separate_from_terminals(command: &mut Command, has_terminal: bool) {
-    let separate = move || {
-        setsid()?;
-        if has_terminal {
-            ioctl_tiocsctty(rustix::stdio::stdin())?;
-        }
-        each_descriptor(|descriptor| {
-            if is_inherited_terminal(descriptor) {
-                // SAFETY: what an exec passes on is owned by no value of this program, and the
-                // child executes next, or ends.
-                unsafe { libc::close(descriptor) };
-            }
-        });
-        Ok(())
-    };
     // SAFETY: the closure runs between fork and exec. It makes system calls alone, takes no lock,
     // and nothing from the heap.
-    unsafe { command.pre_exec(separate) };
+    unsafe { command.pre_exec(move || lead_session(has_terminal)) };
+}
+
+/// Lets this process lead a session of its own, as [`separate_from_terminals`] says.
+pub(super) fn lead_session(has_terminal: bool) -> io::Result<()> {
+    setsid()?;
+    if has_terminal {
+        ioctl_tiocsctty(rustix::stdio::stdin())?;
+    }
+    each_descriptor(|descriptor| {
+        if is_inherited_terminal(descriptor) {
+            // SAFETY: no value of this program owns what an exec passes on.
+            unsafe { libc::close(descriptor) };
+        }
+    });
+    Ok(())
+}
+
+/// Forks this process where it has one thread; `None` in the child.
+#[cfg(target_os = "linux")]
+pub(super) fn fork_alone() -> io::Result<Option<Pid>> {
+    // The directory has a name for itself, one in its parent, and one for each thread.
+    if stat("/proc/self/task")?.st_nlink != 3 {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    // SAFETY: no thread that is not in the child holds anything there: it may do what this may.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        child => Ok(Pid::from_raw(child)),
+    }
+}
+
+/// Ends this process, a child of a fork, and runs nothing of its parent's.
+#[cfg(target_os = "linux")]
+pub(super) fn end_at_once() -> ! {
+    // SAFETY: it ends this process.
+    unsafe { libc::_exit(EXIT_NOT_STARTED) }
+}
+
+/// Writes over the place where the kernel says that the arguments of this process stand.
+#[cfg(target_os = "linux")]
+pub(super) fn write_over_arguments(place: usize, bytes: impl Iterator<Item = u8>) {
+    for (at, byte) in bytes.enumerate() {
+        // SAFETY: they may be written to, the environment with ends of texts stands behind them,
+        // and nobody holds a reference to them: the standard library gives copies.
+        unsafe { ptr::with_exposed_provenance_mut::<u8>(place + at).write_volatile(byte) };
+    }
 }
 
 /// Lets a command's child begin with these signals ignored and blocked, and no others.
@@ -206,8 +238,7 @@ pub(super) fn wait_at_gate(command: &mut Command, ready: OwnedFd, gate: OwnedFd,
         again(|| Ok(rustix::io::write(&ready, &pid)?))?;
         match again(|| Ok(rustix::io::read(&gate, &mut [0; 1])?)) {
             Ok(1) => Ok(()),
-            // SAFETY: it ends this process, and runs nothing of its parent's.
-            _ => unsafe { libc::_exit(EXIT_NOT_STARTED) },
+            _ => end_at_once(),
         }
     };
     // SAFETY: the closure runs between fork and exec. It makes system calls alone, takes no lock,

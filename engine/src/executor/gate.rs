@@ -6,16 +6,18 @@
 
 use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::thread;
 use std::time::Duration;
 
 use rustix::io::{ioctl_fionbio, ioctl_fionread};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use super::again::again;
-use super::child_calls::{hand_on_signals, separate_from_terminals, wait_at_gate};
+use super::child_calls::{
+    end_at_once, fork_alone, hand_on_signals, separate_from_terminals, wait_at_gate,
+    wait_with_usage,
+};
 use super::guard_messages::Order;
 use super::guard_signals::wait_for;
 use super::own_child::{command, execute_found, execute_opened};
@@ -38,16 +40,17 @@ pub(super) struct Gate {
     opener: Option<PipeWriter>,
     /// Where the byte is read, by the process of the command alone.
     passage: Option<Passage>,
-    /// Becomes readable once it is known whether the system executes the command.
+    /// Becomes readable once it is known whether the system executes the command: here its process
+    /// says why not, and an execution closes the other end.
     done: PipeReader,
-    result: Receiver<io::Result<()>>,
+    child: Pid,
 }
 
 impl Gate {
     /// Makes the process of a command. Its number, and what else was handed over.
     ///
-    /// A thread waits until the command executes, for that may take long: the file may be on a disk
-    /// that does not answer, or somebody stops the process.
+    /// Nobody waits here until the command executes, for that may take long: the file may be on a
+    /// disk that does not answer, or somebody stops the process.
     pub(super) fn begin(
         order: Order,
         descriptors: Vec<OwnedFd>,
@@ -57,19 +60,13 @@ impl Gate {
         let passage = Some(Passage(gate.try_clone()?));
         let (done, ended) = io::pipe()?;
         ioctl_fionbio(&ready, true)?;
-        let (mut command, held) = prepare(order, descriptors, |command| {
+        ioctl_fionbio(&done, true)?;
+        let (command, held) = prepare(order, descriptors, |command| {
             wait_at_gate(command, at_gate.into(), gate.into(), opener.as_raw_fd());
         })?;
-        let (sender, result) = channel();
-        thread::Builder::new().spawn(move || {
-            let started = command.spawn().map(drop);
-            // The ends of the pipes that only the command is to hold, and its program.
-            drop(command);
-            // Whoever waits for it may have ended.
-            let _ = sender.send(started);
-            drop(ended);
-        })?;
-        Ok((Self { ready, number: Vec::new(), opener: Some(opener), passage, done, result }, held))
+        // With it go the ends of the pipes that only the command is to hold, and its program.
+        let child = fork_into(command, ended)?;
+        Ok((Self { ready, number: Vec::new(), opener: Some(opener), passage, done, child }, held))
     }
 
     /// The number of the command's process, once that waits at the gate. Does not wait.
@@ -102,19 +99,30 @@ impl Gate {
         wait_for([self.done.as_fd()], Some(CLOSING_MAX));
     }
 
-    /// Whether the system executes the command, once that is known. Does not wait.
+    /// Whether the system executes the command, once that is known; where it does not, its process
+    /// is reaped. Does not wait for the command.
     pub(super) fn result(&self) -> Option<io::Result<()>> {
-        match self.result.try_recv() {
-            Ok(result) => Some(result),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err(no_answer())),
+        let mut errno = [0; NUMBER_BYTES];
+        match again(|| (&self.done).read(&mut errno)) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            Ok(0) => Some(Ok(())),
+            said => {
+                drop(wait_with_usage(self.child));
+                let cause = |_| io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
+                Some(Err(said.map_or_else(|error| error, cause)))
+            }
         }
     }
 
     /// Whether the system executes the command. Waits for it: not for long where the process of the
     /// command has ended.
     pub(super) fn wait(&self) -> io::Result<()> {
-        self.result.recv().unwrap_or_else(|_| Err(no_answer()))
+        loop {
+            match self.result() {
+                Some(result) => return result,
+                None => wait_for([self.done.as_fd()], None),
+            }
+        }
     }
 
     /// Returns what to wait for until the process of the command is at the gate.
@@ -126,6 +134,18 @@ impl Gate {
     pub(super) fn news(&self) -> BorrowedFd<'_> {
         self.done.as_fd()
     }
+}
+
+/// Makes a child of this process, which has one thread, that executes a command, and writes the
+/// system's number for the reason to `told` where that fails.
+fn fork_into(mut command: Command, mut told: PipeWriter) -> io::Result<Pid> {
+    if let Some(child) = fork_alone()? {
+        return Ok(child);
+    }
+    let error = command.exec().raw_os_error().unwrap_or(libc::EINVAL);
+    // Whoever would read it may be gone.
+    let _ = told.write_all(&error.to_ne_bytes());
+    end_at_once()
 }
 
 /// A gate that was opened.
@@ -177,18 +197,4 @@ fn prepare(
         None => execute_found(&mut command, path, name, arguments, environment)?,
     }
     Ok((command, descriptors.collect()))
-}
-
-/// The error of a start that gave no answer: whether the system executed the command is unknown.
-#[derive(Debug, thiserror::Error)]
-#[error("its start gave no answer")]
-struct NoAnswer;
-
-fn no_answer() -> io::Error {
-    io::Error::other(NoAnswer)
-}
-
-/// Whether a start gave no answer.
-pub(super) fn is_no_answer(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<NoAnswer>())
 }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use super::last_word::LastWord;
 
+/// The program that runs now.
+pub(super) const OWN_PROGRAM: &str = "/proc/self/exe";
 #[cfg(target_os = "linux")]
 /// The first argument with which a program is started as a guard.
 pub(super) const GUARD_VERB: &str = "__guard";
@@ -47,7 +49,7 @@ impl Guard {
     /// A guard that is another start of the very program that runs now, also where its file was
     /// replaced since.
     pub fn of_own_program() -> Self {
-        Self::new("/proc/self/exe")
+        Self::new(OWN_PROGRAM)
     }
 
     /// Lets the guard keep this open too, until it ends: a lock on an open file, say, is then held
@@ -119,4 +121,10 @@ impl Eq for Held {}
 #[cfg(not(target_os = "linux"))]
 pub fn serve_as_guard() -> Option<std::io::Result<()>> {
     super::keeper::serve_as_keeper()
+}
+
+/// Forks no guard off: there are none on this system.
+#[cfg(not(target_os = "linux"))]
+pub fn fork_guard() -> Option<std::io::Result<()>> {
+    None
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::process::{Pid, getpid, set_child_subreaper};
 
 use super::child_calls::{close_inherited, ended_child, separate_from_terminals, wait_with_usage};
-use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION};
+use super::guard::{GUARD_NAME, GUARD_VERB, GUARD_VERSION, OWN_PROGRAM};
 use super::guard_signals::outlive_signals;
 use super::guard_signals::{silence, wait_for};
 use super::process_table::ProcessTable;
@@ -33,7 +33,7 @@ pub(super) fn serve_above() -> io::Result<()> {
     let bell = outlive_signals()?;
     let table = ProcessTable::find().ok_or(ErrorKind::Unsupported)?;
     let tree = Tree::of(table, getpid());
-    let mut guard = Command::new("/proc/self/exe");
+    let mut guard = Command::new(OWN_PROGRAM);
     guard
         .arg0(OsStr::from_bytes(GUARD_NAME.to_bytes()))
         .args([GUARD_VERB, GUARD_VERSION])
@@ -61,9 +61,9 @@ pub(super) fn serve_above() -> io::Result<()> {
     }
 }
 
-/// Lets go of all that somebody could wait for. What the system refuses of that is not worth those
-/// below.
-fn hold_nothing() {
+/// Lets go of all that somebody could wait for, of the directory, and of what this process
+/// inherited without being asked. What the system refuses of that is not worth those below.
+pub(super) fn hold_nothing() {
     if let Ok(nothing) = File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(nothing);
     }

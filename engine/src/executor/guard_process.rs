@@ -9,7 +9,6 @@
 //! acts is told from a person; but nobody waits for it then.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,10 +21,10 @@ use holdpoint_log_format::GuardKilledFor;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, getpid, kill_process_group, set_child_subreaper};
 
-use super::child_calls::{close_inherited, ended_child, wait_with_usage};
-use super::gate::{Gate, Passage, is_no_answer, was_ended_by, was_killed};
+use super::child_calls::{ended_child, wait_with_usage};
+use super::gate::{Gate, Passage, was_ended_by, was_killed};
 use super::guard::{GUARD_ABOVE, GUARD_NAME, GUARD_VERB, GUARD_VERSION};
-use super::guard_above::serve_above;
+use super::guard_above::{hold_nothing, serve_above};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send};
 use super::guard_signals::{outlive_signals, silence, wait_for};
 use super::keeper::serve_as_keeper;
@@ -72,7 +71,7 @@ pub fn serve_as_guard() -> Option<io::Result<()>> {
     })
 }
 
-fn serve() -> io::Result<()> {
+pub(super) fn serve() -> io::Result<()> {
     let channel = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3).map_err(|_| not_by_hand())?;
     let channel = UnixStream::from(channel);
     channel.peer_addr().map_err(|_| not_by_hand())?;
@@ -281,7 +280,6 @@ impl GuardProcess {
         loop {
             self.heed_start();
             self.look()?;
-            self.expect_answer()?;
             if let Some(error) = &self.failure {
                 // A recorder that is gone has nothing to be told.
                 let _ = send(&self.channel, &not_started(error));
@@ -416,16 +414,6 @@ impl GuardProcess {
         self.failure.is_none()
     }
 
-    /// Fails where the start gave no answer and the gate was passed: what became of the command is
-    /// unknown, and a recorder without a word from here records that.
-    fn expect_answer(&mut self) -> io::Result<()> {
-        let is_unused = self.passage.as_ref().is_some_and(Passage::is_unused);
-        match self.failure.take_if(|failure| is_no_answer(failure) && !is_unused) {
-            Some(unknown) => Err(unknown),
-            None => Ok(()),
-        }
-    }
-
     /// Kills all that is below this process, until nothing is left or only what it may not kill,
     /// or until the recorder wants an answer.
     fn kill_tree(&mut self, until: Option<Instant>) {
@@ -467,9 +455,6 @@ impl GuardProcess {
     /// The command is over. What it left behind goes on.
     fn finish(mut self) -> io::Result<()> {
         if !self.was_executed() {
-            if self.expect_answer().is_err() {
-                return self.end_alone();
-            }
             let failure = self.failure.take().unwrap_or_else(|| ErrorKind::Other.into());
             return send(&self.channel, &not_started(&failure));
         }
@@ -478,14 +463,16 @@ impl GuardProcess {
             None => wait_with_usage(self.leader)?,
         };
         self.note_end();
+        // Without a child there is no descendant.
         let lives_on = !self.reap_all();
+        let left = lives_on.then_some(self.tree);
         let finished = Finished {
             status: status.into_raw(),
             usage,
             ran: self.ran.unwrap_or_default(),
             own_peak: self.table.own_peak_resident_bytes(),
-            survivors: self.tree.survivors(),
-            beyond_reach: self.tree.beyond_reach(self.group_to_end()),
+            survivors: left.map(Tree::survivors).unwrap_or_default(),
+            beyond_reach: left.map_or(0, |left| left.beyond_reach(self.group_to_end())),
             lives_on,
         };
         self.reaped = Some((status, usage));
@@ -579,17 +566,11 @@ impl GuardProcess {
         }
     }
 
-    /// Lets go of all that somebody could wait for: of the recorder, of what was to be kept open,
-    /// of the directory, and of what this process inherited without being asked. What the system
-    /// refuses of that is not worth those below.
+    /// Lets go of the recorder too, and of what was to be kept open.
     fn let_go(&mut self) {
         (self.last_word, self.held) = (None, Vec::new());
         let _ = self.channel.shutdown(Shutdown::Both);
-        if let Ok(nothing) = File::open("/dev/null") {
-            let _ = rustix::stdio::dup2_stdin(nothing);
-        }
-        let _ = rustix::process::chdir("/");
-        let _ = close_inherited();
+        hold_nothing();
     }
 }
 

@@ -7,7 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -18,9 +19,10 @@ use rustix::process::{
     pidfd_send_signal, set_child_subreaper, waitpid,
 };
 
+use super::again::again;
 use super::child_calls::separate_from_terminals;
 use super::command::{CommandSpec, Stdin};
-use super::guard::{GUARD_ABOVE, GUARD_NAME, GUARD_VERB, GUARD_VERSION, Guard};
+use super::guard::{GUARD_ABOVE, GUARD_NAME, GUARD_VERB, GUARD_VERSION, Guard, OWN_PROGRAM};
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send, send_with};
 use super::last_word::LastWord;
 use super::leader::{
@@ -49,6 +51,8 @@ const STOP_PAUSE: Duration = Duration::from_millis(5);
 /// The guards of this process that outlast what their commands left behind. They are nobody's to
 /// wait for, and reaped when the next command is started.
 static OUTLASTING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+/// The guard that was forked off before anything was to be guarded.
+static RESERVE: Mutex<Option<(Pid, UnixStream)>> = Mutex::new(None);
 
 /// A started command and its guard.
 ///
@@ -58,8 +62,8 @@ static OUTLASTING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 /// Once the gate was opened, a guard that is silent says nothing about what became of the command:
 /// that is unknown then.
 pub(super) struct Guarded {
-    /// The guard, or the process above it.
-    process: Child,
+    /// The guard, or the process above it: a child.
+    process: Pid,
     guard: Pid,
     /// The guard, by what cannot become another process.
     guard_handle: Option<OwnedFd>,
@@ -102,17 +106,16 @@ impl Guarded {
     ) -> Result<(Self, Pipes), ExecuteError> {
         let failed = |source| ExecuteError::Guard { program: guard.program().into(), source };
         let (process, channel) = spawn(guard).map_err(failed)?;
-        let guard_pid = Pid::from_child(&process);
         let mut guarded = Self {
             process,
-            guard: guard_pid,
+            guard: process,
             guard_handle: None,
             // Until it is known: nothing is signalled before.
-            leader: guard_pid,
+            leader: process,
             leader_handle: None,
             channel,
             incoming: Incoming::default(),
-            tree: Tree::of(table, guard_pid),
+            tree: Tree::of(table, process),
             attempt: Attempt::of(spec, program),
             has_ended: false,
             exceeded: None,
@@ -152,12 +155,15 @@ impl Guarded {
             if left.is_zero() {
                 return Err(io::Error::new(ErrorKind::TimedOut, "it did not start the command"));
             }
+            let asked = Instant::now();
             wait_for_news(&self.channel, left.min(CONTINUE_INTERVAL));
             if !self.incoming.read(&self.channel, RecvFlags::DONTWAIT)? {
                 let what = "it ended before it had started the command";
                 return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
             }
-            let _ = kill_process(Pid::from_child(&self.process), Signal::CONT);
+            if asked.elapsed() >= CONTINUE_INTERVAL {
+                let _ = kill_process(self.process, Signal::CONT);
+            }
         }
     }
 
@@ -166,8 +172,7 @@ impl Guarded {
         let unknown = || io::Error::from(ErrorKind::InvalidData);
         let (leader, guard) = (Pid::from_raw(leader), Pid::from_raw(guard));
         let (leader, guard) = leader.zip(guard).ok_or_else(unknown)?;
-        let started = Pid::from_child(&self.process);
-        if guard != started && !self.table.is_child(guard, started) {
+        if guard != self.process && !self.table.is_child(guard, self.process) {
             return Err(unknown());
         }
         let handle = |pid| pidfd_open(pid, PidfdFlags::empty()).ok();
@@ -180,9 +185,7 @@ impl Guarded {
         let _ = match &self.guard_handle {
             Some(handle) => pidfd_send_signal(handle, signal),
             // A child that is not reaped.
-            None if self.guard == Pid::from_child(&self.process) => {
-                kill_process(self.guard, signal)
-            }
+            None if self.guard == self.process => kill_process(self.guard, signal),
             None => Ok(()),
         };
     }
@@ -254,25 +257,30 @@ impl Guarded {
     fn parting(&self, lives_on: bool) -> Option<Parting> {
         let channel = self.channel.try_clone().ok().filter(|_| self.has_last_word)?;
         let guard = self.guard_handle.as_ref().and_then(|handle| handle.try_clone().ok());
-        Some(Parting { channel, process: Pid::from_child(&self.process), guard, lives_on })
+        Some(Parting { channel, process: self.process, guard, lives_on })
     }
 
     /// The guard has nothing more to say.
     fn part_from_guard(&mut self, lives_on: bool) {
         if !lives_on {
             self.signal_guard(Signal::KILL);
-            let _ = self.process.kill();
-            let _ = self.process.wait();
+            self.reap_killed();
             return;
         }
         // Somebody may have stopped it.
         self.signal_guard(Signal::CONT);
-        outlasts(Pid::from_child(&self.process));
+        outlasts(self.process);
+    }
+
+    /// Kills the child, which is not reaped, and reaps it.
+    fn reap_killed(&self) {
+        let _ = kill_process(self.process, Signal::KILL);
+        let _ = again(|| Ok(waitpid(Some(self.process), WaitOptions::empty())?));
     }
 
     /// How many are known to live on of what a dead guard left behind.
     fn lost_beyond_reach(&self) -> u32 {
-        let adopter = if self.adopts { getpid() } else { Pid::from_child(&self.process) };
+        let adopter = if self.adopts { getpid() } else { self.process };
         Tree::of(self.table, adopter).beyond_reach(None)
     }
 
@@ -288,25 +296,22 @@ impl Guarded {
         }
         let until = Instant::now() + KILLING_MAX;
         if !self.adopts {
-            while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < until {
+            // What is above the guard ends by itself once all is killed, unless that takes long.
+            let mut lives = true;
+            while lives && Instant::now() < until {
                 wait_a_little();
+                lives = lives_on(&self.process);
             }
-            self.part_from_above();
+            if lives {
+                outlasts(self.process);
+            }
             return;
         }
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.reap_killed();
         let own = Tree::of(self.table, getpid());
         while !own.living().is_empty() && Instant::now() < until {
             own.kill_from_above();
             wait_a_little();
-        }
-    }
-
-    /// The process above the guard ends by itself once all is killed, unless that takes long.
-    fn part_from_above(&mut self) {
-        if !matches!(self.process.try_wait(), Ok(Some(_))) {
-            outlasts(Pid::from_child(&self.process));
         }
     }
 
@@ -467,17 +472,26 @@ pub(super) fn outlasts(process: Pid) {
     OUTLASTING.lock().push(process);
 }
 
-/// Reaps the guards that have ended since.
-fn reap_outlasting() {
-    let lives_on = |guard: &Pid| matches!(waitpid(Some(*guard), WaitOptions::NOHANG), Ok(None));
-    OUTLASTING.lock().retain(lives_on);
+/// Reaps a child that has ended, and tells of any other.
+fn lives_on(child: &Pid) -> bool {
+    matches!(waitpid(Some(*child), WaitOptions::NOHANG), Ok(None))
+}
+
+/// Lets the first command have a guard that was forked off, and the other end of its channel.
+pub(super) fn wait_in_reserve(guard: Pid, channel: UnixStream) {
+    *RESERVE.lock() = Some((guard, channel));
 }
 
 /// Starts a guard, with one end of a channel as its standard input.
-fn spawn(guard: &Guard) -> io::Result<(Child, UnixStream)> {
-    reap_outlasting();
+fn spawn(guard: &Guard) -> io::Result<(Pid, UnixStream)> {
+    OUTLASTING.lock().retain(lives_on);
     if guard.adopts() {
         set_child_subreaper(Some(getpid()))?;
+        let reserve = RESERVE.lock().take_if(|_| guard.program() == Path::new(OWN_PROGRAM));
+        // Somebody may have killed it.
+        if let Some(forked) = reserve.filter(|(forked, _)| lives_on(forked)) {
+            return Ok(forked);
+        }
     }
     let (ours, theirs) = UnixStream::pair()?;
     let mut command = Command::new(guard.program());
@@ -489,7 +503,7 @@ fn spawn(guard: &Guard) -> io::Result<(Child, UnixStream)> {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     separate_from_terminals(&mut command, false);
-    Ok((command.spawn()?, ours))
+    Ok((Pid::from_child(&command.spawn()?), ours))
 }
 
 /// Tells the guard what to start. The ends of the pipes that the command writes to are the guard's

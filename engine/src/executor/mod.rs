@@ -34,6 +34,8 @@ mod guard;
 #[cfg(target_os = "linux")]
 mod guard_above;
 #[cfg(target_os = "linux")]
+mod guard_fork;
+#[cfg(target_os = "linux")]
 mod guard_messages;
 #[cfg(target_os = "linux")]
 mod guard_process;
@@ -75,9 +77,11 @@ pub(crate) use child_calls::{StopRequests, begin_write_out, process_mark, user_n
 pub use command::{CommandSpec, Stdin};
 pub use envelope::{ENVELOPE_TAG, ENVELOPE_VERSION, InstructionEnvelope};
 pub use environment::{EnvironmentPolicy, ShownValue};
-#[cfg(not(target_os = "linux"))]
-pub use guard::serve_as_guard;
 pub use guard::{GUARD_NAME, Guard};
+#[cfg(not(target_os = "linux"))]
+pub use guard::{fork_guard, serve_as_guard};
+#[cfg(target_os = "linux")]
+pub use guard_fork::fork_guard;
 #[cfg(target_os = "linux")]
 pub use guard_process::serve_as_guard;
 pub use keeper::{KeepError, Keeper, terminal_taker, usual as usual_terminal};
