@@ -7,6 +7,7 @@ pub mod adoption;
 pub mod executor;
 pub mod floors;
 pub mod log;
+mod raw_file;
 pub mod shell;
 #[cfg(feature = "simulated-disk")]
 pub mod simulation;

@@ -2,15 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use super::child_calls::share_memory;
+use crate::raw_file::{open_raw, read_to_end};
 
 /// The kernel's mark on a process that was forked and has not yet executed a program.
 const FORKED_WITHOUT_EXEC: u64 = 0x40;
+
+/// The longest text that is read, in bytes: a list of a million children.
+const TEXT_MAX: u64 = 8 << 20;
 
 /// Number of times descendants are looked for at most until two looks in a row find the same.
 const LOOKS_MAX: usize = 8;
@@ -217,7 +222,7 @@ impl ProcessTable {
     /// The direct children of all threads of a process, as the kernel lists them.
     fn children(self, of: i32) -> Vec<i32> {
         let threads = fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
-        let lists = threads.filter_map(|it| fs::read_to_string(it.path().join("children")).ok());
+        let lists = threads.filter_map(|it| text_of(it.path().join("children")));
         let pids = lists.flat_map(|list| {
             let pids = list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok());
             pids.collect::<Vec<i32>>()
@@ -251,12 +256,12 @@ impl ProcessTable {
         if !executed {
             return None;
         }
-        kibibytes_after(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:")
+        kibibytes_after(&text_of(format!("/proc/{pid}/status"))?, "VmHWM:")
     }
 
     /// The largest resident size that this very process has had, in bytes.
     pub(super) fn own_peak_resident_bytes(self) -> Option<u64> {
-        kibibytes_after(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
+        kibibytes_after(&text_of("/proc/self/status")?, "VmHWM:")
     }
 
     /// The memory that processes really hold: a page shared by n of them counts 1/n for each.
@@ -273,7 +278,7 @@ impl ProcessTable {
     /// Returns what one process holds now, which is nothing once it has ended. Where the kernel
     /// keeps the share to itself, the plain size stands for it.
     fn share_of(self, pid: i32) -> u64 {
-        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
+        let rollup = text_of(format!("/proc/{pid}/smaps_rollup"));
         if let Some(share) = rollup.and_then(|text| kibibytes_after(&text, "Pss:")) {
             return share;
         }
@@ -288,10 +293,15 @@ impl ProcessTable {
     }
 
     fn process(self, pid: i32) -> Option<Process> {
-        // The name of the program in it may be any bytes.
-        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        parse_stat(pid, &String::from_utf8_lossy(&stat))
+        parse_stat(pid, &text_of(format!("/proc/{pid}/stat"))?)
     }
+}
+
+/// A file of `/proc`, by few calls: the kernel makes up what it says when it is read. The name of a
+/// program in it may be any bytes.
+fn text_of(path: impl AsRef<Path>) -> Option<String> {
+    let bytes = read_to_end(open_raw(path.as_ref(), OFlags::empty()).ok()?, TEXT_MAX).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// How many of these this process may not signal: they belong to another user.

@@ -2,7 +2,7 @@
 //! links and behind them, and the file itself.
 
 use super::FloorsError;
-use crate::shell::raw_file::{is_file, open_raw, read_to_end};
+use crate::raw_file::{is_file, open_raw, read_to_end};
 use rustix::fs::{FileType, OFlags, Stat, fstat, lstat, readlink};
 use std::collections::VecDeque;
 use std::ffi::OsString;

@@ -1,10 +1,10 @@
 //! Others who may be behind this process, by what the kernel and programs that change users say of
 //! it. None of it proves who somebody is; each of it can say that somebody is no other person.
 
-use super::origin_of_user::{Ancestry, exists};
+use super::origin_of_user::{Ancestor, Ancestry, exists, field};
 use super::own_session::OwnSession;
-use super::raw_file::proc_file;
 use super::user::is_systems;
+use crate::raw_file::proc_file;
 use holdpoint_domain::core::actor::{BehindSign, ProcessDoubt};
 use rustix::fs::{fstat, readlink};
 use rustix::termios::isatty;
@@ -38,65 +38,48 @@ pub(super) struct Behind {
 
 impl Behind {
     /// Asks the kernel and the environment.
-    pub(super) fn of_process() -> Self {
-        let mut behind = Self::default();
-        behind.add(login().into_iter(), BehindSign::Login);
-        behind.add_terminal();
-        let ancestry = Ancestry::of_process();
-        behind.is_hidden |= !ancestry.is_whole;
-        for pid in ancestry.pids {
-            behind.add_process(pid, BehindSign::Ancestor);
+    pub(super) fn of_process(login: Option<u32>, ancestry: &Ancestry) -> Self {
+        let mut behind = Self { signs: Vec::new(), is_hidden: !ancestry.is_whole };
+        behind.add(login, BehindSign::Login);
+        behind.add_terminal(ancestry);
+        for ancestor in &ancestry.ancestors {
+            behind.add(ancestor.users.iter().copied(), BehindSign::Ancestor);
         }
         for (name, sign) in CHANGED_FROM {
             let number = std::env::var(name).ok().and_then(|number| number.trim().parse().ok());
-            behind.add(number.into_iter(), sign);
+            behind.add(number, sign);
         }
         behind
     }
 
-    fn add(&mut self, users: impl Iterator<Item = u32>, sign: BehindSign) {
-        self.signs.extend(users.map(|user| (user, sign)));
-    }
-
-    fn add_process(&mut self, pid: i32, sign: BehindSign) {
-        match users_of(pid) {
-            Some(users) => self.add(users.into_iter(), sign),
-            None => self.is_hidden |= exists(pid),
-        }
+    fn add(&mut self, users: impl IntoIterator<Item = u32>, sign: BehindSign) {
+        self.signs.extend(users.into_iter().map(|user| (user, sign)));
     }
 
     /// Adds the owners of the terminals, and the leader of the session.
-    fn add_terminal(&mut self) {
+    fn add_terminal(&mut self, ancestry: &Ancestry) {
         let input = rustix::stdio::stdin();
         let input = isatty(input).then(|| fstat(input).ok()).flatten();
-        self.add(input.iter().map(|device| device.st_uid), BehindSign::TerminalOwner);
+        self.add(input.map(|device| device.st_uid), BehindSign::TerminalOwner);
         let Ok(own) = OwnSession::of_process() else {
             self.is_hidden = true;
             return;
         };
         match own.terminal_device() {
             Ok(device) => {
-                let owner = device.iter().map(|device| device.st_uid);
-                self.add(owner, BehindSign::TerminalOwner);
+                self.add(device.map(|device| device.st_uid), BehindSign::TerminalOwner);
             }
             Err(_) => self.is_hidden = true,
         }
-        if let Some(leader) = own.leader {
-            self.add_process(leader, BehindSign::SessionLeader);
+        let Some(leader) = own.leader else { return };
+        let known = ancestry.ancestors.iter().find(|ancestor| ancestor.pid == leader);
+        match known
+            .map_or_else(|| Ancestor::of(leader).map(|it| it.users), |it| Some(it.users.clone()))
+        {
+            Some(users) => self.add(users, BehindSign::SessionLeader),
+            None => self.is_hidden |= exists(leader),
         }
     }
-}
-
-/// The real, effective, saved and file system's user of a process; `None`: it cannot be read.
-fn users_of(pid: i32) -> Option<Vec<u32>> {
-    let status = proc_file(&format!("/proc/{pid}/status")).ok()??;
-    let users = field(&status, "Uid:")?.split_ascii_whitespace();
-    let users: Vec<u32> = users.filter_map(|word| word.parse().ok()).collect();
-    (!users.is_empty()).then_some(users)
-}
-
-fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
-    status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
 /// Why the answers of this process prove nothing, where they do not.
@@ -177,7 +160,7 @@ mod tests {
     #[test]
     fn this_process_is_its_own_and_somebody_is_behind_it() {
         assert_eq!(doubt(), None);
-        let behind = Behind::of_process();
+        let behind = Behind::of_process(None, &Ancestry::of_process());
         assert!(behind.signs.iter().any(|(_, sign)| *sign == BehindSign::Ancestor));
     }
 }

@@ -9,7 +9,7 @@
 //! recorder, where nobody is a person.
 
 use super::behind::{Behind, doubt, login};
-use super::origin_of_user::{below_recorder, in_initial_user_namespace, is_subordinate};
+use super::origin_of_user::{Ancestry, in_initial_user_namespace, is_subordinate};
 use super::person_terminal::{TypedLine, user_number};
 use super::user::{UserDatabase, is_system_account, numbers_of, told_of_user, user_database};
 use holdpoint_domain::core::actor::{
@@ -53,10 +53,11 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn of_process(user: u32) -> Self {
+    fn of_process(user: u32, ancestry: &Ancestry) -> Self {
+        let login = login();
         Self {
-            login: login(),
-            behind: Behind::of_process(),
+            login,
+            behind: Behind::of_process(login, ancestry),
             is_system_account: is_system_account(user),
             has_database: true,
             is_file_alone: user_database() == UserDatabase::File,
@@ -97,16 +98,17 @@ impl Identity {
         let (name, is_answered) = told_of_user(user);
         let is_known = in_initial_user_namespace().unwrap_or(false);
         let doubt = doubt().or((!is_answered).then_some(ProcessDoubt::SilentDatabase));
+        let ancestry = Ancestry::of_process();
         let grounds = if !is_known || is_subordinate(user) {
             Grounds::OtherNamespace
         } else if let Some(doubt) = doubt {
             Grounds::Doubted(doubt)
-        } else if below_recorder() {
+        } else if ancestry.has_guard() {
             Grounds::BelowRecorder
         } else {
             Grounds::Proven
         };
-        let surroundings = Surroundings::of_process(user);
+        let surroundings = Surroundings::of_process(user, &ancestry);
         Self { user, name, grounds, terminal: None, surroundings, is_simulated: false }
     }
 

@@ -46,7 +46,6 @@ mod own_session;
 mod owner;
 mod person_terminal;
 mod prompter;
-pub(crate) mod raw_file;
 mod read_only;
 mod rebuild;
 mod recall;

@@ -1,10 +1,10 @@
 //! Check that the number of this process's user says who it is.
 
-use super::raw_file::{is_missing, proc_file, read_file};
 use super::user::has_name;
 use crate::executor::{GUARD_NAME, user_namespace_number};
+use crate::raw_file::{is_missing, proc_file, read_file};
 use rustix::io::Errno;
-use rustix::process::{Pid, getuid, test_kill_process};
+use rustix::process::{Pid, getppid, getuid, test_kill_process};
 use std::io;
 use std::path::Path;
 
@@ -105,19 +105,43 @@ fn number_outside(line: &str, user: u32) -> Option<u32> {
     outside.checked_add(behind)
 }
 
-/// Returns whether a recorder's guard is among the ancestors of this process.
-pub(super) fn below_recorder() -> bool {
-    Ancestry::of_process().pids.into_iter().any(is_guard)
-}
-
-/// The processes that this one descends from.
+/// Processes that this one descends from.
 #[derive(Debug)]
 pub(super) struct Ancestry {
     /// The parent, its parent, and so on.
-    pub(super) pids: Vec<i32>,
+    pub(super) ancestors: Vec<Ancestor>,
     /// The last one has no parent here. Else the next one cannot be read, as where `/proc` is
     /// mounted with `hidepid`.
     pub(super) is_whole: bool,
+}
+
+/// A process, as the kernel states it.
+#[derive(Debug)]
+pub(super) struct Ancestor {
+    pub(super) pid: i32,
+    /// The parent, 0 where this process namespace has none.
+    parent: i32,
+    /// True if it is a guard, by the name that it gave itself.
+    is_guard: bool,
+    /// The real, effective, saved and file system's user.
+    pub(super) users: Vec<u32>,
+}
+
+impl Ancestor {
+    /// `None`: it cannot be read.
+    pub(super) fn of(pid: i32) -> Option<Self> {
+        let status = proc_file(&format!("/proc/{pid}/status")).ok()??;
+        let users = field(&status, "Uid:")?.split_ascii_whitespace();
+        let users: Vec<u32> = users.filter_map(|word| word.parse().ok()).collect();
+        let is_guard = field(&status, "Name:")?.as_bytes() == GUARD_NAME.to_bytes();
+        let parent = field(&status, "PPid:")?.parse().ok()?;
+        (!users.is_empty()).then_some(Self { pid, parent, is_guard, users })
+    }
+}
+
+/// Returns what a file of lines like `NAME:\tVALUE` says under a name.
+pub(super) fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
 impl Ancestry {
@@ -134,42 +158,32 @@ impl Ancestry {
         walk.unwrap_or_else(|broken| broken)
     }
 
+    /// Returns whether a recorder's guard is among them.
+    pub(super) fn has_guard(&self) -> bool {
+        self.ancestors.iter().any(|ancestor| ancestor.is_guard)
+    }
+
     /// Else what was found until a process was gone.
     fn walk() -> Result<Self, Self> {
-        let mut pid = rustix::process::getpid().as_raw_nonzero().get();
-        let mut pids = Vec::new();
-        while pids.len() < ANCESTORS_MAX {
-            match parent_of(pid) {
-                Some(0) => return Ok(Self { pids, is_whole: true }),
-                Some(parent) => {
-                    pids.push(parent);
-                    pid = parent;
+        let mut next = getppid().map_or(0, |parent| parent.as_raw_nonzero().get());
+        let mut ancestors = Vec::new();
+        while next != 0 && ancestors.len() < ANCESTORS_MAX {
+            match Ancestor::of(next) {
+                Some(ancestor) => {
+                    next = ancestor.parent;
+                    ancestors.push(ancestor);
                 }
-                None if exists(pid) => return Ok(Self { pids, is_whole: !HAS_PROC }),
-                None => return Err(Self { pids, is_whole: !HAS_PROC }),
+                None if exists(next) => return Ok(Self { ancestors, is_whole: !HAS_PROC }),
+                None => return Err(Self { ancestors, is_whole: !HAS_PROC }),
             }
         }
-        Ok(Self { pids, is_whole: false })
+        Ok(Self { ancestors, is_whole: next == 0 })
     }
 }
 
 /// Returns whether there is such a process, also one that `/proc` does not show.
 pub(super) fn exists(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
-}
-
-/// Returns whether this is a guard, by the name that it gave itself.
-fn is_guard(pid: i32) -> bool {
-    let name = proc_file(&format!("/proc/{pid}/comm"));
-    name.ok().flatten().is_some_and(|name| name.trim_end().as_bytes() == GUARD_NAME.to_bytes())
-}
-
-/// The parent of a process, 0 where this process namespace has none; `None`: it cannot be read.
-fn parent_of(pid: i32) -> Option<i32> {
-    let stat = proc_file(&format!("/proc/{pid}/stat")).ok()??;
-    // The name stands in parentheses and may hold anything, also parentheses.
-    let (_, behind_name) = stat.rsplit_once(')')?;
-    behind_name.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -195,9 +209,11 @@ mod tests {
 
     #[test]
     fn this_process_has_a_parent_and_nobody_is_its_own() {
-        let own = i32::try_from(std::process::id()).unwrap();
-        let parent = parent_of(own).unwrap();
-        assert!(parent != own && parent > 0);
+        let own = Ancestor::of(i32::try_from(std::process::id()).unwrap()).unwrap();
+        let ancestry = Ancestry::of_process();
+        assert!(ancestry.is_whole && !ancestry.has_guard());
+        let parent = ancestry.ancestors.first().unwrap();
+        assert!(parent.pid == own.parent && parent.pid != own.pid && parent.pid > 0);
         assert_eq!(proc_file("/etc/passwd").unwrap(), None);
     }
 }

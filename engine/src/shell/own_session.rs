@@ -1,7 +1,7 @@
 //! The session of this process, as `/proc` has it. A number of 0 there is one that the process
 //! namespace does not show: the calls of rustix that return such a number cannot say so.
 
-use super::raw_file::proc_file;
+use crate::raw_file::proc_file;
 use rustix::fs::{Stat, major, stat};
 use rustix::io::Errno;
 use rustix::termios::tcgetpgrp;

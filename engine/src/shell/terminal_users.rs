@@ -4,7 +4,7 @@
 //! was typed. One that did not run did not.
 
 use super::behind::has_foreign_code;
-use super::raw_file::{is_missing, proc_file};
+use crate::raw_file::{is_missing, proc_file};
 use rustix::io::Errno;
 use rustix::process::getpid;
 use std::collections::BTreeMap;

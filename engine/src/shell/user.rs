@@ -6,11 +6,11 @@
 //! without it: starting it takes two thirds of what starting this program takes. Where the system
 //! has no such program, that file is all there is.
 
-use super::raw_file::{is_file, read_file};
+use crate::raw_file::{is_file, read_file};
 use holdpoint_domain::core::text::check_identifier;
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{OFlags, fcntl_setfl, stat};
+use rustix::fs::{OFlags, Stat, fcntl_setfl, stat};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getuid, kill_process_group};
 use std::collections::BTreeMap;
@@ -246,7 +246,7 @@ fn lookup(keys: &[&str]) -> io::Result<Vec<Account>> {
         }
         UserDatabase::File => match read_file(Path::new(PASSWD), BYTES_MAX) {
             Ok(bytes) => bytes,
-            Err(error) if super::raw_file::is_missing(&error) => Vec::new(),
+            Err(error) if crate::raw_file::is_missing(&error) => Vec::new(),
             Err(error) => return Err(error),
         },
     };
@@ -322,11 +322,10 @@ pub fn user_database() -> UserDatabase {
 /// Returns whether the file and every directory above it are root's to change alone. In a user
 /// namespace root has another number, and nothing is proven there.
 pub(super) fn is_systems(path: &Path) -> bool {
-    let is_here = super::in_initial_user_namespace().unwrap_or(true);
+    let is_here = || super::in_initial_user_namespace().unwrap_or(true);
     path.ancestors().all(|part| {
-        let found = stat(part);
-        found
-            .is_ok_and(|found| (found.st_uid == 0 || !is_here) && found.st_mode & OTHERS_WRITE == 0)
+        let is_roots = |found: Stat| found.st_uid == 0 || !is_here();
+        stat(part).is_ok_and(|found| found.st_mode & OTHERS_WRITE == 0 && is_roots(found))
     })
 }
 
