@@ -8,13 +8,14 @@ use super::group_commit::Goal;
 use super::head_file;
 use super::level::Level;
 use super::options::{OpenReport, Options, Ownership};
+use super::shared_sync;
 use super::state::Shared;
 use super::storage::Storage;
 use super::write_transaction::{Appended, WriteTransaction};
 use super::{NewRecord, open, preallocate};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{DirectoryStorage, FollowError, Follower, LogReader, RecordPlace};
-use holdpoint_log_format::{ChainPosition, Record};
+use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,6 +165,27 @@ impl<S: Storage> Log<S> {
         visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
     ) -> Result<(), FollowError> {
         follower.catch_up(&self.shared.storage, visit)
+    }
+
+    /// Returns whether LOCK says that its last owner left the log cleanly, with everything durable
+    /// up to a sequence: behind that a turn finds nothing but what a reader of the log finds.
+    /// `false` where that is not known without a turn.
+    pub(crate) fn is_left_durable(&self, sequence: u64) -> bool {
+        let shared = &self.shared;
+        if shared.check_owner().and_then(|()| shared.check_usable()).is_err() {
+            return false;
+        }
+        let (state, boot) = (shared.state.lock(), shared.storage.boot());
+        let is_left = || {
+            let board = state.board.as_ref().filter(|_| state.unrecorded.is_empty())?;
+            let page = shared_sync::page(&**board).ok()?;
+            let (left, synced) = (Lock::decode(&page).ok()?, shared_sync::synced(&page, boot));
+            let is_of_boot = left.boot == boot && boot != BootId::UNKNOWN;
+            let is_clean = left.state == OwnerState::Idle && synced.epoch == state.epoch;
+            let is_durable = left.durable_sequence.max(synced.durable) >= sequence;
+            Some(is_of_boot && is_clean && is_durable && board.has_its_name().ok()?)
+        };
+        is_left().unwrap_or(false)
     }
 
     /// Says that a thread will begin a turn as soon as it can. Until then, or until this is

@@ -82,6 +82,14 @@ impl LiveState {
         }
     }
 
+    /// Returns whether a turn would find this very state, all of it durable. `false` where only a
+    /// turn can say.
+    pub(super) fn is_newest<S: Storage>(&self, log: &Log<S>) -> bool {
+        let (mut place, mut is_newest) = (self.place.clone(), true);
+        let read = log.follow_ahead(&mut place, &mut |_, _| is_newest = false);
+        read.is_ok() && is_newest && log.is_left_durable(place.run.chain.sequence)
+    }
+
     /// Begins a turn within `wait`; what others append is read while their lock is waited for.
     pub(super) fn begin_turn<'a, S: Storage>(
         &mut self,

@@ -90,12 +90,32 @@ fn appends_refusals_turns_syncs_and_bytes_are_counted() {
     engine.submit(&origin(), &dispatch("LOOP-unknown")).expect("the log works");
     engine.query(|_| ()).expect("the log works");
     let after = metrics.so_far();
-    assert_eq!((after.appends, after.records, after.refusals, after.turns), (4, 4, 1, 6));
+    // A question has none where nothing was appended by others, and all is durable.
+    assert_eq!((after.appends, after.records, after.refusals, after.turns), (4, 4, 1, 5));
     // Each batch is one record here, and one sync; a refusal may be a record of its own.
     let lines = place.asked_lines().len();
     assert_eq!((after.syncs - before.syncs, after.turns_not_had), (lines, 0));
     assert!(after.bytes - before.bytes > lines as u64 * 64);
     assert_eq!(after.poisons, []);
+}
+
+#[test]
+fn a_question_is_answered_while_another_holds_the_lock_unless_that_one_may_have_appended() {
+    let place = Place::new();
+    let metrics = Arc::new(Counting::default());
+    let log = options(&metrics).log.lock_wait(Duration::ZERO);
+    let asking = Engine::open_with(place.storage(), options(&metrics).log(log)).expect("it opens");
+    accept(&asking, 1);
+    let lock = std::fs::File::open(place.storage().root().join("LOCK")).expect("it is there");
+    lock.try_lock().expect("nobody has it");
+    asking.query(|_| ()).expect("nothing was appended");
+    asking.submit(&origin(), &dispatch("LOOP-unknown")).expect_err("the lock is held");
+    drop(lock);
+    let owner = EngineOptions::simulated().log(Options::default().ownership(Ownership::Exclusive));
+    let owner = Engine::open_with(place.storage(), owner).expect("the log opens");
+    asking.query(|_| ()).expect_err("who holds it may have appended");
+    owner.close().expect("it closes");
+    asking.query(|_| ()).expect("it was left cleanly");
 }
 
 #[test]
