@@ -43,7 +43,10 @@ fn constants(sources: &[String]) -> BTreeMap<&str, &str> {
     let all = sources.iter().flat_map(|source| source.split("const ").skip(1));
     let named = all.filter_map(|rest| {
         let (name, rest) = rest.split_once(": &str = ")?;
-        Some((name, quoted(rest)?))
+        // A few codes are in capitals, as the rules have theirs.
+        let is_capital = |c: char| is_of_code(c) || c.is_ascii_uppercase();
+        let (value, rest) = begins(rest.trim_start().strip_prefix('"')?, is_capital);
+        rest.starts_with('"').then_some((name, value))
     });
     named.collect()
 }

@@ -17,9 +17,9 @@ const EVERY_VERB: [(&str, &str); 7] = [
     ("6", "the log does not verify"),
 ];
 
-/// Of `decision wait` and `decision wait`, beside those.
+/// Of `decision wait`, beside those.
 const WAITS: [(&str, &str); 8] = [
-    ("10", "still pending when the wait's own time was over"),
+    ("10", "still open when the wait's own time was over"),
     (
         "11",
         "nobody answered in time, and the default was taken, where no approval was asked for and \
@@ -32,7 +32,8 @@ const WAITS: [(&str, &str); 8] = [
     (
         "16",
         "no: ABORT, or an option that rejects, chosen or taken as the default; or approval was \
-         asked for, or something waits for it (`--blocks`), and the answer does not approve",
+         asked for, or something waits for it (`--blocks`), and the answer or default does not \
+         approve",
     ),
     ("17", "RETRY"),
 ];
@@ -71,7 +72,7 @@ pub(super) fn write(roff: &mut Roff) {
     roff.control("SH", ["EXIT STATUS"]);
     table(roff, &EVERY_VERB);
     paragraph(roff, CONFIGURATION);
-    paragraph(roff, "`decision wait` and `decision wait` also end with");
+    paragraph(roff, "`decision wait` also ends with");
     table(roff, &WAITS);
     paragraph(roff, "`run` passes the status of its command on, and otherwise ends with");
     table(roff, &RUN);
