@@ -2,6 +2,7 @@
 
 pub(crate) mod bounded_read;
 pub(crate) mod command_line;
+pub(crate) mod condition;
 pub(crate) mod durations;
 pub(crate) mod global;
 pub(crate) mod hook_line;

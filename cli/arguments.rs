@@ -1,6 +1,7 @@
 //! The command line: global options and verbs. Each verb's own options stand in its file.
 
 mod deferred;
+mod help;
 mod old_forms;
 pub(crate) mod usage;
 
@@ -12,12 +13,12 @@ use crate::ui::text::path_given;
 use crate::ui::{Failure, program};
 use crate::verbs::decide::decision::DecisionVerb;
 use crate::verbs::decide::{approve, inbox, policy};
-use crate::verbs::look::{self, output, runs, show, trace};
-use crate::verbs::prove::{archive, continue_log, copy, export, report, salvage, verify};
+use crate::verbs::look::{log, output, runs, show};
+use crate::verbs::prove::{archive, continue_log, copy, export, verify};
 use crate::verbs::record::{apply, event, run};
-use crate::verbs::setup::{completions, config, doctor, init, man};
-use crate::verbs::state::{bisect, diff, replay};
-use crate::verbs::thread::{ThreadVerb, health};
+use crate::verbs::setup::{completions, doctor, init};
+use crate::verbs::state::{diff, replay};
+use crate::verbs::thread::ThreadVerb;
 use anstream::ColorChoice;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use holdpoint_log_format::limits::FORMAT_VERSION;
@@ -31,6 +32,7 @@ const _: () = assert!(FORMAT_VERSION == 1, "the version's text names the log for
 /// checksummed, replayable record.
 #[derive(Debug, Parser)]
 #[command(name = "holdpoint", version = VERSION, arg_required_else_help = true)]
+#[command(override_help = help::PROGRAM)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) given: Given,
@@ -110,7 +112,7 @@ pub(crate) enum Verb {
     /// Make a log, where verbs that only read and hooks find none.
     Init(Deferred<init::Args>),
     /// Run a command and put all of it on the record; exit with its status.
-    Run(Deferred<run::Args>),
+    Run(Deferred<Box<run::Args>>),
     /// Carry out commands given as JSON Lines; answer each with one line.
     Apply(Deferred<apply::Args>),
     /// Record an event of an application, from a file or a pipe.
@@ -133,8 +135,6 @@ pub(crate) enum Verb {
     /// Look at conversations that were interrupted, and at what became of the rest.
     #[command(subcommand)]
     Thread(Deferred<ThreadVerb>),
-    /// Show the newest outcome of interruption continuity for every tenant and issue.
-    Health(Deferred<health::Args>),
     /// Prove that nothing recorded was changed, lost or forbidden; exit 6 if something was.
     Verify(Deferred<verify::Args>),
     /// List what ran, and sessions of guarded agents, the newest first: when, how it ended, who
@@ -146,33 +146,27 @@ pub(crate) enum Verb {
     Output(Deferred<output::Args>),
     /// Rebuild the state from the log, at its end or at any record or moment.
     Replay(Deferred<replay::Args>),
-    /// Show what lies between two points of the log, or between this log and another.
+    /// Show what lies between two points of the log, two runs or two logs; or find the record
+    /// between them after which something began to hold.
     Diff(Deferred<diff::Args>),
-    /// Find the record after which something began to hold, and what caused it.
-    Bisect(Deferred<bisect::Args>),
-    /// Tell what led to a record, back to a person, and everything that it caused.
-    Trace(Deferred<trace::Args>),
-    /// Write the log as JSON Lines, CSV or a SQLite database; raw evidence only where asked.
+    /// Write the log as JSON Lines, CSV or a SQLite database; a page of a run or a range; or a
+    /// recording of a run.
     Export(Deferred<export::Args>),
-    /// Make one page of a run or a range: what happened, with the records to check it by.
-    Report(Deferred<report::Args>),
-    /// Copy what verifies of a damaged log into a new one; the old one is only read.
-    Salvage(Deferred<salvage::Args>),
-    /// Look at the records themselves, copy the log, move its beginning to an archive.
-    #[command(subcommand)]
-    Log(Deferred<LogVerb>),
-    /// Look at the configuration.
-    #[command(subcommand)]
-    Config(Deferred<ConfigVerb>),
+    /// Show one line for each record, and what follows; raw evidence is hidden.
+    Log(Deferred<log::Args>),
+    /// Copy a log, also while it is being written, or what verifies of a damaged one.
+    Copy(Deferred<copy::Args>),
+    /// Move the first records to an archive; the log then begins behind them.
+    Archive(Deferred<archive::Args>),
+    /// Go on from a log that ends before its HEAD, as a person at a terminal.
+    Continue(Deferred<continue_log::Args>),
     /// Look at who may pass a hold point, and change what the log demands.
     #[command(subcommand)]
     Policy(Deferred<policy::PolicyVerb>),
     /// Check the log, its lock, the configuration and the hook settings.
     Doctor(Deferred<doctor::Args>),
-    /// Write the completions of a shell.
+    /// Write the completions of a shell, or the manual.
     Completions(Deferred<completions::Args>),
-    /// Write the manual page.
-    Man(Deferred<man::Args>),
 }
 
 /// The rules that hold of a verb before it is carried out.
@@ -199,17 +193,9 @@ impl Verb {
         let asks = Rules { may_ask: true, ..of_a_log };
         let minds = Rules { minds_its_configuration: true, ..of_a_log };
         match self {
-            Self::Init(_) | Self::Inbox(_) | Self::Salvage(_) => no_log,
-            Self::Config(_) | Self::Completions(_) | Self::Man(_) => {
-                Rules { needs_no_log: true, ..minds }
-            }
-            Self::Log(Deferred(verb)) => Rules {
-                needs_no_log: matches!(verb, LogVerb::Copy(_) | LogVerb::Continue(_)),
-                ..of_a_log
-            },
-            Self::Report(Deferred(args)) => {
-                Rules { needs_no_log: args.asks_for_verifier(), ..of_a_log }
-            }
+            Self::Init(_) | Self::Inbox(_) | Self::Copy(_) | Self::Continue(_) => no_log,
+            Self::Completions(_) => Rules { needs_no_log: true, ..minds },
+            Self::Export(Deferred(args)) => Rules { needs_no_log: args.needs_no_log(), ..of_a_log },
             Self::Run(_) => Rules { passes_status_on: true, may_ask: true, ..minds },
             Self::Apply(_) => Rules { may_ask: true, ..minds },
             Self::Hook(_) => Rules { passes_status_on: true, ..asks },
@@ -217,23 +203,20 @@ impl Verb {
             Self::Decision(Deferred(verb)) => {
                 Rules { lists: matches!(verb, DecisionVerb::List(_)), ..asks }
             }
-            Self::Thread(Deferred(verb)) => {
-                Rules { lists: matches!(verb, ThreadVerb::List(_)), ..of_a_log }
-            }
-            Self::Policy(_) | Self::Doctor(_) => minds,
+            Self::Thread(Deferred(verb)) => Rules { lists: verb.is_array(), ..of_a_log },
+            Self::Policy(_) => minds,
+            Self::Doctor(Deferred(args)) => Rules { needs_no_log: args.needs_no_log(), ..minds },
             Self::Record(_)
             | Self::Approve(_)
             | Self::Deny(_)
-            | Self::Health(_)
             | Self::Verify(_)
             | Self::Runs(_)
             | Self::Show(_)
             | Self::Output(_)
             | Self::Replay(_)
             | Self::Diff(_)
-            | Self::Bisect(_)
-            | Self::Trace(_)
-            | Self::Export(_) => of_a_log,
+            | Self::Log(_)
+            | Self::Archive(_) => of_a_log,
         }
     }
 }
@@ -252,30 +235,6 @@ pub(crate) fn read_hook_line(words: &[String]) -> Result<Option<HookLine>, clap:
         takes_at_most: args.takes_at_most(),
         flaw: args.check().err(),
     }))
-}
-
-/// What to do about the configuration.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ConfigVerb {
-    /// Show what is in force, or what is wrong and where.
-    Check(config::Args),
-}
-
-/// What to do with the log as it lies on the disk.
-#[derive(Debug, Subcommand)]
-pub(crate) enum LogVerb {
-    /// Show one line for each record; raw evidence is hidden.
-    Show(look::log::show::Args),
-    /// Show the newest records, and what follows them as it is written.
-    Tail(look::log::tail::Args),
-    /// Count records, segments and bytes.
-    Stat(look::log::stat::Args),
-    /// Copy a log, also while it is being written: a prefix that verifies.
-    Copy(copy::Args),
-    /// Move the first records to an archive; the log then begins behind them.
-    Archive(archive::Args),
-    /// Go on from a log that ends before its HEAD, as a person at a terminal.
-    Continue(continue_log::Args),
 }
 
 #[cfg(test)]

@@ -17,13 +17,13 @@ use crate::arguments::usage;
 use crate::log::configuration;
 use crate::ui::{Exit, Failure, hints, inherited, pager, zone};
 use crate::verbs::decide::{approve, decision, inbox, policy};
-use crate::verbs::look::{self, output, runs, show, trace};
-use crate::verbs::prove::{archive, continue_log, copy, export, report, salvage, verify};
+use crate::verbs::look::{self, output, runs, show};
+use crate::verbs::prove::{archive, continue_log, copy, export, verify};
 use crate::verbs::record::{apply, event, run};
-use crate::verbs::setup::{completions, config, doctor, init, man};
-use crate::verbs::state::{bisect, diff, replay};
-use crate::verbs::thread::{self, health};
-use arguments::{Arguments, ConfigVerb, Deferred, LogVerb, Rules, Verb, read_hook_line};
+use crate::verbs::setup::{completions, doctor, init};
+use crate::verbs::state::{diff, replay};
+use crate::verbs::thread;
+use arguments::{Arguments, Deferred, Rules, Verb, read_hook_line};
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
@@ -34,7 +34,7 @@ pub mod readers {
     pub use crate::args::strict_json::{Member, Node, Value, parse};
     pub use crate::ui::exit::{Exit, Failure};
     pub use crate::verbs::record::apply::submission::{Defaults, Submission};
-    pub use crate::verbs::state::bisect::predicate::Predicate;
+    pub use crate::verbs::state::diff::bisect::predicate::Predicate;
 }
 
 /// Prepares this process, whoever started it, for signals and for what reads its command line.
@@ -61,7 +61,7 @@ pub fn main() -> ExitCode {
         return run::guard_exit(served).into();
     }
     prepare_process();
-    if let Some(exit) = usage::version_alone() {
+    if let Some(exit) = usage::version_alone().or_else(|| usage::all_verbs(Arguments::command)) {
         return exit.into();
     }
     let Arguments { given, verb } = match Arguments::try_parse() {
@@ -88,7 +88,7 @@ pub fn main() -> ExitCode {
     zone::tell_unknown();
     let exit = match verb {
         Verb::Init(Deferred(args)) => init::main(global, named, &args),
-        Verb::Run(Deferred(args)) => run::main(&global, args),
+        Verb::Run(Deferred(args)) => run::main(&global, *args),
         Verb::Apply(Deferred(args)) => apply::main(&global, args),
         Verb::Record(Deferred(args)) => event::main(&global, &args),
         Verb::Inbox(args) => inbox::main(&global, args),
@@ -98,29 +98,20 @@ pub fn main() -> ExitCode {
         Verb::Hook(Deferred(args)) => hook::main(&global, &args),
         Verb::Mcp(Deferred(args)) => mcp::main(&global, &args),
         Verb::Thread(Deferred(verb)) => thread::main(&global, verb),
-        Verb::Health(Deferred(args)) => health::main(&global, args),
         Verb::Verify(Deferred(args)) => verify::main(&global, args),
         Verb::Runs(Deferred(args)) => runs::main(&global, args),
         Verb::Show(Deferred(args)) => show::main(&global, args, show_by_its_verb),
         Verb::Output(Deferred(args)) => output::main(&global, args),
         Verb::Replay(Deferred(args)) => replay::main(&global, args),
         Verb::Diff(Deferred(args)) => diff::main(&global, args),
-        Verb::Bisect(Deferred(args)) => bisect::main(&global, args),
-        Verb::Trace(Deferred(args)) => trace::main(&global, args),
         Verb::Export(Deferred(args)) => export::main(&global, args),
-        Verb::Report(Deferred(args)) => report::main(&global, args),
-        Verb::Salvage(Deferred(args)) => salvage::main(&global, args),
-        Verb::Log(Deferred(LogVerb::Show(args))) => look::log::show::main(&global, args),
-        Verb::Log(Deferred(LogVerb::Tail(args))) => look::log::tail::main(&global, args),
-        Verb::Log(Deferred(LogVerb::Copy(args))) => copy::main(&global, args),
-        Verb::Log(Deferred(LogVerb::Archive(args))) => archive::main(&global, args),
-        Verb::Log(Deferred(LogVerb::Continue(args))) => continue_log::main(&global, &args),
-        Verb::Log(Deferred(LogVerb::Stat(args))) => look::log::stat::main(&global, args),
-        Verb::Config(Deferred(ConfigVerb::Check(args))) => config::main(&global, args),
+        Verb::Log(Deferred(args)) => look::log::main(&global, args),
+        Verb::Copy(Deferred(args)) => copy::main(&global, args),
+        Verb::Archive(Deferred(args)) => archive::main(&global, args),
+        Verb::Continue(Deferred(args)) => continue_log::main(&global, &args),
         Verb::Policy(Deferred(verb)) => policy::main(&global, verb),
         Verb::Doctor(Deferred(args)) => doctor::main(&global, &args, read_hook_line),
         Verb::Completions(Deferred(args)) => completions::main(&global, &args),
-        Verb::Man(Deferred(args)) => man::main(&global, &args),
     };
     if rules.passes_status_on { exit.into() } else { exit.unless_untold().into() }
 }
@@ -131,7 +122,8 @@ fn show_by_its_verb(global: &Global, line: Vec<String>) -> Result<Exit, Failure>
     match Arguments::try_parse_from(line).map(|arguments| arguments.verb) {
         Ok(Verb::Decision(Deferred(verb))) => Ok(decision::main(global, true, verb)),
         Ok(Verb::Thread(Deferred(verb))) => Ok(thread::main(global, verb)),
-        Ok(Verb::Log(Deferred(LogVerb::Show(args)))) => Ok(look::log::show::main(global, args)),
+        Ok(Verb::Log(Deferred(args))) => Ok(look::log::main(global, args)),
+        Ok(Verb::Output(Deferred(args))) => Ok(output::main(global, args)),
         Ok(_) => Err(no_id("this names nothing that is shown".to_string())),
         Err(error) => Err(no_id(error.to_string())),
     }

@@ -304,25 +304,22 @@ const LOOKS: &[Bar] = &[
     }),
     at_most(
         "look/show-sealed",
-        "`log show --from A --to B`, sealed, 10M records, ms",
+        "`log --since A --until B`, sealed, 10M records, ms",
         30.0,
         |all| look_ms(all, Look::ShowSealed),
     ),
-    at_most("look/last-sealed", "`log show --to B --last N`, sealed, 10M, ms", 30.0, |all| {
+    at_most("look/last-sealed", "`log --until B -n N`, sealed, 10M, ms", 30.0, |all| {
         look_ms(all, Look::LastSealed)
     }),
     at_most("look/trace-sealed", "`trace` of a small story, sealed, 10M, ms", 30.0, |all| {
         look_ms(all, Look::TraceSealed)
     }),
-    at_most("look/show-active", "`log show --from A --to B`, full active, 10M, ms", 100.0, |all| {
+    at_most("look/show-active", "`log --since A --until B`, full active, 10M, ms", 100.0, |all| {
         look_ms(all, Look::ShowActive)
     }),
-    at_most(
-        "look/last-active",
-        "`log show --last N`, full active segment, 10M, ms",
-        100.0,
-        |all| look_ms(all, Look::LastActive),
-    ),
+    at_most("look/last-active", "`log -n N`, full active segment, 10M, ms", 100.0, |all| {
+        look_ms(all, Look::LastActive)
+    }),
     at_most("look/trace-active", "`trace` of a small story, full active, 10M, ms", 100.0, |all| {
         look_ms(all, Look::TraceActive)
     }),

@@ -1,6 +1,7 @@
 //! Options of a verb that are declared only where the verb is named: declaring those of all verbs
 //! takes a third of the processor time of a short run.
 
+use crate::arguments::help::shortened;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 
 /// The options of a verb, or the verbs of a group.
@@ -27,7 +28,7 @@ impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
 
 impl<T: Args> Args for Deferred<T> {
     fn augment_args(verb: Command) -> Command {
-        verb.defer(T::augment_args)
+        verb.defer(|verb| shortened(T::augment_args(verb)))
     }
 
     fn augment_args_for_update(verb: Command) -> Command {
@@ -37,7 +38,7 @@ impl<T: Args> Args for Deferred<T> {
 
 impl<T: Subcommand> Subcommand for Deferred<T> {
     fn augment_subcommands(group: Command) -> Command {
-        group.defer(T::augment_subcommands)
+        group.defer(|group| shortened(T::augment_subcommands(group)))
     }
 
     fn augment_subcommands_for_update(group: Command) -> Command {

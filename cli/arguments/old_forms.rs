@@ -2,28 +2,32 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// Each old form, as it follows `holdpoint`, and what replaces it. An option in a form stands for
-/// that option anywhere behind the verb.
-const OLD_FORMS: [(&str, &str); 13] = [
-    ("answer", "approve ID, deny ID or decision respond ID CHOICE"),
-    ("bench", "holdpoint-bench"),
-    ("decision escalate", "decision notify ID --to NAME"),
-    ("decision refine", "decision create --revises ID"),
-    ("decision remind", "decision notify ID"),
-    ("decision respond --select", "decision respond ID CHOICE"),
-    ("decision wait --any", "decision wait ID.."),
-    ("decision watch", "decision wait --follow"),
-    ("hold answer", "decision respond ID CHOICE"),
-    ("hold expire", "decision expire"),
-    ("hold list", "decision list --kind hold"),
-    ("hold show", "decision show ID"),
-    ("hold wait", "decision wait ID"),
+/// Each old form, as it follows `holdpoint`, and what replaces it, a line each. An option in a form
+/// stands for that option anywhere behind the verb.
+const OLD_FORMS: &str = include_str!("../../tests/old_words.txt");
+
+/// Verbs of other programs, and what does the same here.
+const ELSEWHERE: [(&str, &str); 6] = [
+    ("ls", "runs"),
+    ("ps", "runs"),
+    ("history", "runs"),
+    ("status", "inbox"),
+    ("logs", "log"),
+    ("config", "doctor config"),
 ];
+
+/// Names what does here what a verb of another program does.
+pub(crate) fn known_elsewhere(verbs: &[&OsStr]) -> Option<String> {
+    let verb = verbs.first()?;
+    let (there, here) = ELSEWHERE.iter().find(|(there, _)| *verb == OsStr::new(there))?;
+    Some(format!("there is no `holdpoint {there}`: `holdpoint {here}` does that"))
+}
 
 /// Names the replacement of an old form, in one sentence; `None` where these words are no old form.
 /// `verbs` are the words that are no options, `words` all of them.
 pub(crate) fn replacement(verbs: &[&OsStr], words: &[OsString]) -> Option<String> {
-    let (old, new) = OLD_FORMS.iter().find(|(old, _)| is_of_form(old, verbs, words))?;
+    let mut forms = OLD_FORMS.lines().filter_map(|line| line.split_once(" => "));
+    let (old, new) = forms.find(|(old, _)| is_of_form(old, verbs, words))?;
     Some(format!("`holdpoint {old}` is now `{new}`"))
 }
 

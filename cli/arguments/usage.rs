@@ -4,7 +4,7 @@ use crate::agents::hook;
 use crate::arguments::{VERSION, old_forms};
 use crate::ui::text::cut;
 use crate::ui::{Exit, Failure, Output, complain, program, streams};
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use holdpoint_domain::core::text::visible;
 use std::ffi::{OsStr, OsString};
 
@@ -24,7 +24,11 @@ pub(crate) fn tell(error: &clap::Error) -> Exit {
         std::env::args_os().skip(1).take_while(|word| word != "--").collect();
     let verbs: Vec<&OsStr> = verbs(&words).collect();
     let replaced = || old_forms::replacement(&verbs, &words).filter(|_| error.use_stderr());
-    let instead = empty_variable(error).or_else(replaced);
+    let elsewhere = || {
+        let is_unknown = error.kind() == ErrorKind::InvalidSubcommand;
+        old_forms::known_elsewhere(&verbs).filter(|_| is_unknown)
+    };
+    let instead = empty_variable(error).or_else(replaced).or_else(elsewhere);
     match &instead {
         Some(sentence) => complain(sentence),
         None if !error.use_stderr() => return help(error),
@@ -72,6 +76,17 @@ pub(crate) fn version_alone() -> Option<Exit> {
     (is_asked && words.next().is_none()).then(|| {
         let mut out = Output::stdout();
         out.bytes(format!("holdpoint {VERSION}\n").as_bytes());
+        out.finish().map_or_else(|failure| failure.tell(), |()| Exit::DONE)
+    })
+}
+
+/// Lists all verbs where that is asked for: the help of the program has room for their names alone.
+pub(crate) fn all_verbs(program: impl FnOnce() -> clap::Command) -> Option<Exit> {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    words.ends_with(&["help".into(), "--all".into()]).then(|| {
+        let mut out = Output::stdout();
+        let help = program().override_help(None::<&'static str>).render_help();
+        out.bytes(help.to_string().as_bytes());
         out.finish().map_or_else(|failure| failure.tell(), |()| Exit::DONE)
     })
 }

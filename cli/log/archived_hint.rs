@@ -44,7 +44,7 @@ pub(crate) fn missing(directory: &Directory, rebuilt: &Rebuilt, whom: &str) -> O
     let lost = rebuilt.lost_at.map(|sequence| {
         format!(
             "record {sequence} tells of records that were lost when this log was salvaged \
-             (`holdpoint log show --kind log.records_lost` shows which)"
+             (`holdpoint log kind=log.records_lost` shows which)"
         )
     });
     let report = &rebuilt.report;

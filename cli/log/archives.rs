@@ -26,6 +26,17 @@ pub(crate) struct ArchiveArgs {
     no_archive: bool,
 }
 
+impl ArchiveArgs {
+    /// That none is named where only one form of a verb reads them.
+    pub(crate) fn expect_none(&self, form: &str) -> Result<(), Failure> {
+        if self.archive.is_empty() && !self.no_archive {
+            return Ok(());
+        }
+        let message = format!("archives are read with {form} alone: leave them away, or name it");
+        Err(Failure::new(Exit::USAGE, "no_archives", message))
+    }
+}
+
 impl Directory {
     /// The directory that `--log` names, read together with the archives of its first records.
     pub(crate) fn open_with_archives(global: &Global, args: &ArchiveArgs) -> Result<Self, Failure> {

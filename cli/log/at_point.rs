@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 pub(crate) struct Shortcuts {
     /// Make every state from the log's beginning; the result is the same, and later there.
     #[arg(long)]
-    no_snapshots: bool,
+    whole: bool,
 }
 
 /// A log that was checked whole, with what may be taken from snapshots.
@@ -33,7 +33,7 @@ fn line(
     let line = read_directory(&directory.storage, |options| {
         Timeline::open(&directory.log, options, &mut |progress| bar.update(progress))
     })?;
-    Ok(if shortcuts.no_snapshots { line.without_snapshots() } else { line })
+    Ok(if shortcuts.whole { line.without_snapshots() } else { line })
 }
 
 /// Checks a log and goes somewhere in it; anew where it is another one by then.
@@ -71,11 +71,6 @@ pub(crate) fn travelled_both<'d, T>(
     });
     let (lines, found) = gone.map_err(|error| ours.unreadable_with(theirs, &error))?;
     Ok((lines, found?))
-}
-
-/// Where what counts begins, as a person says it: of a day its first instant.
-pub(crate) fn parse_begin(text: &str) -> Result<Until, String> {
-    position::parse(text).map(begin)
 }
 
 /// The last record or moment that counts, as a person says it: of a day its last instant.
@@ -273,6 +268,7 @@ mod tests {
 
     #[test]
     fn a_day_is_from_its_first_instant_where_it_begins_something_to_its_last_where_it_ends_it() {
+        let parse_begin = |text: &str| position::parse(text).map(begin);
         assert_eq!(parse_begin("12"), Ok(Until::Sequence(12)));
         let moment = "1970-01-01T00:00:01Z";
         let second = Until::Time(Timestamp::from_nanoseconds(1_000_000_000));

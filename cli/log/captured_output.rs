@@ -116,7 +116,7 @@ pub(crate) fn no_run(directory: &Directory, loop_id: &str, about: Option<u64>) -
             let message = format!(
                 "run {shown} cannot be told: record {record} is about it, and what begins it, or \
                  the approval of that, cannot be read, or the rules forbid it; \
-                 {verify}`holdpoint log show --loop {shown}` shows its records"
+                 {verify}`holdpoint log loop={shown}` shows its records"
             );
             Failure::new(directory.exit_of_uncounted(), "uncounted_run", message)
         }
@@ -127,7 +127,8 @@ pub(crate) fn no_run(directory: &Directory, loop_id: &str, about: Option<u64>) -
 pub(crate) fn began_twice(twice: &BegunTwice) -> Failure {
     let BegunTwice { first, again, .. } = twice;
     let message = format!(
-        "{twice}: `holdpoint trace {first}` and `holdpoint trace {again}` tell of the two; \
+        "{twice}: `holdpoint show {first} --trace` and `holdpoint show {again} --trace` tell of \
+         the two; \
          {VERIFY_TELLS}"
     );
     Failure::new(Exit::VERIFICATION_FAILED, "began_twice", message)

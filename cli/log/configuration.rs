@@ -1,5 +1,5 @@
-//! The configuration: a TOML file with the policies that a person sets once. `holdpoint config
-//! check` says what is in force.
+//! The configuration: a TOML file with the policies that a person sets once. `holdpoint doctor
+//! config` says what is in force.
 //!
 //! A project's is the file that `--config FILE` or `HOLDPOINT_CONFIG` names, else `holdpoint.toml`
 //! in the working directory, else nothing. Options of the command line go before it. What the

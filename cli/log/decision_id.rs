@@ -67,8 +67,9 @@ pub(crate) fn expect_one_meaning(world: &World, wanted: &str) -> Result<(), Fail
     Err(Failure::new(Exit::CONFLICT, "ambiguous_name", message))
 }
 
-/// The question that is meant, as [`Question::resolve`] finds it, where a state tells that it is the
-/// only one: what left the state may be called so too. A hold whose run left the state is not known.
+/// The question that is meant, as [`Question::resolve`] finds it, where a state tells that it is
+/// the only one: what left the state may be called so too. A hold whose run left the state is not
+/// known.
 pub(crate) fn known<'w>(world: &'w World, wanted: &str) -> Option<Question<'w>> {
     let found = Question::resolve(world, wanted).ok()?;
     let is_of_issue = found.issue() == Some(wanted) && found.is_open();

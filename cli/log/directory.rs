@@ -162,7 +162,7 @@ impl Directory {
         if report.is_archive {
             format!(
                 "{shown} is an unfinished archive, or one that lost what it held: where the log \
-                 still begins with these records, run `holdpoint log archive {shown}` again"
+                 still begins with these records, run `holdpoint archive {shown}` again"
             )
         } else if report.foreign {
             format!("{shown} holds other files and no log: {advice}")

@@ -1,5 +1,6 @@
 //! Which records are wanted, as a person says it, and what is said of a name that nothing has.
 
+use crate::args::condition::Condition;
 use crate::log::Directory;
 use crate::log::question_look::Look;
 use crate::log::run_id::expect_sound;
@@ -12,50 +13,42 @@ use holdpoint_replay::records::is_kind;
 use holdpoint_replay::{ActorWanted, Filter, Named, Order, TextWanted, Until, each_name, search};
 use std::ops::ControlFlow;
 
-/// Options that say which records are wanted. All must hold.
+/// The fields of a record that may be asked for.
+const FIELDS: [&str; 8] =
+    ["kind", "entity", "loop", "decision", "actor", "correlation", "text", "itext"];
+
+/// Conditions on records. All must hold.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WantedArgs {
-    /// Only this kind, or this system: `execution_loop.halted`, `execution_loop`.
-    #[arg(long, value_name = "KIND")]
-    kind: Option<String>,
-    /// Only records about this: the id of a loop, a request or a decision, or TENANT/ID of a
-    /// thread, session or work order.
-    #[arg(long, value_name = "ID")]
-    entity: Option<String>,
-    /// Only records about this loop.
-    #[arg(long = "loop", value_name = "ID")]
-    loop_id: Option<String>,
-    /// Only records about this decision: its id, the beginning of its id, or its issue.
-    #[arg(long, value_name = "ID")]
-    decision: Option<String>,
-    /// Only what this one did: a name such as `ada`, or `HUMAN ada`.
-    #[arg(long, value_name = "NAME")]
-    actor: Option<String>,
-    /// Only records of this story.
-    #[arg(long, value_name = "ID")]
-    correlation: Option<String>,
-    /// Only records that say this: in their line, or in a text of the event. Raw evidence is not
+    /// Only records with this `kind`, `loop`, `decision`, `entity`, `actor`, `correlation` or
+    /// `text`; of several conditions, all hold.
+    ///
+    /// A kind is one such as `execution_loop.halted`, or a system, such as `execution_loop`; a
+    /// decision an id, the beginning of one, or an issue; an entity an id of any kind, or TENANT/ID
+    /// of a thread, session or work order; an actor `ada` or `HUMAN ada`. `text` is in the line or
+    /// in a text of the event, `itext` so in capital or small letters. Raw evidence is not
     /// searched.
-    #[arg(long, value_name = "TEXT")]
-    text: Option<String>,
-    /// Capital and small letters of `--text` are the same.
-    #[arg(long, short, requires = "text")]
-    ignore_case: bool,
+    #[arg(value_name = "FIELD=VALUE", value_parser = |text: &str| Condition::parse(text, &FIELDS))]
+    wanted: Vec<Condition>,
 }
 
 impl WantedArgs {
     /// The filter. Exit 2 where there is no such kind, 3 where there is no such decision.
     pub(crate) fn filter(self, directory: &Directory) -> Result<Filter, Failure> {
-        self.kind.as_deref().map_or(Ok(()), expect_kind)?;
-        let ignores_case = self.ignore_case;
+        let mut all = self.wanted;
+        let mut take = |field| Condition::take(&mut all, field);
+        let kind = take("kind")?;
+        kind.as_deref().map_or(Ok(()), expect_kind)?;
+        let text = take("text")?.map(|text| TextWanted { text, ignores_case: false });
+        let itext = take("itext")?.map(|text| TextWanted { text, ignores_case: true });
         let mut filter = Filter {
-            kind: self.kind,
-            loop_id: self.loop_id,
-            decision: self.decision,
-            entity: self.entity,
-            actor: self.actor.as_deref().map(actor_of),
-            correlation: self.correlation,
-            text: self.text.map(|text| TextWanted { text, ignores_case }),
+            kind,
+            loop_id: take("loop")?,
+            decision: take("decision")?,
+            entity: take("entity")?,
+            actor: take("actor")?.as_deref().map(actor_of),
+            correlation: take("correlation")?,
+            text: itext.or(text),
             ..Filter::default()
         };
         if let Some(wanted) = &filter.decision {
@@ -83,7 +76,7 @@ fn is_any(directory: &Directory, filter: &Filter) -> Result<bool, Failure> {
 /// That every name in a filter that gave nothing is somewhere in the log. Exit 3 where one is not;
 /// the closest one is suggested.
 pub(crate) fn expect_known(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
-    let otherwise = "`holdpoint log show` without the option shows all";
+    let otherwise = "`holdpoint log` without the condition shows all";
     expect_known_saying(directory, filter, otherwise)
 }
 
@@ -161,7 +154,7 @@ fn expect_kind(wanted: &str) -> Result<(), Failure> {
         closest.take(kind.name);
         closest.take(kind.system);
     }
-    let stat = "`holdpoint log stat` shows those there are";
+    let stat = "`holdpoint log --stat` shows those there are";
     closest
         .expect("kind of record", stat)
         .map_err(|failure| Failure::new(Exit::USAGE, "no_such_kind", failure.message()))

@@ -90,7 +90,8 @@ fn alone(directory: &Directory, run: &Run) -> Option<String> {
 /// What is said of a run where nothing tells whether it is recorded.
 pub(crate) fn not_told(id: &str) -> String {
     format!(
-        "{id} is not over on record, and whether its recorder lives cannot be told: {DOCTOR_TELLS}"
+        "{id} is not over on record, and runs/{id} does not tell whether its recorder lives: \
+         {DOCTOR_TELLS}"
     )
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<String, Failur
         Some(OfRecord::Run(loop_id)) => Ok(loop_id),
         Some(OfRecord::Record(_)) => {
             let message =
-                format!("record {sequence} is about no run: `holdpoint trace {sequence}`");
+                format!("record {sequence} is about no run: `holdpoint show {sequence} --trace`");
             Err(directory.or_unread(Failure::new(Exit::NOT_FOUND, "no_such_run", message)))
         }
         None => Err(no_record(directory, wanted, &[IdOf::Run])),

@@ -141,7 +141,7 @@ pub(crate) fn tell_unlooked(looked_back_to: Option<u64>) {
         complain(&format!(
             "sessions of agents whose questions all lie before record {record} are not among them: \
              the newest {QUESTIONS_MAX} questions were looked at; `--until {}` looks at those \
-             before, and `--by` finds a session by its name",
+             before, and `by=NAME` finds a session by its name",
             record.saturating_sub(1)
         ));
     }

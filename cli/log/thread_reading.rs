@@ -178,7 +178,7 @@ fn several(tenants: &BTreeSet<String>, correlation: &str) -> Failure {
     let shown: Vec<String> = tenants.iter().map(|tenant| excerpt(tenant)).collect();
     let message = format!(
         "{} tenants have a thread {}: {}; the verbs of `thread` take one of them with --tenant, \
-         and `trace` the number of a record",
+         and `show --trace` the number of a record",
         tenants.len(),
         excerpt(correlation),
         shown.join(", ")

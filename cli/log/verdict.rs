@@ -14,7 +14,7 @@ const RANGES_SHOWN_MAX: usize = 4;
 
 /// What to do with a log that is short of HEAD.
 pub(crate) const SHORT_OF_HEAD_ADVICE: &str = "copy the log anew, HEAD before its segments; where \
-    the original is gone, a person continues this one with `holdpoint log continue DIR`";
+    the original is gone, a person continues this one with `holdpoint continue DIR`";
 
 /// Where everything that was found wrong stands.
 pub(crate) const VERIFY_TELLS: &str = "`holdpoint verify` tells all";

@@ -115,7 +115,8 @@ impl<'g> DecisionSession<'g> {
     }
 
     /// The decision point that is meant, as it is now, after what is due was recorded. Where it is
-    /// named by how its id begins, no other id of the whole log begins so. A hold takes no such act.
+    /// named by how its id begins, no other id of the whole log begins so. No hold takes such an
+    /// act.
     pub(crate) fn find(&self, wanted: &str, act: Act) -> Result<DecisionPoint, Failure> {
         ids::expect_long_enough(wanted)?;
         self.engine.expire().map_err(|error| failed(self.global, error))?;
@@ -254,7 +255,7 @@ impl<'g> DecisionSession<'g> {
         self.look(|world| all(world).find(is_it).cloned())?.ok_or_else(|| {
             let message = format!(
                 "record {sequence} created the decision of this key, and it ended so long ago that \
-                 it is looked up in the log only: `holdpoint log show --from {sequence}`; use \
+                 it is looked up in the log only: `holdpoint log --since {sequence}`; use \
                  another key to ask anew"
             );
             Failure::new(Exit::NOT_FOUND, "not_found", message)

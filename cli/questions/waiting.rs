@@ -368,8 +368,8 @@ const fn exit_of_outcome(outcome: WaitOutcome) -> Exit {
     }
 }
 
-/// Says if an answer is a no: an option that rejects, and where approval was asked for, or something
-/// waits, whatever does not let it go on.
+/// Says if an answer is a no: an option that rejects, and where approval was asked for, or
+/// something waits, whatever does not let it go on.
 fn is_no(point: &DecisionPoint) -> bool {
     point.is_rejected() || point.needs_person() && !point.releases()
 }
@@ -386,7 +386,8 @@ fn is_no_by_default(point: &DecisionPoint) -> bool {
 
 /// True if somebody else is asked instead.
 fn is_passed_on(question: Question<'_>) -> bool {
-    matches!(question, Question::Hold(_, held) if decision_of(held) == Some(HumanDecision::Escalate))
+    let Question::Hold(_, held) = question else { return false };
+    decision_of(held) == Some(HumanDecision::Escalate)
 }
 
 fn decision_of(held: &HeldRequest) -> Option<HumanDecision> {

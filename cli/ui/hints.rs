@@ -12,9 +12,9 @@ static LOG: OnceLock<PathBuf> = OnceLock::new();
 const COMMAND: &str = "`holdpoint ";
 
 /// The verbs that need a log that exists.
-const OF_A_LOG: [&str; 20] = [
-    "apply", "approve", "bisect", "decision", "deny", "diff", "export", "health", "log", "output",
-    "policy", "record", "replay", "report", "run", "runs", "show", "thread", "trace", "verify",
+const OF_A_LOG: &[&str] = &[
+    "apply", "approve", "archive", "decision", "deny", "diff", "export", "log", "output", "policy",
+    "record", "replay", "run", "runs", "show", "thread", "verify",
 ];
 
 /// All sentences from here on are about this log where they say nothing else.

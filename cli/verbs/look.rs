@@ -4,4 +4,3 @@ pub(crate) mod log;
 pub(crate) mod output;
 pub(crate) mod runs;
 pub(crate) mod show;
-pub(crate) mod trace;

@@ -4,6 +4,4 @@ pub(crate) mod archive;
 pub(crate) mod continue_log;
 pub(crate) mod copy;
 pub(crate) mod export;
-pub(crate) mod report;
-pub(crate) mod salvage;
 pub(crate) mod verify;

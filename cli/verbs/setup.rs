@@ -1,7 +1,5 @@
 //! Verbs that set the program up, and look at how it is set up.
 
 pub(crate) mod completions;
-pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod init;
-pub(crate) mod man;

@@ -1,5 +1,4 @@
 //! Verbs that rebuild states, and compare them.
 
-pub(crate) mod bisect;
 pub(crate) mod diff;
 pub(crate) mod replay;

@@ -1,6 +1,6 @@
 //! `holdpoint thread`: conversations that were interrupted, as the log tells them.
 
-pub(crate) mod health;
+mod health;
 mod list;
 mod render;
 mod rows;
@@ -9,33 +9,34 @@ mod story;
 pub(crate) mod view;
 
 use crate::args::{Global, settle};
-use crate::log::or_archived;
 use crate::ui::Exit;
 use clap::Subcommand;
 
 /// What to do with interruption threads.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadVerb {
-    /// List the threads, those that ended too, each with its state in a line.
+    /// List the threads, those that ended too, each with its state in a line; or how they fared.
     List(list::Args),
-    /// Show the state of a thread: what was left unsaid, to whom, and until when it is kept.
+    /// Show a thread: what was left unsaid, to whom, and until when it is kept; its audit rows; or
+    /// its turns.
     Show(show::Args),
-    /// Show the audit rows of a thread, committed and refused.
-    Rows(rows::Args),
-    /// Tell a thread turn by turn.
-    Story(story::Args),
     /// Make the text that says what a tool answered. Nothing is read or written but this.
     Render(render::Args),
+}
+
+impl ThreadVerb {
+    /// Whether its JSON is an array of what there is.
+    pub(crate) const fn is_array(&self) -> bool {
+        matches!(self, Self::List(args) if args.is_array())
+    }
 }
 
 /// Carries the verb out. Exit 3 when there is no log or no such thread, 4 when several tenants have
 /// one of this name, 5 when a rule said no, 6 when the log does not verify.
 pub(crate) fn main(global: &Global, verb: ThreadVerb) -> Exit {
     let outcome = match verb {
-        ThreadVerb::List(args) => list::list(global, &args),
-        ThreadVerb::Show(args) => or_archived(global, show::show(global, &args)),
-        ThreadVerb::Rows(args) => rows::rows(global, args),
-        ThreadVerb::Story(args) => story::story(global, &args),
+        ThreadVerb::List(args) => list::list(global, args),
+        ThreadVerb::Show(args) => show::show(global, &args),
         ThreadVerb::Render(args) => render::render(global, &args),
     };
     settle(global, outcome)

@@ -346,7 +346,7 @@ fn beginning(reading: &Reading, meaning: Option<&Meaning>) -> String {
     if leftovers > 0 {
         text.push_str(&format!(
             "; {leftovers} segments of them are still here, and are no part of the log: the next \
-             `log archive` to the same archive removes them"
+             `archive` to the same archive removes them"
         ));
     }
     text

@@ -56,7 +56,7 @@ pub struct DamageMap {
     pub salvage: Kept,
 }
 
-/// Part of a log that `salvage` would keep.
+/// Part of a log that `copy --salvage` would keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Kept {
     /// Number of records it keeps as they are.

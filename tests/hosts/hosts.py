@@ -13,7 +13,7 @@ approve   denied, approved at a terminal, called again twice in the same session
 missing   the program is not there: no effect
 killed    the hook is killed: no effect
 stopped   the hook is stopped and the host's own limit passes: as the document says
-broken    the settings cannot be read: as the document says, and `doctor --require hooks` fails
+broken    the settings cannot be read: as the document says, and `doctor hooks` fails
 off       the hooks are switched off in the project: likewise
 untrusted the host was not told to trust them: likewise
 """
@@ -308,7 +308,7 @@ class Case:
 
     def guarded(self):
         """Whether `doctor` says that the hooks of this host guard a tool."""
-        return self.ours("doctor", "--require", "hooks", "--json")
+        return self.ours("doctor", "hooks", "--json")
 
 
 def check(case):

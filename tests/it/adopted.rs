@@ -144,7 +144,7 @@ fn a_log_that_another_machine_began_answers_nobody_under_the_same_list() {
 fn whoever_makes_a_copy_or_salvages_a_log_reads_how_it_is_adopted() {
     let place = Place::new();
     let id = approved(&place);
-    for (verb, name) in [(&["log", "copy"][..], "copy"), (&["salvage"], "saved")] {
+    for (verb, name) in [(&["copy"][..], "copy"), (&["copy", "--salvage"], "saved")] {
         let made = place.directory.path().join(name);
         let words = [verb, &[place.log.to_str().unwrap(), made.to_str().unwrap()]].concat();
         let output = place.command(&words).output().unwrap();

@@ -43,7 +43,7 @@ fn a_hold_takes_its_own_words_and_none_of_a_decision() {
         let (exit, said) = answer(&place, &[&request, word]);
         assert!(exit == 5 && said.contains("CONTINUE, RETRY, ABORT"), "{word}: {exit} {said}");
     }
-    let refused = place.holdpoint(&["log", "show", "--kind", "log.command_refused"]);
+    let refused = place.holdpoint(&["log", "kind=log.command_refused"]);
     assert_eq!(text(&refused.stdout), "", "a word that is not offered is no command");
     assert_eq!(answer(&place, &[&request, "RETRY"]).0, 5, "RETRY needs a reason");
     assert_eq!(answer(&place, &[&request, "CONTINUE", "--as", "ada"]).0, 5);
@@ -73,7 +73,7 @@ fn a_decision_takes_its_own_options_and_no_word_of_a_hold() {
 fn a_reason_of_a_hold_with_a_line_end_is_refused_before_anything_is_recorded() {
     let place = Place::with_log();
     let request = held(&place);
-    let records = || text(&place.holdpoint(&["log", "show"]).stdout);
+    let records = || text(&place.holdpoint(&["log"]).stdout);
     let before = records();
     let hold = ["decision", "respond", &request, "RETRY", "--reason", "a\nb"];
     for words in [&["decision", "respond", &request, "ABORT", "--reason", "a\nb"][..], &hold] {

@@ -10,7 +10,7 @@ use std::process::Stdio;
 /// What is on record: one line for each record.
 /// What is recorded behind the statement of the rules.
 fn recorded(place: &Place) -> Vec<Value> {
-    let output = place.holdpoint(&["log", "show", "--json", "--from", "2"]);
+    let output = place.holdpoint(&["log", "--json", "--since", "2"]);
     json_lines(&output)
 }
 

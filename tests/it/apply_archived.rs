@@ -16,7 +16,7 @@ fn archived_run(place: &Place) -> String {
     let run: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
     let digits = run["run"].as_str().unwrap().strip_prefix("LOOP-").unwrap().to_string();
     fill(&place.log, FILLERS);
-    let moved = place.holdpoint(&["log", "archive", "archive", "--json"]);
+    let moved = place.holdpoint(&["archive", "archive", "--json"]);
     assert!(json(&moved)["anchor_sequence"].is_u64(), "{}", text(&moved.stderr));
     digits
 }

@@ -120,7 +120,7 @@ fn transact(
 /// Every transaction is a record of its own, none is there that nobody did, and nothing happened
 /// to a loop between what its writer saw and what it wrote.
 fn assert_recorded(place: &Place, done: &[&Done], stale: usize) {
-    let shown = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let shown = text(&place.holdpoint(&["log", "--json"]).stdout);
     let mut by_loop: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     let (mut refused, mut captured) = (0, 0);
     for line in shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {

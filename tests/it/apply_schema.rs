@@ -256,7 +256,7 @@ fn lines_about_decisions_fit_and_each_is_shown_by_its_records() {
     }
     let kinds = |digit: &str| -> Vec<String> {
         let id = format!("DP-{}", digit.repeat(32));
-        let shown = place.holdpoint(&["log", "show", "--json", "--decision", &id]);
+        let shown = place.holdpoint(&["log", "--json", &format!("decision={id}")]);
         let about = |line: &Value| line["decision_id"] == id.as_str();
         let lines = answers(&shown);
         assert!(lines.iter().all(about), "{lines:#?}");

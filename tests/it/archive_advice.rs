@@ -43,15 +43,15 @@ fn a_range_before_the_log_is_told_with_its_first_record_and_where_the_range_is()
         (format!("5..{newer}"), format!("records 5 to {newer}"), &both),
     ] {
         let told = format!("does not hold {asked}: {begins}{there}\n");
-        sample.expect("before", &format!("verify --range {range}"), 3, &told);
+        sample.expect("before", &format!("verify {range}"), 3, &told);
     }
-    sample.expect("as told", "verify --range 1..5 --log archive", 0, "");
-    sample.expect("as told", &format!("verify --range {newer} --log second"), 0, "");
-    let output = sample.expect("behind", "verify --range 999999", 3, "and reaches record");
+    sample.expect("as told", "verify 1..5 --log archive", 0, "");
+    sample.expect("as told", &format!("verify {newer} --log second"), 0, "");
+    let output = sample.expect("behind", "verify 999999", 3, "and reaches record");
     assert!(!text(&output.stderr).contains("archive"), "{}", text(&output.stderr));
     fs::remove_dir_all(&second).unwrap();
     let told = format!("{begins}records 1 to {newer} are in the archive {}, ", second.display());
-    sample.expect("gone", "verify --range 1..5", 3, &told);
+    sample.expect("gone", "verify 1..5", 3, &told);
 }
 
 /// Records more, until a state is read from a snapshot that a writer left.
@@ -102,7 +102,7 @@ fn the_older_of_two_archives_is_verified_as_verifying_the_newer_one_advises() {
 #[test]
 fn no_archive_is_advised_to_verify_a_salvaged_log_with() {
     let (sample, anchor) = Sample::archived();
-    assert_eq!(status(&sample.ask("salvage log new", 1)), 0);
+    assert_eq!(status(&sample.ask("copy --salvage log new", 1)), 0);
     fs::rename(&sample.place.log, beside(&sample.place, "old")).unwrap();
     fs::rename(beside(&sample.place, "new"), &sample.place.log).unwrap();
     let fits_none = "this log was made by salvage, so no archive fits it";

@@ -65,21 +65,21 @@ const VERBS: [(&str, Check); 22] = [
     ("replay --live --json", |_, output| json(output).is_object()),
     ("export", |it, output| is_whole(it, sequences(output))),
     ("export --format csv", |it, output| is_whole(it, rows(output))),
-    ("log show --json", |it, output| is_whole(it, sequences(output))),
-    ("log show --last 5 --json", |it, output| is_newest(it, 5, sequences(output))),
-    ("log show --reverse --json", |it, output| {
+    ("log --json", |it, output| is_whole(it, sequences(output))),
+    ("log -n 5 --json", |it, output| is_newest(it, 5, sequences(output))),
+    ("log --reverse --json", |it, output| {
         is_whole(it, sequences(output).into_iter().rev().collect())
     }),
-    ("log show --kind log.command_refused --json", |it, output| is_recent(it, &sequences(output))),
-    ("log tail -n 5 --json", |it, output| is_newest(it, 5, sequences(output))),
-    ("log stat --json", |it, output| {
+    ("log kind=log.command_refused --json", |it, output| is_recent(it, &sequences(output))),
+    ("log -n 5 --json", |it, output| is_newest(it, 5, sequences(output))),
+    ("log --stat --json", |it, output| {
         let counted = json(output);
         reaches(it, &counted) && counted["records"] == counted["head"]["sequence"]
     }),
     ("verify --json", |it, output| reaches(it, &json(output))),
     ("verify --caches --json", |it, output| reaches(it, &json(output))),
     ("verify --map --json", |it, output| reaches(it, &json(output))),
-    ("log copy LOG COPY --json", |it, output| reaches(it, &json(output))),
+    ("copy LOG COPY --json", |it, output| reaches(it, &json(output))),
     ("doctor --json", |_, output| json(output)["checks"].is_array()),
 ];
 
@@ -157,7 +157,7 @@ impl Writer<'_> {
     fn write(&self) {
         while !self.is_over.load(Ordering::Relaxed) {
             self.newest.store(self.append(), Ordering::Release);
-            let output = self.place.holdpoint(&["log", "archive", "archive", "--json"]);
+            let output = self.place.holdpoint(&["archive", "archive", "--json"]);
             assert!([0, 4].contains(&status(&output)), "{}", text(&output.stderr));
             self.moves.fetch_add(u64::from(status(&output) == 0), Ordering::Relaxed);
         }

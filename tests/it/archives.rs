@@ -31,7 +31,7 @@ fn what_was_moved_is_shown_as_it_was_before() {
         sample.grow();
     }
     assert!(before.iter().all(|(_, code, shown)| *code == 0 && !shown.is_empty()), "{before:#?}");
-    let all = sample.ask("log show --json", newest);
+    let all = sample.ask("log --json", newest);
     assert!(sequences(&all).iter().copied().eq(1..=sample.newest()));
 }
 
@@ -39,19 +39,19 @@ fn what_was_moved_is_shown_as_it_was_before() {
 fn programs_are_told_where_a_record_lies_and_what_is_proven_of_it() {
     let (sample, anchor) = Sample::archived();
     let archive = sample.archive.to_str().unwrap();
-    let shown = values(&sample.ask("log show --json", 1));
+    let shown = values(&sample.ask("log --json", 1));
     for line in &shown {
         let place = (line["sequence"].as_u64().unwrap() <= anchor).then_some(archive);
         assert_eq!(line["archive"].as_str(), place, "{line:#}");
         assert_eq!(line["standing"], "proven", "{line:#}");
     }
     assert!(shown.len() as u64 > anchor);
-    let story = json(&sample.ask("trace 3 --json", 1));
+    let story = json(&sample.ask("show --trace 3 --json", 1));
     assert_eq!(story["steps"][0]["records"][0]["archive"], archive, "{story:#}");
     assert_eq!(story["steps"][0]["standing"], "proven");
     let replayed = json(&sample.ask("replay --loop LOOP --json", 1));
     assert_eq!(replayed["story"][0]["archive"], archive, "{replayed:#}");
-    let counted = json(&sample.ask("log stat --json", 1));
+    let counted = json(&sample.ask("log --stat --json", 1));
     let expected = serde_json::json!(
         [{ "first_sequence": 1, "last_sequence": anchor, "archive": archive }]
     );
@@ -78,10 +78,16 @@ fn an_archive_that_was_taken_elsewhere_is_read_where_it_is_named() {
         }
     }
     // The first of them is not found by itself, and neither is it by a name for the second alone.
-    for line in ["trace 3", "trace 3 --archive two", "replay --until 5 --archive two"] {
+    for line in ["show --trace 3", "show --trace 3 --archive two", "replay --until 5 --archive two"]
+    {
         sample.expect("the first archive is elsewhere", line, 3, "there is no archive there");
     }
-    sample.expect("the first archive alone", "trace 3 --archive one", 6, "one is not read as");
+    sample.expect(
+        "the first archive alone",
+        "show --trace 3 --archive one",
+        6,
+        "one is not read as",
+    );
 }
 
 #[test]
@@ -98,7 +104,7 @@ fn a_move_that_was_interrupted_leaves_one_sequence() {
     // The archive is whole, and the log says nothing of it.
     duplicate(&log, &sample.place.log);
     assert_eq!(sample.answers(newest), before);
-    sample.expect("an archive that is ahead", "trace 3 --archive archive", 0, "");
+    sample.expect("an archive that is ahead", "show --trace 3 --archive archive", 0, "");
     // HEAD says it, and nothing was removed.
     duplicate(&after, &sample.place.log);
     for segment in segments_of(&log) {
@@ -232,16 +238,16 @@ fn damage_in_an_archive_is_found_where_it_is_read_and_named_with_its_path() {
         let (sample, anchor) = Sample::archived();
         let segment = segments_of(&sample.archive).remove(0);
         damage(&segment);
-        for line in ["log show", "replay", "export", "log stat"] {
+        for line in ["log", "replay", "export", "log --stat"] {
             let output = sample.expect(what, line, 6, told);
             let stderr = text(&output.stderr);
             assert!(stderr.contains(segment.to_str().unwrap()), "{what}: {line}: {stderr}");
         }
-        let behind = format!("log show --from {}", anchor + 1);
-        for line in ["log show --last 3", &behind, "log tail -n 3"] {
+        let behind = format!("log --since {}", anchor + 1);
+        for line in ["log -n 3", &behind, "log -n 3"] {
             sample.expect(what, line, 0, "");
         }
-        let counted = json(&sample.ask("log stat --json", 1));
+        let counted = json(&sample.ask("log --stat --json", 1));
         assert_eq!(counted["findings"][0]["segment"].as_str(), segment.to_str(), "{counted:#}");
     }
 }
@@ -252,7 +258,7 @@ fn a_segment_that_is_missing_in_an_archive_is_found() {
     let segments = segments_of(&sample.archive);
     assert!(segments.len() > 1, "{segments:?}");
     fs::remove_file(segments.last().unwrap()).unwrap();
-    for line in ["log show", "replay", "export", "trace 3"] {
+    for line in ["log", "replay", "export", "show --trace 3"] {
         sample.expect("a missing segment", line, 6, "");
     }
 }
@@ -268,7 +274,7 @@ fn what_is_missing_at_the_end_of_an_archive_is_found_there_and_verifying_that_on
     let place =
         format!("{archive}/segments, byte 0, sequence {first}: records {first} to {anchor}");
     let advice = format!("`holdpoint --log {archive} verify` tells all");
-    for line in ["log show", "replay", "log stat", "runs", "trace 3", "show LOOP"] {
+    for line in ["log", "replay", "log --stat", "runs", "show --trace 3", "show LOOP"] {
         let output = sample.expect("a missing segment", line, 6, &place);
         let stderr = text(&output.stderr);
         assert!(stderr.contains(&advice), "{line}: {stderr}");
@@ -288,14 +294,14 @@ fn a_forged_head_of_an_archive_lends_no_record_a_standing() {
     duplicate(&other.archive, &sample.archive);
     fs::write(sample.archive.join(names::HEAD), &head).unwrap();
     assert_eq!(Head::decode(&head).unwrap().newest_sequence, anchor);
-    let output = sample.ask("log show --reverse --json", 1);
+    let output = sample.ask("log --reverse --json", 1);
     assert_eq!(status(&output), 6, "{}", text(&output.stderr));
     let lines = values(&output);
     let is_ours = |line: &&Value| line["archive"].is_null();
     assert!(lines.iter().filter(is_ours).all(|line| line["standing"] == "proven"));
     let theirs = lines.iter().filter(|line| !line["archive"].is_null());
     assert!(theirs.into_iter().all(|line| line["standing"] == "unproven"), "{lines:#?}");
-    for line in ["log show", "replay", "export"] {
+    for line in ["log", "replay", "export"] {
         sample.expect("a forged HEAD", line, 6, "");
     }
 }

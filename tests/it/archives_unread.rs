@@ -19,38 +19,37 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
     let newest = sample.newest();
     fs::remove_dir_all(&sample.archive).unwrap();
     let told = format!("records 1 to {anchor} are in the archive {}", sample.archive.display());
-    let before = format!("log show --from {anchor}");
+    let before = format!("log --since {anchor}");
     let until = format!("export --until {anchor}");
-    let behind = format!("log show --from {} --json", anchor + 1);
+    let behind = format!("log --since {} --json", anchor + 1);
     let diff = format!("diff {newest}");
     for line in [
         "replay --loop LOOP",
         "replay --until 5",
-        "log show --loop LOOP",
-        "log show --loop NOBODY",
-        "log show --loop LOOP --kind log.salvaged",
-        "log show --to 3",
-        "log show --from 3 --to 4",
+        "log loop=LOOP",
+        "log loop=NOBODY",
+        "log loop=LOOP kind=log.salvaged",
+        "log --until 3",
+        "log --since 3 --until 4",
         &before,
         &until,
-        "log show --decision UNKNOWN",
-        "log tail --loop NOBODY",
-        "trace 3",
+        "log decision=UNKNOWN",
+        "log -n 10 loop=NOBODY",
+        "show --trace 3",
         "export --since 3",
         "diff 3 4",
-        "bisect --where totals.loops_initialized>0",
-        "bisect --where totals.loops_initialized>0 --entity NOBODY",
+        "diff --when totals.loops_initialized>0",
+        "diff --when totals.loops_initialized>0 --entity NOBODY",
         "replay --entity NOBODY",
     ] {
         let output = sample.expect("gone", line, 3, &told);
         assert!(text(&output.stderr).contains("--archive DIR"), "{line}");
     }
-    let lists =
-        ["log show", "log show --last 9000", "log show --reverse", "export", "replay", "log stat"];
+    let lists = ["log", "log -n 9000", "log --reverse", "export", "replay", "log --stat"];
     for line in lists {
         sample.expect("gone", line, 0, &told);
     }
-    for line in [&behind, "log show --last 3", "log tail -n 3"] {
+    for line in [&behind, "log -n 3", "log -n 3"] {
         let output = sample.expect("gone, and not asked for", line, 0, "");
         assert!(!text(&output.stderr).contains("archive"), "{line}: {}", text(&output.stderr));
     }
@@ -64,7 +63,8 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
     assert_eq!(error["code"], "before_the_log", "{refused:#}");
     assert_eq!(error["archive"].as_str(), sample.archive.to_str(), "{refused:#}");
     assert_eq!(error["archived_to_sequence"].as_u64(), Some(anchor));
-    let alone = sample.expect("a log alone", "trace 3 --no-archive", 3, "leave --no-archive away");
+    let alone =
+        sample.expect("a log alone", "show --trace 3 --no-archive", 3, "leave --no-archive away");
     assert!(!text(&alone.stderr).contains("--archive DIR"), "{}", text(&alone.stderr));
     // Whether the id of a run was used before may be known there.
     assert_eq!(status(&sample.place.shell("echo behind")), 0);
@@ -74,7 +74,7 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
 
 /// The record that carries the state with which the log begins.
 fn carrier(sample: &Sample) -> u64 {
-    let shown = sample.ask("log show --kind log.history_archived --no-archive --json --last 1", 1);
+    let shown = sample.ask("log kind=log.history_archived --no-archive --json -n 1", 1);
     sequences(&shown)[0]
 }
 
@@ -133,18 +133,18 @@ pub(crate) const BY_ID: [&str; 38] = [
     "show FAULT-00000000000000000000000000000000",
     "output LOOP",
     "runs --after LOOP",
-    "trace LOOP",
-    "trace REQ-00000000000000000000000000000000",
-    "trace DP-00000000000000000000000000000000",
-    "trace session:3",
-    "trace thread:nobody",
-    "trace correlation:nobody",
-    "trace stream:nobody",
+    "show --trace LOOP",
+    "show --trace REQ-00000000000000000000000000000000",
+    "show --trace DP-00000000000000000000000000000000",
+    "show --trace session:3",
+    "show --trace thread:nobody",
+    "show --trace correlation:nobody",
+    "show --trace stream:nobody",
     "replay --loop LOOP",
     "replay --entity LOOP",
-    "bisect LOOP",
+    "diff LOOP",
     "diff LOOP LOOP",
-    "report LOOP --out page.html",
+    "export --format html LOOP --out page.html",
     "decision show REQ-00000000000000000000000000000000",
     "decision show REQ-00000000",
     "decision wait REQ-00000000000000000000000000000000",
@@ -155,15 +155,15 @@ pub(crate) const BY_ID: [&str; 38] = [
     "decision wait DP-00000000000000000000000000000000",
     "decision cancel DP-11111111111111111111111111111111",
     "thread show nobody",
-    "thread rows nobody",
-    "thread story nobody",
+    "thread show --rows nobody",
+    "thread show --story nobody",
 ];
 
 #[test]
 fn no_verb_that_takes_an_id_denies_what_may_be_in_an_archive() {
     let (sample, anchor) = Sample::archived();
     let told = format!("records 1 to {anchor} are in the archive {}", sample.archive.display());
-    let alone = ["hold ", "answer ", "decision ", "thread show "];
+    let alone = ["hold ", "answer ", "decision ", "thread show nobody"];
     for line in BY_ID.iter().filter(|line| alone.iter().any(|verb| line.starts_with(verb))) {
         sample.expect("not read", line, 3, &told);
     }
@@ -254,7 +254,7 @@ fn what_is_not_the_archive_is_refused_where_it_was_named_and_told_where_the_log_
     for (what, code, replace) in NOT_THE_ARCHIVE {
         let (sample, _) = Sample::archived();
         let told = replace(&sample);
-        for line in ["log show", "replay", "trace 3", "export", "log stat", "log tail"] {
+        for line in ["log", "replay", "show --trace 3", "export", "log --stat", "log -n 10"] {
             let named = format!("{line} --archive archive");
             let output = sample.expect(what, &named, code, told);
             assert_eq!(text(&output.stdout), "", "{what}: {line}");
@@ -262,10 +262,10 @@ fn what_is_not_the_archive_is_refused_where_it_was_named_and_told_where_the_log_
             let said = text(&output.stderr);
             assert!(!said.contains("--archive DIR") && !said.contains("still holds"), "{said}");
         }
-        for line in ["log show", "replay", "export", "log stat"] {
+        for line in ["log", "replay", "export", "log --stat"] {
             sample.expect(what, line, 0, told);
         }
-        for line in ["trace 3", "replay --loop LOOP", "log show --loop LOOP"] {
+        for line in ["show --trace 3", "replay --loop LOOP", "log loop=LOOP"] {
             sample.expect(what, line, 3, told);
         }
     }
@@ -276,10 +276,10 @@ fn the_log_itself_is_not_its_own_archive_under_any_name() {
     let (sample, _) = Sample::archived();
     let link = beside(&sample.place, "link");
     symlink(&sample.place.log, &link).unwrap();
-    for line in ["log show --archive log", "replay --archive log/../log"] {
+    for line in ["log --archive log", "replay --archive log/../log"] {
         sample.expect("the log", line, 2, "is the log itself");
     }
-    sample.expect("a link to the log", "log show --archive link", 1, "is a symbolic link");
+    sample.expect("a link to the log", "log --archive link", 1, "is a symbolic link");
     fs::remove_file(&link).unwrap();
     fs::rename(&sample.archive, beside(&sample.place, "moved")).unwrap();
     for make in [
@@ -289,9 +289,9 @@ fn the_log_itself_is_not_its_own_archive_under_any_name() {
         |sample| fs::write(&sample.archive, "mine").unwrap(),
     ] {
         make(&sample);
-        sample.expect("a name that is none", "log show", 0, "it is not a directory");
-        sample.expect("a name that is none", "trace 3", 3, "it is not a directory");
-        sample.expect("a name that is none", "trace 3 --archive archive", 1, "archive is ");
+        sample.expect("a name that is none", "log", 0, "it is not a directory");
+        sample.expect("a name that is none", "show --trace 3", 3, "it is not a directory");
+        sample.expect("a name that is none", "show --trace 3 --archive archive", 1, "archive is ");
         fs::remove_file(&sample.archive).unwrap();
     }
 }
@@ -300,12 +300,12 @@ fn the_log_itself_is_not_its_own_archive_under_any_name() {
 fn a_log_of_which_nothing_was_moved_takes_no_archive_of_another() {
     let (other, _) = Sample::archived();
     let sample = Sample::new();
-    let named = format!("log show --archive {}", other.archive.display());
+    let named = format!("log --archive {}", other.archive.display());
     sample.expect("a whole log", &named, 6, "it belongs to log");
     duplicate(&sample.place.log, &beside(&sample.place, "whole"));
     sample.archive_to(&sample.archive);
     duplicate(&beside(&sample.place, "whole"), &sample.place.log);
-    sample.expect("a whole log", "log show --archive archive", 0, "archive is not read");
+    sample.expect("a whole log", "log --archive archive", 0, "archive is not read");
 }
 
 #[test]
@@ -317,15 +317,15 @@ fn the_name_of_an_archive_is_never_shown_as_it_is() {
         let all = [text(&output.stdout), text(&output.stderr)].concat();
         !all.contains('\u{1b}') && all.contains("u{1b}[2J")
     };
-    for line in ["log stat", "log show --json", "trace 3 --json"] {
+    for line in ["log --stat", "log --json", "show --trace 3 --json"] {
         let output = sample.expect("a strange name", line, 0, "");
         assert!(is_shown_safely(&output), "{line}");
     }
     fs::write(&segments_of(&named)[0], "").unwrap();
-    assert!(is_shown_safely(&sample.expect("damage", "log show", 6, "")));
+    assert!(is_shown_safely(&sample.expect("damage", "log", 6, "")));
     fs::remove_dir_all(&named).unwrap();
-    assert!(is_shown_safely(&sample.expect("gone", "log show", 0, "")));
-    assert!(is_shown_safely(&sample.expect("gone", "trace 3", 3, "")));
+    assert!(is_shown_safely(&sample.expect("gone", "log", 0, "")));
+    assert!(is_shown_safely(&sample.expect("gone", "show --trace 3", 3, "")));
 }
 
 #[test]

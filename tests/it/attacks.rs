@@ -56,10 +56,10 @@ fn a_run_is_listed_where_all_of_its_records_can_be_read_and_else_it_is_said_that
     let effect = applied(attack, &mut log);
     log.write(directory.path()).unwrap();
     let withheld = *effect.changed.first().unwrap();
-    let (_, line, _) = shown(&["log", "show", "--json", "--kind", "execution_loop.initialized"]);
+    let (_, line, _) = shown(&["log", "--json", "kind=execution_loop.initialized"]);
     let begun = line.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let newer = begun.filter(|line| line["sequence"].as_u64().unwrap() > withheld).count();
-    let ok = &["runs", "-q", "--status", "ok"];
+    let ok = &["runs", "-q", "status=ok"];
     // One of them waits for a person.
     for (words, due) in [(&["runs", "-q"][..], newer), (ok, newer - 1)] {
         let (code, listed, stderr) = shown(words);

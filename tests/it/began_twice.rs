@@ -115,22 +115,26 @@ fn forge_run(log: &mut HandMade) -> u64 {
 }
 
 const RUNS: [&str; 4] =
-    ["runs -n 1", "runs -n 1 --json", "runs --running", "runs --status waiting"];
+    ["runs -n 1", "runs -n 1 --json", "runs status=running", "runs status=waiting"];
 
 #[test]
 fn a_run_that_began_twice_is_told_by_no_list_and_both_beginnings_are_named() {
     let mut sample = Sample::new();
-    sample.expect(&["runs -n 1", "runs --since 1", "show RUN", "trace RUN"], 0, "");
+    sample.expect(&["runs -n 1", "runs --since 1", "show RUN", "show --trace RUN"], 0, "");
     let second = forge_run(&mut sample.log);
     sample.log.write(sample.path());
     let twice =
         format!("began twice, with record 1 and again with record {second}: only the first");
     let since = format!("runs --since {second}");
     sample.expect(&RUNS, 6, &twice);
-    sample.expect(&["show RUN", "output RUN", "trace RUN", "runs -n 5000", &since], 6, &twice);
+    sample.expect(
+        &["show RUN", "output RUN", "show --trace RUN", "runs -n 5000", &since],
+        6,
+        &twice,
+    );
     let (_, listed, _) = told(&holdpoint(sample.path(), &["runs", "-q", "-n", "2"]));
     assert!(!listed.contains(&sample.run), "{listed}");
-    sample.expect(&["trace 1", &format!("trace {second}")], 0, "");
+    sample.expect(&["show --trace 1", &format!("show --trace {second}")], 0, "");
     expect_once_in_a_database(&sample);
 }
 
@@ -157,12 +161,12 @@ fn a_request_that_began_twice_is_not_told_as_what_waits() {
     let mut sample = Sample::of(MAX_CLOSED_REQUESTS + 1);
     let lists = ["decision list", "decision list --json", "decision list --whole", "inbox"];
     sample.expect(&lists, 0, "");
-    sample.expect(&["decision show REQ", "trace REQ"], 0, "");
+    sample.expect(&["decision show REQ", "show --trace REQ"], 0, "");
     forge_run(&mut sample.log);
     sample.log.write(sample.path());
     sample.expect(&lists, 6, "which alone counts");
     sample.expect(&["decision show REQ", "show REQ"], 6, "which alone counts");
-    sample.expect(&["trace REQ"], 6, "began twice, with record");
+    sample.expect(&["show --trace REQ"], 6, "began twice, with record");
 }
 
 #[test]
@@ -170,7 +174,7 @@ fn a_decision_that_ended_and_began_again_is_not_told_as_what_waits() {
     let mut sample = Sample::new();
     let lists = ["decision list", "decision list --json", "decision list --state all", "inbox"];
     sample.expect(&lists, 0, "");
-    sample.expect(&["decision show DP", "show DP", "trace DP"], 0, "");
+    sample.expect(&["decision show DP", "show DP", "show --trace DP"], 0, "");
     let mut other = HandMade::new();
     other.ask(Entropy::from_bytes([0; 16]));
     let created = "decision_point.created";
@@ -181,7 +185,7 @@ fn a_decision_that_ended_and_began_again_is_not_told_as_what_waits() {
     sample.expect(&lists, 6, &says);
     sample.expect(&["decision show DP", "show DP"], 6, &says);
     let twice = format!("began twice, with record {first} and again with record {second}");
-    sample.expect(&["trace DP"], 6, &twice);
+    sample.expect(&["show --trace DP"], 6, &twice);
 }
 
 /// A thread with one turn.
@@ -204,7 +208,8 @@ fn a_thread_that_was_closed_and_began_again_is_not_told_as_open() {
         assert_eq!(exit, code, "{words:?}: {stdout}{stderr}");
         assert!(format!("{stdout}{stderr}").contains(says), "{words:?}: {stdout}{stderr}");
     };
-    let verbs = ["thread list", "thread list --open", "thread show talk", "trace thread:talk"];
+    let verbs =
+        ["thread list", "thread list --open", "thread show talk", "show --trace thread:talk"];
     verbs.iter().for_each(|words| asked(words, 0, ""));
     talk(&mut other);
     let turn = "interruption_thread.turn_taken";

@@ -54,7 +54,7 @@ fn a_project_a_named_file_and_the_environment_say_nothing_less_than_the_defaults
         let run = ["run", "--", "touch", "made"];
         for file in ["holdpoint.toml", "other.toml"] {
             fs::write(directory.join(file), &content).unwrap();
-            for (words, expected) in [(&run[..], 125), (&["config", "check"], 5)] {
+            for (words, expected) in [(&run[..], 125), (&["doctor", "config"], 5)] {
                 let mut command = place.command(words);
                 if file == "other.toml" {
                     command.env("HOLDPOINT_CONFIG", file);
@@ -82,7 +82,7 @@ fn a_project_a_named_file_and_the_environment_say_nothing_less_than_the_defaults
         // The user's own file says it.
         configure(&content);
         fs::write(directory.join("holdpoint.toml"), &content).unwrap();
-        let checked = place.holdpoint(&["config", "check"]);
+        let checked = place.holdpoint(&["doctor", "config"]);
         assert_eq!(status(&checked), 0, "{name}: {}", told(&checked));
         fs::remove_file(directory.join("holdpoint.toml")).unwrap();
         fs::remove_file(home().join(".config/holdpoint/config.toml")).unwrap();

@@ -171,18 +171,18 @@ fn place() -> Place {
 fn the_program_finds_by_an_expression_and_by_a_command() {
     let place = place();
     let place_of = |arguments: &[&str]| {
-        let output = place.holdpoint(&[&["bisect", "--json"], arguments].concat());
+        let output = place.holdpoint(&[&["diff", "--json"], arguments].concat());
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
         json(&output)
     };
     let second = place.loops()[1]["started_sequence"].as_u64().unwrap();
-    let by_expression = place_of(&["--where", "totals.loops_initialized >= 2"]);
+    let by_expression = place_of(&["--when", "totals.loops_initialized >= 2"]);
     assert_eq!(by_expression["after"].as_u64().unwrap() + 1, second);
     assert_eq!(by_expression["records"][0]["kind"], "execution_loop.initialized");
     let count = "grep -q '\"loops_initialized\":[23]'";
     let by_command = place_of(&["--exec", count]);
     assert_eq!(by_command, by_expression);
-    let without = place_of(&["--exec", count, "--no-snapshots"]);
+    let without = place_of(&["--exec", count, "--whole"]);
     assert_eq!(without["record"], by_expression["record"]);
     assert_eq!(without["states_from_snapshots"], 0);
 }
@@ -192,7 +192,7 @@ fn the_program_finds_what_became_of_an_entity_that_has_settled() {
     let place = place();
     let entity = place.loops()[1].clone();
     let id = entity["loop_id"].as_str().unwrap();
-    let ask = ["bisect", "--entity", id, "--where", "entity?.current_state == \"HALTED\""];
+    let ask = ["diff", "--entity", id, "--when", "entity?.current_state == \"HALTED\""];
     let shown = json(&place.holdpoint(&[&ask[..], &["--json"]].concat()));
     let halted = entity["ended_sequence"].as_u64().unwrap();
     assert!(
@@ -202,7 +202,7 @@ fn the_program_finds_what_became_of_an_entity_that_has_settled() {
     assert!(lines.contains("HALTED from") && lines.contains("caused by"), "{lines}");
     assert!(lines.contains("states looked at"), "{lines}");
     assert!(lines.contains(&format!("of {id}: `holdpoint show {id}` tells of it")), "{lines}");
-    let output = place.holdpoint(&["bisect", "--entity", &format!("{id}x"), "--where", "true"]);
+    let output = place.holdpoint(&["diff", "--entity", &format!("{id}x"), "--when", "true"]);
     assert_eq!(status(&output), 3);
 }
 
@@ -216,15 +216,15 @@ fn what_cannot_be_asked_is_told_with_its_column() {
         ("totals.events", 0, "not true or false"),
         ("totals.events > 1 +* 2", 20, "column 20"),
     ] {
-        let output = place.holdpoint(&["bisect", "--where", text_of, "--json"]);
+        let output = place.holdpoint(&["diff", "--when", text_of, "--json"]);
         let (said, told) = (text(&output.stderr), json(&output));
         assert_eq!(status(&output), 2, "{text_of}: {said}");
         assert!(said.contains(words), "{text_of}: {said}");
         assert_eq!(told["error"]["code"], "bad_predicate");
         assert_eq!(told["error"]["column"].as_u64().unwrap_or(0), column, "{said}");
     }
-    assert_eq!(status(&place.holdpoint(&["bisect"])), 2);
-    let both = ["bisect", "--where", "true", "--exec", "true"];
+    assert_eq!(status(&place.holdpoint(&["diff"])), 2);
+    let both = ["diff", "--when", "true", "--exec", "true"];
     assert_eq!(status(&place.holdpoint(&both)), 2);
 }
 
@@ -238,7 +238,7 @@ fn every_documented_expression_is_understood() {
     let mut count = 0;
     for expression in rows.filter_map(|row| row.split('`').rev().nth(1)) {
         let expression = expression.replace("\\|", "|");
-        let output = place.holdpoint(&["bisect", "--entity", &id, "--where", &expression]);
+        let output = place.holdpoint(&["diff", "--entity", &id, "--when", &expression]);
         let said = text(&output.stderr);
         assert!([0, 3].contains(&status(&output)), "{expression}: {said}");
         count += 1;
@@ -249,31 +249,31 @@ fn every_documented_expression_is_understood() {
 #[test]
 fn a_command_that_fails_ends_the_search_and_its_words_go_to_stderr() {
     let place = place();
-    let output = place.holdpoint(&["bisect", "--exec", "echo spoken; exit 7", "--json"]);
+    let output = place.holdpoint(&["diff", "--exec", "echo spoken; exit 7", "--json"]);
     assert_eq!(status(&output), 1);
     assert_eq!(json(&output)["error"]["code"], "exec");
     let said = text(&output.stderr);
     assert!(said.contains("spoken") && said.contains("ended with status 7"), "{said}");
-    let killed = place.holdpoint(&["bisect", "--exec", "kill -9 $$"]);
+    let killed = place.holdpoint(&["diff", "--exec", "kill -9 $$"]);
     assert!(text(&killed.stderr).contains("killed by signal 9"));
 }
 
 #[test]
 fn no_record_is_exit_3_and_says_which_point_to_name() {
     let place = place();
-    let always = place.holdpoint(&["bisect", "--where", "true"]);
+    let always = place.holdpoint(&["diff", "--when", "true"]);
     assert_eq!(status(&always), 3);
     assert!(text(&always.stdout).contains("no record made it so"), "{}", text(&always.stdout));
-    let before = place.holdpoint(&["bisect", "--where", "true", "--from", "5"]);
+    let before = place.holdpoint(&["diff", "--when", "true", "5"]);
     assert_eq!(status(&before), 3);
-    assert!(text(&before.stdout).contains("name an earlier point with --from"));
-    let turned = place.holdpoint(&["bisect", "--where", "true", "--from", "9", "--to", "3"]);
+    assert!(text(&before.stdout).contains("name an earlier point as A"));
+    let turned = place.holdpoint(&["diff", "--when", "true", "9", "3"]);
     assert_eq!(status(&turned), 2);
     assert!(text(&turned.stderr).contains("exchange them"), "{}", text(&turned.stderr));
-    let never = place.holdpoint(&["bisect", "--where", "totals.events > 100000", "--json"]);
+    let never = place.holdpoint(&["diff", "--when", "totals.events > 100000", "--json"]);
     assert_eq!((status(&never), &json(&never)["outcome"]), (3, &"does_not_hold_at_the_end".into()));
-    let skipped = place.holdpoint(&["bisect", "--exec", "exit 125", "--json"]);
+    let skipped = place.holdpoint(&["diff", "--exec", "exit 125", "--json"]);
     assert_eq!((status(&skipped), &json(&skipped)["outcome"]), (3, &"end_skipped".into()));
-    let ends = ["bisect", "--where", "totals.loops_initialized >= 2", "--to", "3", "--json"];
+    let ends = ["diff", "--when", "totals.loops_initialized >= 2", "0", "3", "--json"];
     assert_eq!(status(&place.holdpoint(&ends)), 3);
 }

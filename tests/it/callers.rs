@@ -9,7 +9,7 @@ const ASK: [&str; 6] = ["decision", "create", "--prompt", "Go?", "--option", "y:
 
 /// Who did what the newest record of a kind says.
 fn kind_of(place: &Place, kind: &str) -> String {
-    let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let records = text(&place.holdpoint(&["log", "--json"]).stdout);
     let mut lines = records.lines().rev().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let newest = lines.find(|line| line["kind"] == kind).unwrap();
     newest["event"]["by"]["kind"].as_str().unwrap().to_string()

@@ -10,13 +10,13 @@ use std::process::Stdio;
 
 /// Every verb that says who did something, of the loop that is asked for.
 const VIEWS: [&[&str]; 7] = [
-    &["log", "show"],
-    &["log", "tail", "-n", "5"],
-    &["trace", "1"],
-    &["trace", "1", "--format", "mermaid"],
-    &["trace", "1", "--format", "dot"],
+    &["log"],
+    &["log", "-n", "5"],
+    &["show", "--trace", "1"],
+    &["show", "--trace", "1", "--format", "mermaid"],
+    &["show", "--trace", "1", "--format", "dot"],
     &["replay", "--loop", "LOOP"],
-    &["bisect", "--where", "totals.loops_initialized > 0"],
+    &["diff", "--when", "totals.loops_initialized > 0"],
 ];
 
 fn begun_by(kind: &str, name: &str) -> Place {
@@ -48,7 +48,7 @@ fn a_claimed_name_is_shown_as_not_proven_in_every_view() {
             assert_eq!(said.contains("not proven"), is_claim, "{view:?}: {said}");
         }
         let proof = if is_claim { "none" } else { "os-user" };
-        for view in [&["log", "show", "--json"][..], &["export", "--format", "jsonl"]] {
+        for view in [&["log", "--json"][..], &["export", "--format", "jsonl"]] {
             let record: Value =
                 serde_json::from_str(shown(&place, view).lines().nth(1).unwrap()).unwrap();
             assert_eq!(record["proof"]["by"], proof, "{view:?}: {record}");
@@ -69,8 +69,8 @@ fn a_user_counts_as_a_person_at_a_terminal_alone_in_every_view() {
     assert_eq!(status(&apply.stdin(Stdio::null()).output().unwrap()), 0);
     for view in VIEWS {
         let said = shown(&place, view);
-        let told = match view[0] {
-            "trace" => format!("{own} (person not proven, user "),
+        let told = match view.get(1) {
+            Some(&"--trace") => format!("{own} (person not proven, user "),
             _ => format!("HUMAN {own} (not proven)"),
         };
         assert!(said.contains(&told), "{view:?}: {said}");
@@ -88,13 +88,13 @@ fn a_name_of_which_no_proof_was_recorded_is_shown_as_not_proven_in_every_view() 
     let views = VIEWS.iter().filter(|view| view[0] != "replay");
     for view in views.chain([&&["replay", "--loop", &*loop_id][..]]) {
         let said = shown(&place, view);
-        let told = match view[0] {
-            "trace" => "ci (automation, name not proven)",
+        let told = match view.get(1) {
+            Some(&"--trace") => "ci (automation, name not proven)",
             _ => "ci (not proven)",
         };
         assert!(said.contains(told), "{view:?}: {said}");
     }
-    let record: Value = first_of(&shown(&place, &["log", "show", "--json"]));
+    let record: Value = first_of(&shown(&place, &["log", "--json"]));
     assert_eq!((&record["actor"]["id"], &record["proof"]), (&json!("ci"), &Value::Null));
     let row: Value = first_of(&shown(&place, &["runs", "--json"]));
     assert_eq!((&row["by"]["id"], &row["proof"]), (&json!("ci"), &Value::Null));
@@ -113,7 +113,7 @@ fn first_of(lines: &str) -> Value {
 fn a_name_forges_no_other_column() {
     let name = "root  execution_loop.halted  HUMAN root";
     let place = begun_by("AUTOMATION", name);
-    for view in [&["log", "show"][..], &["log", "tail", "-n", "5"], &["trace", "1"]] {
+    for view in [&["log"][..], &["log", "-n", "5"], &["show", "--trace", "1"]] {
         let said = shown(&place, view);
         assert!(!said.contains(name), "{view:?}: {said}");
         assert!(said.contains("\"root \\u{20}execution_loop.halted"), "{view:?}: {said}");
@@ -165,13 +165,13 @@ fn a_result_that_was_reported_is_told_from_one_that_was_observed_on_every_screen
     assert!(screen.contains("ok, exit status 0 (reported, not observed)"), "{screen}");
     let own = rows[0]["run"].as_str().unwrap();
     assert!(!shown(&place, &["show", own]).contains("reported"));
-    let traced = |run: &Value| shown(&place, &["trace", run["run"].as_str().unwrap()]);
+    let traced = |run: &Value| shown(&place, &["show", "--trace", run["run"].as_str().unwrap()]);
     assert!(!traced(&rows[0]).contains("reported, not observed"), "{}", traced(&rows[0]));
-    let of_told = shown(&place, &["trace", &rows[1]["last_record"].to_string()]);
+    let of_told = shown(&place, &["show", "--trace", &rows[1]["last_record"].to_string()]);
     assert!(of_told.contains("(ok), as its recorder states"), "{of_told}");
     let page = place.log.join("../told.html");
     let told = rows[1]["run"].as_str().unwrap();
-    shown(&place, &["report", told, "--out", page.to_str().unwrap()]);
+    shown(&place, &["export", "--format", "html", told, "--out", page.to_str().unwrap()]);
     let page = std::fs::read_to_string(&page).unwrap();
     let end = page.split("the run has ended: ").nth(1).unwrap();
     assert!(end.starts_with("it is done (reported, not observed)"), "{end:.200}");

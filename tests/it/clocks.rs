@@ -86,7 +86,7 @@ fn a_question_ends_by_its_own_time_where_the_log_is_ahead() {
     let id = created(&place, &["i1", "--prompt", "P", "--option", "a:A", "--timeout", "1s"]);
     let waited = place.holdpoint(&["decision", "wait", &id, "--timeout", "60s"]);
     assert_eq!(status(&waited), 12, "{}", text(&waited.stderr));
-    let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let records = text(&place.holdpoint(&["log", "--json"]).stdout);
     let ended: serde_json::Value = records
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -250,16 +250,16 @@ fn a_step_of_the_clock_is_typed_at_a_terminal_and_what_follows_takes_its_default
     let later = created(&place, &["i2", "--prompt", "Q", "--option", "a:A", "--timeout", "9h"]);
     let records_before = place.verified()["records"].as_u64().unwrap();
     write_ahead(&place);
-    let nobody = place.holdpoint(&["doctor", "--clock-step"]);
+    let nobody = place.holdpoint(&["doctor", "clock-step"]);
     assert_eq!(status(&nobody), 5, "{}", text(&nobody.stderr));
 
-    let mut terminal = Terminal::start(&place, &["doctor", "--clock-step"]);
+    let mut terminal = Terminal::start(&place, &["doctor", "clock-step"]);
     terminal.wait_for("newest record");
     terminal.wait_for("type clock-step");
     terminal.type_line("no");
     assert_eq!(terminal.end().0, 10);
 
-    let mut terminal = Terminal::start(&place, &["doctor", "--clock-step"]);
+    let mut terminal = Terminal::start(&place, &["doctor", "clock-step"]);
     terminal.wait_for("type clock-step");
     terminal.type_line("clock-step");
     let (code, said) = terminal.end();
@@ -287,7 +287,7 @@ fn a_step_of_the_clock_is_typed_at_a_terminal_and_what_follows_takes_its_default
     assert_eq!(check["state"], "ok", "{check}");
     assert!(check["message"].as_str().unwrap().contains("a person accepted"), "{check}");
 
-    let mut terminal = Terminal::start(&place, &["doctor", "--clock-step"]);
+    let mut terminal = Terminal::start(&place, &["doctor", "clock-step"]);
     terminal.wait_for("there is no step to accept");
     assert_eq!(terminal.end().0, 3);
 }
@@ -296,7 +296,7 @@ fn a_step_of_the_clock_is_typed_at_a_terminal_and_what_follows_takes_its_default
 fn no_step_is_accepted_where_the_clock_is_right() {
     let place = Place::with_log();
     let before = place.verified();
-    let none = place.holdpoint(&["doctor", "--clock-step"]);
+    let none = place.holdpoint(&["doctor", "clock-step"]);
     assert_eq!(status(&none), 3, "{}", text(&none.stderr));
     assert_eq!(place.verified()["records"], before["records"]);
 }

@@ -22,8 +22,7 @@ pub(crate) fn verbs(place: &Place) -> Vec<Verb> {
     let mut found = Vec::new();
     let mut ahead = vec![Vec::new()];
     while let Some(words) = ahead.pop() {
-        let arguments: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
-        let help = text(&place.holdpoint(&arguments).stdout);
+        let help = help_of(place, &words);
         let below = listed(&help, "Commands:");
         for word in &below {
             ahead.push(words.iter().cloned().chain([word.clone()]).collect());
@@ -32,6 +31,13 @@ pub(crate) fn verbs(place: &Place) -> Vec<Verb> {
     }
     assert!(found.len() > 35, "{}", found.len());
     found
+}
+
+/// All of the help of a verb, or of the program.
+fn help_of(place: &Place, words: &[String]) -> String {
+    let all = if words.is_empty() { &["help", "--all"][..] } else { &["--help"] };
+    let arguments = words.iter().map(String::as_str).chain(all.iter().copied());
+    text(&place.holdpoint(&arguments.collect::<Vec<_>>()).stdout)
 }
 
 /// The first words of the entries below a heading of a help text.
@@ -135,7 +141,7 @@ fn each_shell_that_is_here_reads_its_script() {
 
 /// The pages of `man --dir`, by the names of their files.
 fn pages(place: &Place, directory: &str) -> BTreeMap<String, String> {
-    let output = place.holdpoint(&["man", "--dir", directory]);
+    let output = place.holdpoint(&["completions", "man", "--out", directory]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let files = text(&output.stdout);
     let page = |file: &str| {
@@ -168,7 +174,7 @@ fn every_verb_has_a_page_with_each_of_its_options() {
 #[test]
 fn the_program_s_page_on_stdout_is_the_one_in_the_directory() {
     let place = Place::new();
-    let page = text(&place.holdpoint(&["man"]).stdout);
+    let page = text(&place.holdpoint(&["completions", "man"]).stdout);
     assert_eq!(page, pages(&place, "man1")["holdpoint.1"]);
     for part in [".TH holdpoint 1", "SH SUBCOMMANDS", "SH ENVIRONMENT", "SH \"EXIT STATUS\""] {
         assert!(page.contains(part), "{part}:\n{page}");
@@ -186,7 +192,7 @@ fn without_links(text: &str) -> String {
 #[test]
 fn the_exit_status_of_the_manual_is_what_the_document_says() {
     let document = include_str!("../../docs/exit-codes.md");
-    let page = text(&Place::new().holdpoint(&["man"]).stdout).replace("\\*(Aq", "'");
+    let page = text(&Place::new().holdpoint(&["completions", "man"]).stdout).replace("\\*(Aq", "'");
     let page = page.replace(['\\', '\n'], " ").replace("fB", " ").replace("fR", " ");
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (_, status) = page.split_once("EXIT STATUS").unwrap();
@@ -209,7 +215,7 @@ fn no_option_of_a_synopsis_has_room_for_a_value_without_a_name() {
     let page = pages(&Place::new(), "man1")["holdpoint-runs.1"].clone();
     let (_, synopsis) = page.split_once(".SH SYNOPSIS").unwrap();
     let (synopsis, _) = synopsis.split_once(".SH").unwrap();
-    assert!(synopsis.contains("[\\fB\\-n\\fR]"), "{synopsis}");
+    assert!(synopsis.contains("[\\fB\\-n\\fR|\\fB\\-\\-limit\\fR]"), "{synopsis}");
 }
 
 /// The options below a heading of a help text, by the long name of each.
@@ -226,8 +232,7 @@ fn options_of_every_verb_stand_below_those_of_the_verb_itself() {
     let global = BTreeSet::from(global);
     let pages = pages(&place, "man1");
     for Verb { words, .. } in verbs(&place) {
-        let arguments: Vec<&str> = words.iter().map(String::as_str).chain(["--help"]).collect();
-        let help = text(&place.holdpoint(&arguments).stdout);
+        let help = help_of(&place, &words);
         let own = options_below(&help, "Options:");
         let mut global = global.clone();
         // The inbox is of several logs.
@@ -247,7 +252,9 @@ fn options_of_every_verb_stand_below_those_of_the_verb_itself() {
 #[test]
 fn pages_and_completions_are_the_same_whoever_generates_them() {
     let place = Place::new();
-    for arguments in [&["man"][..], &["completions", "bash"], &["completions", "zsh"]] {
+    for arguments in
+        [&["completions", "man"][..], &["completions", "bash"], &["completions", "zsh"]]
+    {
         let plain = place.holdpoint(arguments).stdout;
         let mut elsewhere = place.command(arguments);
         elsewhere.envs([("HOLDPOINT_LOG", "/elsewhere"), ("HOLDPOINT_CONFIG", "/x.toml")]);
@@ -283,7 +290,7 @@ fn readers_of_manual_pages_find_nothing_wrong() {
 fn a_page_that_cannot_be_written_is_a_failure_with_its_place() {
     let place = Place::new();
     std::fs::write(place.directory.path().join("file"), "").unwrap();
-    let output = place.holdpoint(&["man", "--dir", "file/man1"]);
+    let output = place.holdpoint(&["completions", "man", "--out", "file/man1"]);
     assert_eq!(status(&output), 1);
     assert!(text(&output.stderr).contains("cannot write file/man1: "));
     assert_eq!(status(&place.holdpoint(&["completions", "tcsh"])), 2);
@@ -292,7 +299,7 @@ fn a_page_that_cannot_be_written_is_a_failure_with_its_place() {
 #[test]
 fn a_reader_who_leaves_early_ends_both_quietly() {
     let place = Place::new();
-    for arguments in [&["man"][..], &["completions", "zsh"]] {
+    for arguments in [&["completions", "man"][..], &["completions", "zsh"]] {
         let mut command = place.command(arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());

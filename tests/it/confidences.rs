@@ -129,7 +129,7 @@ fn threads_have_the_fraction_of_the_document_beside_the_basis_points() {
         let of = |line: &str| serde_json::from_str::<Value>(line).unwrap();
         text(&output.stdout).lines().map(of).collect::<Vec<_>>()
     };
-    let records = json_lines(&["log", "show", "--json"]);
+    let records = json_lines(&["log", "--json"]);
     assert_eq!(records.iter().map(told_beside).sum::<usize>(), 14);
     let file = place.directory.path().join("exported");
     let to = file.to_str().unwrap();
@@ -140,7 +140,7 @@ fn threads_have_the_fraction_of_the_document_beside_the_basis_points() {
     assert_eq!(exported.sum::<usize>(), 14);
     for words in [
         &["thread", "show", "talk", "--json"][..],
-        &["thread", "rows", "talk", "--json"],
+        &["thread", "show", "--rows", "talk", "--json"],
         &["thread", "list", "--json"],
         &["replay", "--json"],
     ] {

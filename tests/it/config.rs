@@ -26,7 +26,7 @@ fn write(place: &Place, name: &str, content: &str) {
 /// Digests of the configurations on record, oldest first.
 fn recorded(place: &Place) -> Vec<Value> {
     let kind = "log.configuration_changed";
-    let output = place.holdpoint(&["log", "show", "--json", "--kind", kind]);
+    let output = place.holdpoint(&["log", "--json", &format!("kind={kind}")]);
     let shown = text(&output.stdout);
     let lines = shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.map(|line| line["event"]["digest"].clone()).collect()
@@ -40,15 +40,15 @@ fn fingerprint(place: &Place) {
 #[test]
 fn what_is_in_force_is_shown_aligned_and_as_json() {
     let place = Place::new();
-    let defaults = json(&place.holdpoint(&["config", "check", "--json"]));
+    let defaults = json(&place.holdpoint(&["doctor", "config", "--json"]));
     assert_eq!((&defaults["file"], &defaults["hold"]["policy"]), (&Value::Null, &"NEVER".into()));
     write(&place, "holdpoint.toml", FILE);
-    let found = json(&place.holdpoint(&["config", "check", "--json"]));
+    let found = json(&place.holdpoint(&["doctor", "config", "--json"]));
     assert_eq!(found["file"], "holdpoint.toml");
     assert_eq!(found["hold"]["decision_timeout_ms"], 90_000);
     assert_eq!(found["hold"]["escalation_targets"][0]["timeout_ms"], 1_800_000);
     assert_eq!(found["evidence"]["redact"], json!(["PIN"]));
-    let shown = text(&place.holdpoint(&["config", "check"]).stdout);
+    let shown = text(&place.holdpoint(&["doctor", "config"]).stdout);
     assert!(shown.contains("\napprovers             alice, bob\n"), "{shown}");
     assert!(shown.contains("\nescalation target     on-call: on-call, 30m\n"), "{shown}");
     assert!(!place.log.exists(), "checking writes nothing");
@@ -61,7 +61,7 @@ fn the_file_in_the_document_is_in_order() {
     let (block, _) = rest.split_once("```").unwrap();
     let place = Place::new();
     write(&place, "holdpoint.toml", &format!("[hold]{block}"));
-    let found = place.holdpoint(&["config", "check", "--json"]);
+    let found = place.holdpoint(&["doctor", "config", "--json"]);
     assert_eq!(status(&found), 0, "{}", text(&found.stderr));
     assert_eq!(json(&found)["hold"]["approvers"], json!(["alice"]));
 }
@@ -79,11 +79,11 @@ fn a_file_that_is_named_goes_before_the_one_in_the_working_directory() {
         }
         json(&command.output().unwrap())["hold"]["policy"].clone()
     };
-    assert_eq!(policy(&["config", "check", "--json"], None), "AFTER");
-    assert_eq!(policy(&["config", "check", "--json"], Some("other.toml")), "NEVER");
-    let named = ["--config", "other.toml", "config", "check", "--json"];
+    assert_eq!(policy(&["doctor", "config", "--json"], None), "AFTER");
+    assert_eq!(policy(&["doctor", "config", "--json"], Some("other.toml")), "NEVER");
+    let named = ["--config", "other.toml", "doctor", "config", "--json"];
     assert_eq!(policy(&named, Some("holdpoint.toml")), "NEVER");
-    assert_eq!(policy(&["config", "check", "--json", "other.toml"], None), "NEVER");
+    assert_eq!(policy(&["doctor", "config", "--json", "--config", "other.toml"], None), "NEVER");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_file_that_is_named_and_not_there_is_an_error_of_every_verb() {
         &["inbox"],
         &["decision", "list", "--kind", "hold"],
         &["verify"],
-        &["config", "check"],
+        &["doctor", "config"],
     ] {
         let named = [&["--config", "no.toml"], words].concat();
         let by_option = place.holdpoint(&named);
@@ -121,7 +121,7 @@ fn a_directory_is_no_configuration_of_any_verb() {
         &["inbox"],
         &["decision", "list", "--kind", "hold"],
         &["verify"],
-        &["config", "check"],
+        &["doctor", "config"],
     ] {
         let output = place.holdpoint(&[&["--config", "."], words].concat());
         let said = text(&output.stderr);
@@ -135,17 +135,17 @@ fn a_directory_is_no_configuration_of_any_verb() {
 fn what_is_wrong_is_told_with_line_and_column_and_nothing_is_written() {
     let place = Place::new();
     write(&place, "holdpoint.toml", "[hold]\ndefault = \"always\"\nwait = 1\n");
-    let checked = place.holdpoint(&["config", "check"]);
+    let checked = place.holdpoint(&["doctor", "config"]);
     assert_eq!(status(&checked), 2);
     assert!(text(&checked.stderr).contains("holdpoint.toml:3:1: unknown field `wait`"));
     let applied = apply(&place, &[json!({ "submit": { "command": "log.record_fingerprint" } })]);
     assert_eq!((status(&applied), text(&applied.stdout)), (2, String::new()));
     assert!(!place.log.exists());
-    let missing = place.holdpoint(&["config", "check", "none.toml"]);
+    let missing = place.holdpoint(&["doctor", "config", "--config", "none.toml"]);
     assert_eq!(status(&missing), 3);
-    assert_eq!(status(&place.holdpoint(&["config", "check", "."])), 1);
+    assert_eq!(status(&place.holdpoint(&["doctor", "config", "--config", "."])), 1);
     write(&place, "long.toml", &"#".repeat(1024 * 1024 + 1));
-    assert_eq!(status(&place.holdpoint(&["config", "check", "long.toml"])), 2);
+    assert_eq!(status(&place.holdpoint(&["doctor", "config", "--config", "long.toml"])), 2);
 }
 
 #[test]
@@ -156,11 +156,11 @@ fn the_digest_is_on_record_when_it_changes_and_only_then() {
     write(&place, "holdpoint.toml", FILE);
     fingerprint(&place);
     fingerprint(&place);
-    let first = json(&place.holdpoint(&["config", "check", "--json"]))["sha256"].clone();
+    let first = json(&place.holdpoint(&["doctor", "config", "--json"]))["sha256"].clone();
     assert_eq!(recorded(&place), std::slice::from_ref(&first));
     write(&place, "holdpoint.toml", "");
     fingerprint(&place);
-    let second = json(&place.holdpoint(&["config", "check", "--json"]))["sha256"].clone();
+    let second = json(&place.holdpoint(&["doctor", "config", "--json"]))["sha256"].clone();
     std::fs::remove_file(place.directory.path().join("holdpoint.toml")).unwrap();
     fingerprint(&place);
     assert_eq!(recorded(&place), [first, second, Value::Null]);
@@ -175,7 +175,7 @@ fn the_terms_of_a_hold_that_a_command_leaves_away_are_the_configured_ones() {
     command.as_object_mut().unwrap().remove("hold");
     let output = apply(&place, &[json!({ "submit": command })]);
     assert!(answers(&output)[0]["receipt"].is_object(), "{}", text(&output.stdout));
-    let shown = place.holdpoint(&["log", "show", "--json", "--kind", "execution_loop.initialized"]);
+    let shown = place.holdpoint(&["log", "--json", "kind=execution_loop.initialized"]);
     let hold = json(&shown)["event"]["hold"].clone();
     assert_eq!(hold["policy"], "AFTER");
     assert_eq!(hold["approvers"], json!(["alice", "bob"]));

@@ -383,7 +383,7 @@ fn the_guard_is_nothing_that_a_person_is_offered() {
         let output = place.command(arguments).stdin(Stdio::null()).output().unwrap();
         assert_eq!((status(&output), &*output.stdout), (2, &b""[..]), "{arguments:?}");
     }
-    for verb in [&["--help"][..], &["man"], &["completions", "bash"]] {
+    for verb in [&["--help"][..], &["completions", "man"], &["completions", "bash"]] {
         assert!(!text(&place.holdpoint(verb).stdout).contains("__guard"), "{verb:?}");
     }
 }

@@ -523,7 +523,7 @@ fn the_program_draws_the_log_and_names_cause_place_and_what_would_be_kept() {
     let beside = tempfile::tempdir().unwrap();
     let new = beside.path().join("new");
     let arguments =
-        ["salvage", directory.path().to_str().unwrap(), new.to_str().unwrap(), "--json"];
+        ["copy", "--salvage", directory.path().to_str().unwrap(), new.to_str().unwrap(), "--json"];
     let salvaged = &json(&holdpoint(directory.path(), &arguments))["salvaged"];
     for field in ["records_kept", "records_lost", "bytes_not_kept"] {
         assert_eq!(damage["salvage"][field], salvaged[field], "{field}");

@@ -48,21 +48,21 @@ fn readings(line: &Value) -> Vec<String> {
     let kind = line["kind"].as_str().unwrap();
     let mut readings = vec![
         "runs".to_string(),
-        "runs --command e".to_string(),
+        "runs command=e".to_string(),
         "decision list --state all".to_string(),
-        "trace 1".to_string(),
-        format!("trace {sequence}"),
-        format!("log show --from {from} --to {to}"),
-        format!("log show --reverse --to {to}"),
-        format!("log show --reverse --kind {kind}"),
+        "show --trace 1".to_string(),
+        format!("show --trace {sequence}"),
+        format!("log --since {from} --until {to}"),
+        format!("log --reverse --until {to}"),
+        format!("log --reverse kind={kind}"),
     ];
     if let Some(id) = line["loop_id"].as_str() {
-        let verbs = ["show", "output", "log show --loop"];
-        readings.extend(verbs.map(|verb| format!("{verb} {id}")));
+        let verbs = ["show ", "output ", "log loop="];
+        readings.extend(verbs.map(|verb| format!("{verb}{id}")));
     }
     if let Some(id) = line["decision_id"].as_str() {
-        let verbs = ["decision show", "log show --decision"];
-        readings.extend(verbs.map(|verb| format!("{verb} {id}")));
+        let verbs = ["decision show ", "log decision="];
+        readings.extend(verbs.map(|verb| format!("{verb}{id}")));
     }
     readings
 }
@@ -70,7 +70,7 @@ fn readings(line: &Value) -> Vec<String> {
 #[test]
 fn damage_in_a_segment_with_an_index_is_exit_6_with_its_place_and_no_change() {
     let genuine = attacked_log();
-    let shown = told(&holdpoint(genuine.path(), &["log", "show", "--json"])).1;
+    let shown = told(&holdpoint(genuine.path(), &["log", "--json"])).1;
     let lines: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let log = Log::read(genuine.path()).unwrap();
     let sealed = log.segments().len() - 1;
@@ -93,7 +93,7 @@ fn damage_in_a_segment_with_an_index_is_exit_6_with_its_place_and_no_change() {
 #[test]
 fn one_damaged_run_leaves_the_newer_ones_listed_with_indexes_as_without() {
     let genuine = attacked_log();
-    let shown = told(&holdpoint(genuine.path(), &["log", "show", "--json"])).1;
+    let shown = told(&holdpoint(genuine.path(), &["log", "--json"])).1;
     let of_kind = |kind: &str| {
         let lines = shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines

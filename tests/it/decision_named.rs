@@ -76,7 +76,7 @@ fn records_of_a_decision_are_shown_by_every_name_that_it_has() {
     let place = Place::new();
     let id = asked(&place, &["gt-12345"]);
     asked(&place, &["gt-other"]);
-    let show = |name: &str| place.holdpoint(&["log", "show", "--json", "--decision", name]);
+    let show = |name: &str| place.holdpoint(&["log", "--json", &format!("decision={name}")]);
     let by_id = show(&id);
     assert_eq!((status(&by_id), text(&by_id.stdout).lines().count()), (0, 1));
     for name in [&id[..16], "gt-12345"] {

@@ -316,7 +316,7 @@ fn a_watch_loses_nothing_and_repeats_nothing_while_the_log_is_archived() {
         fill(&place.log, 60);
         ask(&place, round, json!({}));
         let archive = place.directory.path().join("archive");
-        let archived = place.holdpoint(&["log", "archive", archive.to_str().unwrap()]);
+        let archived = place.holdpoint(&["archive", archive.to_str().unwrap()]);
         assert_eq!(status(&archived), 0, "{}", text(&archived.stderr));
         assert_eq!(watcher.next(1), kinds(&[("created", round)]));
     }

@@ -437,7 +437,7 @@ fn a_log_that_grows_and_is_archived_during_the_wait_confuses_nobody() {
         waiters.push(waiting(&place, &[&id, "--timeout", "120s"]));
         fill(&place.log, 60);
         let archive = place.directory.path().join("archive");
-        let archived = place.holdpoint(&["log", "archive", archive.to_str().unwrap()]);
+        let archived = place.holdpoint(&["archive", archive.to_str().unwrap()]);
         assert_eq!(status(&archived), 0, "round {round}: {}", text(&archived.stderr));
     }
     accepted(&place, &[option("ann", &id, "yes")]);

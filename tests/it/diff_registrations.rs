@@ -144,7 +144,7 @@ fn the_program_shows_them_and_can_be_asked_about_them() {
     let row = |id: &str| live.lines().find(|line| line.contains(id)).unwrap_or_default();
     assert!(row(" session acme/s ").ends_with("ACTIVE"), "{live}");
     let suspended = "registrations.session?.acme?.s?.status == \"SUSPENDED\"";
-    let output = place.holdpoint(&["bisect", "--where", suspended, "--from", "7"]);
+    let output = place.holdpoint(&["diff", "--when", suspended, "7"]);
     let found = text(&output.stdout);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     assert!(found.starts_with("it holds after record 8, "), "{found}");

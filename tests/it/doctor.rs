@@ -154,7 +154,7 @@ fn what_fails_open_is_found() {
 #[test]
 fn where_a_guard_is_required_there_is_one_for_some_tool() {
     let place = Place::with_log();
-    let required = |settings: &str| doctor(&place, settings, &["--require", "hooks"]);
+    let required = |settings: &str| doctor(&place, settings, &["hooks"]);
     assert_eq!(status(&required(&documented().to_string())), 0);
     let with = |matcher: Option<&str>, options: &str| {
         let command = "holdpoint --log $CLAUDE_PROJECT_DIR/.holdpoint hook pre-tool-use";

@@ -48,7 +48,7 @@ impl Agent {
 
     fn doctor(&self) -> Output {
         let folder = Path::new(env!("CARGO_BIN_EXE_holdpoint")).parent().unwrap().display();
-        let mut command = self.place.command(&["doctor", "--require", "hooks", "--json"]);
+        let mut command = self.place.command(&["doctor", "hooks", "--json"]);
         command.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()));
         command.env("HOME", &self.home).env_remove("CODEX_HOME").current_dir(&self.project);
         command.output().unwrap()

@@ -108,7 +108,7 @@ fn the_index_names_every_document_once_in_a_line_of_its_own() {
 #[test]
 fn every_verb_is_in_the_table_of_verbs_and_no_other() {
     let document = include_str!("../../docs/verbs.md");
-    let help = text(&shell(&Place::new(), "holdpoint --help").stdout);
+    let help = text(&shell(&Place::new(), "holdpoint help --all").stdout);
     let (_, commands) = help.split_once("Commands:\n").unwrap();
     let (commands, _) = commands.split_once("\n\n").unwrap();
     let verbs = commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
@@ -179,7 +179,7 @@ fn judgement_of(found: &Value) -> String {
 
 /// The log holds these events in this order, others between them.
 fn assert_in_order(place: &Place, events: &str) {
-    let lines = text(&shell(place, "holdpoint log show --json").stdout);
+    let lines = text(&shell(place, "holdpoint log --json").stdout);
     let mut recorded = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     for event in events.split(", ") {
         let is_it = |line: Value| line["kind"].as_str().unwrap().ends_with(&format!(".{event}"));

@@ -158,8 +158,8 @@ fn failures_have_the_codes_and_the_exits_of_the_table() {
     fs::create_dir(&kept).unwrap();
     fs::write(kept.join("file"), "").unwrap();
     for (arguments, told) in [
-        (&["log", "copy", "log", "kept"][..], "not_empty"),
-        (&["salvage", "log", "kept"], "target_not_empty"),
+        (&["copy", "log", "kept"][..], "not_empty"),
+        (&["copy", "--salvage", "log", "kept"], "target_not_empty"),
         (&["show", "LOOP-00000000000000000000000000000000"], "no_such_run"),
         (&["run", "--max-attempts", "2", "--hold", "before", "--", "true"], "attempts"),
     ] {

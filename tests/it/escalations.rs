@@ -121,11 +121,11 @@ fn a_run_with_a_next_instruction_is_found_by_each_command_and_shows_them_by_atte
     assert_eq!(status(&at_terminal(&place, &answer)), 0);
     assert!(instruct(&place, &loop_id)["receipt"].is_object());
     for command in ["work", "make next"] {
-        let found = values(&place.holdpoint(&["runs", "--json", "--command", command]));
+        let found = values(&place.holdpoint(&["runs", "--json", &format!("command={command}")]));
         assert_eq!(found.len(), 1, "{command}");
         assert_eq!(found[0]["command_line"], "make next", "the newest is the run's");
     }
-    assert!(values(&place.holdpoint(&["runs", "--json", "--command", "make work"])).is_empty());
+    assert!(values(&place.holdpoint(&["runs", "--json", "command=make work"])).is_empty());
     let shown = text(&place.holdpoint(&["show", &loop_id]).stdout);
     let place_of = |words: &str| shown.rfind(words).unwrap_or_else(|| panic!("{words}: {shown}"));
     let places = ["\nattempt 1", "\n| work\n", "\nattempt 2", "\n| make next\n"].map(place_of);

@@ -21,7 +21,7 @@ fn asked(place: &Place) -> Terminal {
 }
 
 fn shown_records(place: &Place) -> Vec<Value> {
-    let words = ["log", "show", "--kind", "human_decision.output_shown", "--json"];
+    let words = ["log", "kind=human_decision.output_shown", "--json"];
     let records = text(&place.holdpoint(&words).stdout);
     records.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -47,7 +47,7 @@ fn the_word_output_at_a_prompt_is_on_record_and_no_other_reading_is() {
     assert_eq!(record["event"]["request_id"], question.as_str(), "{record:#}");
     assert_eq!(record["actor"]["kind"], "HUMAN", "{record:#}");
     assert_eq!(record["proof"]["by"], "terminal", "{record:#}");
-    let records = || text(&place.holdpoint(&["log", "show", "--json"]).stdout).lines().count();
+    let records = || text(&place.holdpoint(&["log", "--json"]).stdout).lines().count();
     let before = records();
     for words in [&["output", &run][..], &["show", &run], &["decision", "show", &question]] {
         let told = place.holdpoint(words);
@@ -109,7 +109,7 @@ fn a_project_shows_nothing_that_a_floor_hides() {
     let place = Place::with_log();
     let check = |has_floor: bool| {
         configure(if has_floor { HIDES } else { "[hold]\n" });
-        place.holdpoint(&["config", "check", "--json"])
+        place.holdpoint(&["doctor", "config", "--json"])
     };
     assert_eq!(json(&check(false))["show_output"], true);
     let hidden = check(true);

@@ -43,7 +43,7 @@ fn show(place: &Place, request: &str) -> Value {
 
 /// Every record of a kind, with its events' fields.
 fn records(place: &Place, kind: &str) -> Vec<Value> {
-    let output = place.holdpoint(&["log", "show", "--kind", kind, "--json"]);
+    let output = place.holdpoint(&["log", &format!("kind={kind}"), "--json"]);
     json_lines(&output)
 }
 

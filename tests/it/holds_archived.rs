@@ -32,7 +32,7 @@ const FILLERS: u64 = 40;
 /// Moves everything that was recorded by now to an archive, as other processes would.
 fn archive(place: &Place) {
     fill(&place.log, FILLERS);
-    let output = place.holdpoint(&["log", "archive", "archive", "--json"]);
+    let output = place.holdpoint(&["archive", "archive", "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     assert!(json(&output)["anchor_sequence"].is_u64(), "something was moved");
 }
@@ -74,7 +74,7 @@ fn a_question_asked_before_the_anchor_is_answered_and_again_and_not_otherwise() 
     let first = answer(&place, &request, &["ABORT", "--json"]);
     assert_eq!(status(&first), 0, "{}", text(&first.stderr));
     let recorded = json(&first)["records"]["first"].clone();
-    let line = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let line = text(&place.holdpoint(&["log", "--json"]).stdout);
     let found = |line: &str| serde_json::from_str::<Value>(line).unwrap();
     let answered = line.lines().map(found).find(|line| line["sequence"] == recorded).unwrap();
     let of_loop = with_hold(json(&place.holdpoint(&["decision", "show", &request, "--json"])));

@@ -100,7 +100,7 @@ fn without_newest_records() -> (Place, String) {
     set_back(&place.log, before);
     // What follows the record that HEAD names tells that it is older than the log.
     std::fs::write(place.log.join("HEAD"), head).unwrap();
-    let output = place.holdpoint(&["salvage", "log", "new", "--json"]);
+    let output = place.holdpoint(&["copy", "--salvage", "log", "new", "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     place.log = place.directory.path().join("new");
     trust(&[&place.log]);

@@ -47,7 +47,7 @@ fn shown(place: &Place, id: &str) -> String {
 /// The records of this kind.
 fn reported(place: &Place) -> Vec<Value> {
     let kind = "decision_point.outcome_reported";
-    let output = place.holdpoint(&["log", "show", "--kind", kind, "--json"]);
+    let output = place.holdpoint(&["log", &format!("kind={kind}"), "--json"]);
     json_lines(&output)
 }
 
@@ -128,7 +128,7 @@ fn an_outcome_is_not_lost_to_a_lock_however_long_it_is_held() {
     assert_eq!(entry["what"], "decision_point.report_outcome", "{told:#}");
     let copy = place.directory.path().join("copy");
     let [from, to] = [&place.log, &copy].map(|path| path.to_str().unwrap());
-    assert_eq!(status(&place.holdpoint(&["log", "copy", from, to])), 0);
+    assert_eq!(status(&place.holdpoint(&["copy", from, to])), 0);
     let copied = copy.join("runs").join(file.file_name().unwrap());
     assert_eq!(fs::read(copied).unwrap(), fs::read(&file).unwrap());
     write(&place);

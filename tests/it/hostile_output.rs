@@ -102,7 +102,7 @@ fn escape_sequences_without_end_are_kept_as_bytes_and_shown_as_none() {
     let kept = printed.output().stdout;
     assert!(kept.len() as u64 >= KEPT_MAX, "{}", kept.len());
     assert!(kept.starts_with(b"\x1b[31m\x1b]0;x\x07\x1b[2J\x1bP\n"), "{:?}", &kept[..40]);
-    for shown in [&["show", printed.id.as_str()][..], &["log", "show"], &["runs"]] {
+    for shown in [&["show", printed.id.as_str()][..], &["log"], &["runs"]] {
         let output = printed.place.holdpoint(shown);
         let has_escape = [&output.stdout, &output.stderr].iter().any(|it| it.contains(&0x1b));
         assert!(!has_escape, "{shown:?}");
@@ -124,6 +124,7 @@ fn images_of_records_in_what_is_printed_are_no_records() {
     // Nothing of it is among the records, in a salvage neither.
     let records = printed.place.verified()["records"].as_u64().unwrap();
     let log = printed.place.log.to_str().unwrap();
-    let salvaged = json(&printed.place.holdpoint(&["--json", "salvage", log, "salvaged"]));
+    let salvaged =
+        json(&printed.place.holdpoint(&["--json", "copy", "--salvage", log, "salvaged"]));
     assert_eq!(salvaged["salvaged"]["records_kept"].as_u64(), Some(records), "{salvaged:#}");
 }

@@ -78,7 +78,7 @@ fn digits_name_the_only_run_decision_or_request_whose_id_begins_so() {
 
 /// The record whose story `trace` tells, which must be found.
 fn traced(place: &Place, id: &str) -> u64 {
-    let output = place.holdpoint(&["trace", id, "--json"]);
+    let output = place.holdpoint(&["show", "--trace", id, "--json"]);
     assert_eq!(status(&output), 0, "{id}: {}", text(&output.stderr));
     json(&output)["sequence"].as_u64().unwrap()
 }
@@ -89,13 +89,13 @@ fn trace_takes_the_ids_that_show_takes_for_the_record_that_began_what_they_name(
     let loop_id = run(&place, "kill -SEGV $$");
     let request = held(&place);
     let decision = asked(&place, &"ab".repeat(16), None);
-    let first = |option: &str, id: &str| {
-        let shown = text(&place.holdpoint(&["log", "show", option, id, "--json"]).stdout);
+    let first = |field: &str, id: &str| {
+        let shown = text(&place.holdpoint(&["log", &format!("{field}={id}"), "--json"]).stdout);
         let line: Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
         line["sequence"].as_u64().unwrap()
     };
     for id in [&loop_id, &request, &decision] {
-        let due = first("--entity", id);
+        let due = first("entity", id);
         let (prefix, digits) = id.split_once('-').unwrap();
         // Digits alone name the record of that number where none of them is a letter.
         let letter = digits.find(|c: char| c.is_ascii_lowercase()).unwrap().max(8) + 1;
@@ -103,12 +103,12 @@ fn trace_takes_the_ids_that_show_takes_for_the_record_that_began_what_they_name(
             assert_eq!(traced(&place, &way), due, "{way}");
         }
     }
-    let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let records = text(&place.holdpoint(&["log", "--json"]).stdout);
     let fault = &records[records.find("FAULT-").unwrap()..][..38];
-    assert_eq!(traced(&place, fault), first("--entity", fault));
+    assert_eq!(traced(&place, fault), first("entity", fault));
     let story = json(&place.holdpoint(&["runs", "--json", "-n", "1"]))["correlation"].clone();
     let story = story.as_str().unwrap();
-    assert_eq!(traced(&place, &format!("correlation:{story}")), first("--correlation", story));
+    assert_eq!(traced(&place, &format!("correlation:{story}")), first("correlation", story));
     let absent = |prefix: &str| format!("{prefix}{}", "0f".repeat(16));
     for (wanted, exit) in [
         ("DP-00000f", 3),
@@ -120,17 +120,21 @@ fn trace_takes_the_ids_that_show_takes_for_the_record_that_began_what_they_name(
         ("DP-ab", 2),
         ("REQ-x", 2),
     ] {
-        let output = place.holdpoint(&["trace", wanted]);
+        let output = place.holdpoint(&["show", "--trace", wanted]);
         assert_eq!((status(&output), text(&output.stdout).as_str()), (exit, ""), "{wanted}");
     }
-    assert_eq!(status(&Place::new().holdpoint(&["trace", &decision])), 3, "there is no log");
+    assert_eq!(
+        status(&Place::new().holdpoint(&["show", "--trace", &decision])),
+        3,
+        "there is no log"
+    );
 }
 
 #[test]
 fn a_thread_is_traced_by_its_name_from_the_record_that_began_it() {
     let place = Place::with_log();
     interrupted(&place, "acme", "talk", "It will rain.");
-    let words = ["log", "show", "--kind", "interruption_thread.turn_taken", "--json"];
+    let words = ["log", "kind=interruption_thread.turn_taken", "--json"];
     let records = text(&place.holdpoint(&words).stdout);
     let first: Value = serde_json::from_str(records.lines().next().unwrap()).unwrap();
     assert_eq!(traced(&place, "thread:talk"), first["sequence"], "{records}");
@@ -138,7 +142,7 @@ fn a_thread_is_traced_by_its_name_from_the_record_that_began_it() {
     let mut others: Vec<Value> = setting("other", "talk").into_iter().skip(1).collect();
     others.extend(talk("other", "talk", "It will rain."));
     accepted(&place, &others);
-    let several = place.holdpoint(&["trace", "thread:talk"]);
+    let several = place.holdpoint(&["show", "--trace", "thread:talk"]);
     let said = text(&several.stderr);
     assert_eq!((status(&several), text(&several.stdout).as_str()), (4, ""), "{said}");
     assert!(said.contains("acme, other") && said.contains("--tenant"), "{said}");
@@ -225,7 +229,7 @@ fn an_id_in_capitals_is_refused_by_every_verb_with_the_id() {
 fn a_part_of_a_run_is_named_by_its_whole_id_and_that_is_said() {
     let place = Place::with_log();
     place.shell("kill -SEGV $$");
-    let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let records = text(&place.holdpoint(&["log", "--json"]).stdout);
     let at = records.find("FAULT-").unwrap();
     let fault = &records[at..at + 38];
     assert_eq!(status(&place.holdpoint(&["show", fault])), 0);
@@ -278,7 +282,7 @@ fn what_is_not_found_is_told_with_no_id_of_another_kind() {
     for (kind, verbs) in [
         ("DP-", &[&["decision", "show"][..], &["replay", "--entity"], &["show"]][..]),
         ("REQ-", &[&["decision", "show"], &["replay", "--entity"], &["show"]]),
-        ("LOOP-", &[&["replay", "--loop"], &["log", "show", "--entity"], &["output"]]),
+        ("LOOP-", &[&["replay", "--loop"], &["log", "--entity"], &["output"]]),
     ] {
         for there in [&decision, &request] {
             let (of, digits) = there.split_once('-').unwrap();
@@ -360,11 +364,11 @@ fn every_verb_that_takes_digits_for_a_record_says_what_to_write_for_the_run() {
     log.write(directory.path());
     let elsewhere = TempDir::new().unwrap();
     let page = elsewhere.path().join("page");
-    let report = ["report", "000009", "--out", page.to_str().unwrap()];
+    let report = ["export", "--format", "html", "000009", "--out", page.to_str().unwrap()];
     for words in [
         &["show", "000009"][..],
         &["output", "000009"],
-        &["bisect", "000009"],
+        &["diff", "000009"],
         &["runs", "--after", "000009"],
         &["diff", "000009"],
         &["diff", "1", "000009"],
@@ -388,8 +392,8 @@ fn a_name_of_ten_kibibytes_is_repeated_by_its_beginning_on_one_line() {
         &["show", &of("stream:")],
         &["thread", "show", &long],
         &["thread", "show", "a", "--tenant", &long],
-        &["bisect", "--where", &long],
-        &["bisect", "--where", &of("totals.events > ")],
+        &["diff", "--when", &long],
+        &["diff", "--when", &of("totals.events > ")],
         &["hook", &long],
         &[&of("--")],
     ];

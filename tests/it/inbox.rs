@@ -85,8 +85,10 @@ fn an_id_of_another_log_of_the_inbox_is_told_with_the_command_that_shows_it() {
     let digits = &id[.."LOOP-".len() + 8];
     let log = other.canonicalize().unwrap();
     let command = format!("`holdpoint --log '{}' show {id}`", log.display());
-    let report = ["report", &id, "--out", "page.html"];
-    for words in [&["show", &*id][..], &["show", digits], &["output", &id], &["trace", digits]] {
+    let report = ["export", "--format", "html", &id, "--out", "page.html"];
+    for words in
+        [&["show", &*id][..], &["show", digits], &["output", &id], &["show", "--trace", digits]]
+    {
         let output = place.holdpoint(words);
         let said = text(&output.stderr);
         assert!(status(&output) == 3 && said.contains(&command), "{words:?}: {said}");
@@ -521,7 +523,7 @@ fn a_configuration_of_the_user_names_logs_and_one_of_a_project_none() {
     }
     let project = place.directory.path().join("holdpoint.toml");
     std::fs::write(project, "[inbox]\nlogs = [\"/a\"]\n").unwrap();
-    let checked = place.holdpoint(&["config", "check"]);
+    let checked = place.holdpoint(&["doctor", "config"]);
     assert_eq!(status(&checked), 2, "{}", text(&checked.stderr));
 }
 

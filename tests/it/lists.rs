@@ -27,8 +27,8 @@ fn where_there_are_more_runs_than_are_shown_one_line_says_so_with_what_shows_the
         let behind = format!("--after {}", &all[19][..15]);
         assert!(more[0].contains("than the 20 shown: `-n N`"), "{more:?}");
         assert!(more[0].contains(&format!("`{behind}`")), "{more:?}");
-        assert_eq!(said(&["-n", "20", "--status", "ok"]), more);
-        for whole in [&["-n", "21"][..], &["--after", &all[0]], &["--status", "3"]] {
+        assert_eq!(said(&["-n", "20", "status=ok"]), more);
+        for whole in [&["-n", "21"][..], &["--after", &all[0]], &["status=3"]] {
             assert!(said(whole).is_empty(), "{whole:?}: {:?}", said(whole));
         }
         let after: Vec<&str> = behind.split(' ').collect();
@@ -156,14 +156,19 @@ fn of_an_id_that_is_not_there_the_closest_one_is_suggested() {
     let meant = format!("did you mean {run}?");
     let out = place.directory.path().join("report.html").display().to_string();
     for wrong in [slip(&run, run.len() - 1), slip(&run, 8), slip(&run[..14], 12)] {
-        for verb in [&["show"][..], &["output"], &["trace"], &["report", "--out", &out]] {
+        for verb in [
+            &["show"][..],
+            &["output"],
+            &["show", "--trace"],
+            &["export", "--format", "html", "--out", &out],
+        ] {
             let output = place.holdpoint(&[verb, &[&wrong]].concat());
             let said = text(&output.stderr);
             assert_eq!((status(&output), output.stdout.len()), (3, 0), "{verb:?}: {said}");
             assert!(said.contains(&meant), "{verb:?} {wrong}: {said}");
         }
     }
-    let told = place.holdpoint(&["trace", &slip(&decision, decision.len() - 1)]);
+    let told = place.holdpoint(&["show", "--trace", &slip(&decision, decision.len() - 1)]);
     let said = text(&told.stderr);
     assert!(said.contains(&format!("did you mean {decision}?")), "{said}");
     let far = format!("LOOP-{}", "0".repeat(32));

@@ -29,7 +29,7 @@ fn inside(directory: &Path, name: &str) -> PathBuf {
 
 /// How many records the log that is found from here has; `None` where none is found.
 fn records(directory: &Path) -> Option<u64> {
-    let output = run(directory, &["log", "stat", "--json"]);
+    let output = run(directory, &["log", "--stat", "--json"]);
     match status(&output) {
         0 => json(&output)["records"].as_u64(),
         exit => {
@@ -104,11 +104,11 @@ fn what_is_named_is_not_looked_for() {
     let (_kept, top) = place();
     let deep = inside(&top, "a");
     done(&run(&top, &["init"]));
-    let by_option = run(&deep, &["--log", ".holdpoint", "log", "stat"]);
+    let by_option = run(&deep, &["--log", ".holdpoint", "log", "--stat"]);
     assert_eq!(status(&by_option), 3);
-    let mut by_environment = command_in(&deep, &["log", "stat"]);
+    let mut by_environment = command_in(&deep, &["log", "--stat"]);
     assert_eq!(status(&by_environment.env("HOLDPOINT_LOG", "other").output().unwrap()), 3);
-    let mut outranked = command_in(&deep, &["--log", "../.holdpoint", "log", "stat"]);
+    let mut outranked = command_in(&deep, &["--log", "../.holdpoint", "log", "--stat"]);
     assert_eq!(status(&outranked.env("HOLDPOINT_LOG", "other").output().unwrap()), 0);
 }
 
@@ -153,7 +153,7 @@ fn a_log_above_that_another_user_made_is_refused_until_it_is_named() {
     let applied = run(&deep, &["apply"]);
     assert_eq!((status(&applied), text(&applied.stdout)), (1, String::new()));
     done(&run(&deep, &["completions", "bash"]));
-    done(&run(&deep, &["--log", log.to_str().unwrap(), "log", "stat"]));
+    done(&run(&deep, &["--log", log.to_str().unwrap(), "log", "--stat"]));
     done(&run(&deep, &["init"]));
     assert_eq!(records(&deep), Some(0), "the advice of the refusal holds");
 }
@@ -247,8 +247,8 @@ fn a_new_log_a_copy_and_an_archive_are_kept_out_of_a_work_tree() {
     let git = |words: &[&str]| Command::new("git").args(words).current_dir(&top).output();
     let has_git = git(&["init", "-q"]).is_ok_and(|output| output.status.success());
     done(&run(&top, &["run", "--hold", "never", "--", "true"]));
-    done(&run(&top, &["log", "copy", ".holdpoint", "copy"]));
-    done(&run(&top, &["salvage", ".holdpoint", "salvaged"]));
+    done(&run(&top, &["copy", ".holdpoint", "copy"]));
+    done(&run(&top, &["copy", "--salvage", ".holdpoint", "salvaged"]));
     for log in [".holdpoint", "copy", "salvaged"] {
         let file = top.join(log).join(".gitignore");
         assert_eq!(text(&read(&file).unwrap()), "*\n", "{log}");
@@ -291,15 +291,15 @@ fn a_directory_with_nothing_but_what_a_log_says_to_git_is_empty() {
         write(top.join(name).join(".gitignore"), "*\n").unwrap();
         assert_eq!(status(&run(&top, &["--log", name, "verify"])), 3, "{name}");
     }
-    done(&run(&top, &["log", "copy", ".holdpoint", "copy"]));
-    done(&run(&top, &["salvage", ".holdpoint", "salvaged"]));
+    done(&run(&top, &["copy", ".holdpoint", "copy"]));
+    done(&run(&top, &["copy", "--salvage", ".holdpoint", "salvaged"]));
     done(&run(&top, &["init", "log"]));
     for name in ["copy", "salvaged", "log"] {
         done(&run(&top, &["--log", name, "verify"]));
     }
     create_dir(top.join("theirs")).unwrap();
     write(top.join("theirs/.gitignore"), "*.o\n").unwrap();
-    assert_eq!(status(&run(&top, &["log", "copy", ".holdpoint", "theirs"])), 5);
+    assert_eq!(status(&run(&top, &["copy", ".holdpoint", "theirs"])), 5);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn a_variable_that_is_set_and_empty_is_named() {
             command.env(variable, "").output().unwrap()
         };
         let expected = format!("{variable} is set and empty: set it to {what}, or unset it");
-        let output = with(&["log", "stat"]);
+        let output = with(&["log", "--stat"]);
         assert_eq!(text(&output.stderr), format!("holdpoint: {expected}\n"));
         assert_eq!((status(&output), &*output.stdout), (2, &b""[..]));
         let told = with(&["decision", "list", "--json"]);
@@ -336,7 +336,7 @@ fn advice_about_a_log_of_an_odd_name_is_a_command_that_a_shell_takes() {
         assert_eq!(status(&asked), 122, "{said}");
         // The advice is about this log: what is said to be typed finds the question.
         let advised = said.split("a person decides: `").nth(1).unwrap();
-        let advised = advised.split(" answer ").next().unwrap();
+        let advised = advised.split(" approve ").next().unwrap();
         let line = format!("{advised} decision show {}", id.trim());
         for locale in ["C", "C.UTF-8"] {
             let mut shell = Command::new("bash");

@@ -116,10 +116,10 @@ fn beside(place: &Place, name: &str) -> PathBuf {
 fn a_day_is_archived_up_to_its_last_instant() {
     let place = Place::with_log();
     sample(&place);
-    let newest = json(&place.holdpoint(&["log", "show", "--last", "1", "--json"]));
+    let newest = json(&place.holdpoint(&["log", "-n", "1", "--json"]));
     let day = &newest["time"].as_str().unwrap()[..10];
     let moved = |until: &str| {
-        let words = ["log", "archive", "kept", "--json", "--until", until];
+        let words = ["archive", "kept", "--json", "--until", until];
         let output = place.command(&words).env("TZ", "UTC").output().unwrap();
         json(&output)["records"].as_u64().unwrap()
     };
@@ -439,7 +439,7 @@ fn check_after_crash(what: &str, log: &Path, archived: &Path) {
 fn a_person_moves_records_and_verifies_both_together() {
     let place = Place::new();
     sample(&place);
-    let output = place.holdpoint(&["log", "archive", "archive", "--json"]);
+    let output = place.holdpoint(&["archive", "archive", "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let moved = json(&output);
     let anchor = moved["anchor_sequence"].as_u64().unwrap();
@@ -462,7 +462,7 @@ fn a_person_moves_records_and_verifies_both_together() {
     assert!(text(&shown.stdout).contains("together        intact"), "{}", text(&shown.stdout));
     let missing = place.holdpoint(&["verify", "--archive", "nowhere"]);
     assert_eq!(status(&missing), 3);
-    let again = place.holdpoint(&["log", "archive", "archive"]);
+    let again = place.holdpoint(&["archive", "archive"]);
     assert_eq!(status(&again), 0);
     assert!(text(&again.stdout).contains("nothing"), "{}", text(&again.stdout));
     assert_eq!(status(&place.shell("echo more")), 0);
@@ -485,7 +485,7 @@ fn an_archive_is_read_and_never_written_to() {
     for (arguments, code) in [
         (&["run", "--hold", "never", "--", "true"][..], 125),
         (&["decision", "expire"], 5),
-        (&["log", "archive", "further"], 5),
+        (&["archive", "further"], 5),
     ] {
         let output = of_archive.holdpoint(arguments);
         assert_eq!(status(&output), code, "{arguments:?}");
@@ -496,7 +496,7 @@ fn an_archive_is_read_and_never_written_to() {
     // Copies of it are logs.
     let (copied, salvaged) = (beside(&place, "copied"), beside(&place, "salvaged"));
     copy_directory(&archived, &copied, &mut |_, _| {}).unwrap();
-    let words = ["salvage", archived.to_str().unwrap(), salvaged.to_str().unwrap()];
+    let words = ["copy", "--salvage", archived.to_str().unwrap(), salvaged.to_str().unwrap()];
     assert_eq!(status(&place.holdpoint(&words)), 0);
     for log in [copied, salvaged] {
         fill(&log, 1);
@@ -524,7 +524,7 @@ fn an_unfinished_archive_is_named_as_one_and_finished_by_the_next_move() {
             command.current_dir(place.directory.path()).env("HOLDPOINT_LOG", &place.log);
             let said = text(&command.args(words).output().unwrap().stderr);
             assert!(said.contains("unfinished archive"), "{said}");
-            assert!(said.contains("log archive"), "{said}");
+            assert!(said.contains("archive"), "{said}");
         }
         let options = EngineOptions::simulated().log(quiet());
         let opened = Engine::open_with(DirectoryStorage::new(&archived), options).map(drop);
@@ -546,7 +546,7 @@ fn a_directory_with_the_name_of_a_file_that_is_made_anew_is_named_with_what_to_d
     ];
     for (directory, name) in in_the_way {
         std::fs::create_dir_all(&directory).unwrap();
-        let output = place.holdpoint(&["log", "archive", archive.to_str().unwrap()]);
+        let output = place.holdpoint(&["archive", archive.to_str().unwrap()]);
         let said = text(&output.stderr);
         assert_eq!(status(&output), 1, "{said}");
         assert!(said.contains(name) && said.contains("a directory has the name"), "{said}");

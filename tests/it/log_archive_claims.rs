@@ -15,7 +15,7 @@ fn grow(place: &Place) {
 
 /// Moves records to `to`; the last of them.
 fn moved(place: &Place, to: &str) -> u64 {
-    let output = place.holdpoint(&["log", "archive", to, "--json"]);
+    let output = place.holdpoint(&["archive", to, "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     json(&output)["anchor_sequence"].as_u64().unwrap()
 }
@@ -66,7 +66,7 @@ fn what_is_not_marked_as_an_archive_is_none_for_verify_either() {
     let output = together(&place, "one");
     assert_eq!(status(&output), 6, "{}", both(&output));
     assert!(both(&output).contains("without the file ARCHIVE"), "{}", both(&output));
-    let shown = place.holdpoint(&["log", "show", "--archive", "one"]);
+    let shown = place.holdpoint(&["log", "--archive", "one"]);
     assert!(both(&shown).contains("not an archive"), "{}", both(&shown));
 }
 
@@ -107,7 +107,7 @@ fn a_place_that_cannot_be_an_archive_is_named_whatever_there_is_to_move() {
     std::fs::create_dir(at("foreign")).unwrap();
     std::fs::write(at("foreign").join("note"), "mine").unwrap();
     let refused = |destination: &str, code: i32| {
-        let output = place.holdpoint(&["log", "archive", destination]);
+        let output = place.holdpoint(&["archive", destination]);
         assert_eq!(status(&output), code, "{}", both(&output));
         let said = text(&output.stderr);
         assert!(said.contains(destination), "{said}");
@@ -132,7 +132,7 @@ fn a_damaged_archive_is_kept_and_the_records_go_to_another_directory() {
     let mut bytes = std::fs::read(&segment).unwrap();
     bytes[5_000] ^= 1;
     std::fs::write(segment, bytes).unwrap();
-    let output = place.holdpoint(&["log", "archive", "one"]);
+    let output = place.holdpoint(&["archive", "one"]);
     let said = both(&output);
     assert_eq!(status(&output), 5, "{said}");
     assert!(
@@ -153,12 +153,12 @@ fn an_archive_head_that_was_set_back_is_mended_and_that_is_said() {
     let second = moved(&place, "one");
     std::fs::write(&head, old).unwrap();
     (0..3).for_each(|_| grow(&place));
-    let said = both(&place.holdpoint(&["log", "archive", "one"]));
+    let said = both(&place.holdpoint(&["archive", "one"]));
     assert!(
         said.contains(&format!("HEAD, which named record {first} and not the newest")),
         "{said}"
     );
     grow(&place);
-    let said = both(&place.holdpoint(&["log", "archive", "one"]));
+    let said = both(&place.holdpoint(&["archive", "one"]));
     assert!(second > first && !said.contains("mended"), "{said}");
 }

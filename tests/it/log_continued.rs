@@ -50,7 +50,7 @@ fn cut_back(place: &Place, aside: &Path) {
 /// Whoever sits at a terminal types the word.
 pub(crate) fn continued(place: &Place) -> Value {
     let log = place.log.to_str().unwrap().to_string();
-    let output = by_person(&place.command(&["log", "continue", &log, "--json"]));
+    let output = by_person(&place.command(&["continue", &log, "--json"]));
     assert_eq!(status(&output), 0, "{}{}", text(&output.stderr), text(&output.stdout));
     json(&output)
 }
@@ -98,7 +98,7 @@ fn a_person_continues_a_log_that_is_short_of_head_and_no_approval_of_it_can_be_s
     let before = files(&place.log);
     let report = json(&place.holdpoint(&["verify", "--json"]));
     let log = place.log.to_str().unwrap();
-    let mut terminal = Terminal::sized(&place, (60, 120), &["log", "continue", log]);
+    let mut terminal = Terminal::sized(&place, (60, 120), &["continue", log]);
     let page = terminal.wait_for("type continue");
     for said in ["missing", approval.as_str(), open.as_str(), "runs that are recorded as lost   1"]
     {
@@ -113,7 +113,7 @@ fn a_person_continues_a_log_that_is_short_of_head_and_no_approval_of_it_can_be_s
     assert_ne!(verified["log_id"], report["log_id"], "another identity");
     assert!(files(&old_log(&place)) == before, "the old log is kept as it was");
     // What the record says.
-    let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let records = text(&place.holdpoint(&["log", "--json"]).stdout);
     let records: Vec<Value> = records.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     let last = records.last().unwrap();
     assert_eq!(last["kind"], "log.continued");
@@ -145,7 +145,7 @@ fn a_person_continues_a_log_that_is_short_of_head_and_no_approval_of_it_can_be_s
     assert_eq!(status(&spent), 0, "an approval of the new log: {}", text(&spent.stderr));
     place.verified();
     // Once.
-    let again = by_person(&place.command(&["log", "continue", log, "--json"]));
+    let again = by_person(&place.command(&["continue", log, "--json"]));
     assert_eq!(
         (status(&again), &json(&again)["error"]["code"]),
         (5, &"nothing_to_continue".into())
@@ -162,13 +162,13 @@ fn both_verifiers_in_python_agree_on_a_continued_log_and_what_is_salvaged_of_it_
     let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/replay/verify.py");
     let checked = Command::new("python3").arg(verifier).arg(&place.log).output().unwrap();
     assert_eq!(status(&checked), 0, "{}", text(&checked.stdout));
-    let salvaged = place.holdpoint(&["salvage", place.log.to_str().unwrap(), "salvaged"]);
+    let salvaged = place.holdpoint(&["copy", "--salvage", place.log.to_str().unwrap(), "salvaged"]);
     assert_eq!(status(&salvaged), 0, "{}", text(&salvaged.stderr));
     let report = place.directory.path().join("report.html");
     let out = report.to_str().unwrap();
-    let page = place.holdpoint(&["report", "--since", "1", "--out", out]);
+    let page = place.holdpoint(&["export", "--format", "html", "--since", "1", "--out", out]);
     assert_eq!(status(&page), 0, "{}", text(&page.stderr));
-    let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/cli/verbs/prove/report/verify.py");
+    let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/cli/verbs/prove/export/report/verify.py");
     let checked = Command::new("python3").args([verifier, out]).output().unwrap();
     assert_eq!(status(&checked), 0, "{}", text(&checked.stdout));
 }
@@ -178,16 +178,16 @@ fn nobody_but_a_person_at_a_terminal_who_types_the_word_continues_a_log() {
     let Sample { place, .. } = short();
     let log = place.log.to_str().unwrap();
     let before = contents(place.directory.path());
-    let nobody = place.holdpoint(&["log", "continue", log, "--json"]);
+    let nobody = place.holdpoint(&["continue", log, "--json"]);
     assert_eq!((status(&nobody), &json(&nobody)["error"]["code"]), (5, &"no_terminal".into()));
-    let mut terminal = Terminal::start(&place, &["log", "continue", log]);
+    let mut terminal = Terminal::start(&place, &["continue", log]);
     terminal.wait_for("type continue");
     terminal.type_line("yes");
     assert_eq!(terminal.end().0, 10);
     // A command that is recorded is none, whatever terminal it has.
     let other = Place::with_log();
     let program = env!("CARGO_BIN_EXE_holdpoint");
-    let run = ["run", "--tty", "--hold", "never", "--", program, "log", "continue", log];
+    let run = ["run", "--tty", "--hold", "never", "--", program, "continue", log];
     let (code, said) = Terminal::start(&other, &run).end();
     assert_eq!(code, 5, "{said}");
     assert!(contents(place.directory.path()) == before, "nothing was changed");
@@ -211,8 +211,8 @@ fn every_verb_that_writes_refuses_a_log_that_is_short_of_head() {
         (&spend, 6),
         (&["decision", "expire"], 6),
         (&["policy", "set", "--before"], 6),
-        (&["doctor", "--clock-step"], 6),
-        (&["log", "archive", "archive"], 6),
+        (&["doctor", "clock-step"], 6),
+        (&["archive", "archive"], 6),
     ];
     for (words, code) in verbs {
         let output = match words {
@@ -229,7 +229,7 @@ fn every_verb_that_writes_refuses_a_log_that_is_short_of_head() {
 #[test]
 fn a_log_in_any_other_state_is_not_continued_and_the_advice_is_true() {
     let code = |place: &Place, log: &Path| -> (i32, Value) {
-        let words = ["log", "continue", log.to_str().unwrap(), "--json"];
+        let words = ["continue", log.to_str().unwrap(), "--json"];
         let output = by_person(&place.command(&words));
         (status(&output), json(&output)["error"]["code"].clone())
     };
@@ -260,9 +260,9 @@ pub(crate) fn building(place: &Place) -> Option<PathBuf> {
     entries.into_iter().find(|path| path.to_string_lossy().ends_with(".continuing"))
 }
 
-/// Kills `log continue` as soon as this is so after the word was typed, or it has ended.
+/// Kills `continue` as soon as this is so after the word was typed, or it has ended.
 fn killed_when(place: &Place, is_so: impl Fn(&Place) -> bool) {
-    let mut terminal = Terminal::start(place, &["log", "continue", place.log.to_str().unwrap()]);
+    let mut terminal = Terminal::start(place, &["continue", place.log.to_str().unwrap()]);
     terminal.wait_for("type continue");
     terminal.type_line("continue");
     let begun = Instant::now();
@@ -307,8 +307,7 @@ fn a_crash_at_any_point_leaves_the_old_log_or_the_new_one_whole_at_the_place() {
             reached[1] += 1;
             assert_eq!(report["verdict"], "intact", "{number}");
             // Where the old log got no name, whoever asks again gives it one.
-            let again =
-                by_person(&place.command(&["log", "continue", place.log.to_str().unwrap()]));
+            let again = by_person(&place.command(&["continue", place.log.to_str().unwrap()]));
             assert_eq!(status(&again), 5, "{}", text(&again.stderr));
         }
         place.verified();
@@ -329,7 +328,7 @@ fn an_old_log_that_a_crash_left_without_its_name_gets_it_beside_what_is_removed(
     fs::create_dir_all(hidden("00000000000000bb").join("segments")).unwrap();
     // The name is taken meanwhile.
     fs::create_dir(old_log(&place)).unwrap();
-    let again = by_person(&place.command(&["log", "continue", place.log.to_str().unwrap()]));
+    let again = by_person(&place.command(&["continue", place.log.to_str().unwrap()]));
     let said = text(&again.stderr);
     assert_eq!(status(&again), 5, "{said}");
     assert!(said.contains("log.before-continue-2") && said.contains("it was removed"), "{said}");
@@ -349,15 +348,15 @@ fn what_a_killed_one_left_is_named_by_doctor_and_removed_by_the_next_and_by_nobo
     };
     let late = stopped_behind_its_copy(&place);
     assert!(!doctor().contains("was left by"), "{}", doctor());
-    let second = by_person(&place.command(&["log", "continue", log]));
+    let second = by_person(&place.command(&["continue", log]));
     assert_eq!(status(&second), 4, "{}", text(&second.stderr));
     assert!(building(&place).unwrap().join("HEAD").exists(), "it is used");
     late.signal(Signal::KILL);
     late.end_plain();
     let left = building(&place).unwrap();
-    assert!(doctor().contains("was left by a `log continue` that was killed"), "{}", doctor());
+    assert!(doctor().contains("was left by a `continue` that was killed"), "{}", doctor());
     assert!(doctor().contains(&*left.to_string_lossy()), "{}", doctor());
-    let next = by_person(&place.command(&["log", "continue", log]));
+    let next = by_person(&place.command(&["continue", log]));
     assert_eq!(status(&next), 0, "{}", text(&next.stderr));
     let said = format!("{}{}", text(&next.stderr), text(&next.stdout));
     assert!(said.contains("it was removed"), "{said}");
@@ -369,9 +368,8 @@ fn what_a_killed_one_left_is_named_by_doctor_and_removed_by_the_next_and_by_nobo
 #[test]
 fn a_new_log_that_took_no_place_is_removed_and_what_may_be_an_old_log_is_kept() {
     let hidden = |place: &Place| place.log.with_file_name(".log.00000000000000aa.continuing");
-    let again = |place: &Place| {
-        by_person(&place.command(&["log", "continue", place.log.to_str().unwrap()]))
-    };
+    let again =
+        |place: &Place| by_person(&place.command(&["continue", place.log.to_str().unwrap()]));
     // As a crash right before the exchange leaves it: the whole new log has its last name.
     let Sample { place, .. } = short();
     continued(&place);
@@ -426,7 +424,7 @@ fn what_lies_in_the_directory_and_is_no_log_stays_with_the_old_one_and_is_told()
     assert!(place.log.join("cut").join("00000000000000000001-4096-1.cut").exists());
 }
 
-/// A `log continue` that has copied all records and is stopped before it takes the log's place.
+/// A `continue` that has copied all records and is stopped before it takes the log's place.
 fn stopped_behind_its_copy(place: &Place) -> Terminal {
     // The bytes that were cut are copied last, one file after another.
     let cut = place.log.join("cut");
@@ -434,7 +432,7 @@ fn stopped_behind_its_copy(place: &Place) -> Terminal {
     for number in 0..1_000 {
         fs::write(cut.join(format!("00000000000000000001-{number}-1.cut")), "cut").unwrap();
     }
-    let mut terminal = Terminal::start(place, &["log", "continue", place.log.to_str().unwrap()]);
+    let mut terminal = Terminal::start(place, &["continue", place.log.to_str().unwrap()]);
     terminal.wait_for("type continue");
     terminal.type_line("continue");
     let begun = Instant::now();
@@ -453,7 +451,7 @@ fn of_two_who_continue_one_log_at_a_time_the_second_is_refused_and_displaces_not
     let first = stopped_behind_its_copy(&place);
     let before = files(&place.log);
     let log = place.log.to_str().unwrap();
-    let second = by_person(&place.command(&["log", "continue", log, "--json"]));
+    let second = by_person(&place.command(&["continue", log, "--json"]));
     assert_eq!((status(&second), &json(&second)["error"]["code"]), (4, &"locked".into()));
     assert!(text(&second.stdout).contains("somebody else is continuing"), "{second:?}");
     assert!(files(&place.log) == before, "the second changed nothing");
@@ -493,7 +491,7 @@ fn a_log_that_was_continued_or_replaced_while_a_person_looked_at_it_is_refused_a
         let (Sample { place, .. }, other) = (short(), Place::with_log());
         other.run(&["true"]);
         let log = place.log.to_str().unwrap().to_string();
-        let mut late = Terminal::start(&place, &["log", "continue", &log]);
+        let mut late = Terminal::start(&place, &["continue", &log]);
         late.wait_for("type continue");
         replaced_by(way, &place, &other);
         if way == "continued" {

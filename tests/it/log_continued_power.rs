@@ -1,4 +1,4 @@
-//! A power cut under `log continue`: whatever of it reached the disk, the old log or the new one is
+//! A power cut under `continue`: whatever of it reached the disk, the old log or the new one is
 //! whole at the place, and the next one removes what is left over.
 //!
 //! A real one is watched at each of its syncs. Before the two directories change places, which is
@@ -107,7 +107,7 @@ fn when_the_logs_change_places_the_new_one_is_durable_and_the_old_one_untouched(
         _ => {}
     };
     let log = place.log.to_str().unwrap();
-    let (command, keyboard) = at_terminal(&place.command(&["log", "continue", log, "--json"]));
+    let (command, keyboard) = at_terminal(&place.command(&["continue", log, "--json"]));
     let typist = std::thread::spawn(move || type_words(keyboard));
     let ended = run_stepwise(command, &mut |step| {
         step.into_iter().for_each(&mut hear);

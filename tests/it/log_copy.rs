@@ -160,7 +160,7 @@ fn a_copy_begins_anew_where_records_are_moved_to_an_archive_meanwhile() {
     let mut is_moved = false;
     let copied = copy_directory(&place.log, &copy, &mut |_, _| {
         if !std::mem::replace(&mut is_moved, true) {
-            let output = place.holdpoint(&["log", "archive", archive]);
+            let output = place.holdpoint(&["archive", archive]);
             assert_eq!(status(&output), 0, "{}", text(&output.stderr));
         }
     });
@@ -254,23 +254,23 @@ fn a_person_copies_a_log_and_is_told_how_far_it_reaches() {
     assert_eq!(status(&place.shell("echo recorded")), 0);
     let destination = place.directory.path().join("copy");
     let (log, copy) = (place.log.to_str().unwrap(), destination.to_str().unwrap());
-    let output = place.holdpoint(&["log", "copy", log, copy, "--json"]);
+    let output = place.holdpoint(&["copy", log, copy, "--json"]);
     let (summary, report) = (json(&output), place.verified());
     assert_eq!(status(&output), 0);
     for key in ["log_id", "records", "record_bytes", "head"] {
         assert_eq!(summary[key], report[key], "{key}");
     }
-    let again = place.holdpoint(&["log", "copy", log, copy]);
+    let again = place.holdpoint(&["copy", log, copy]);
     assert_eq!(status(&again), 5);
     assert!(text(&again.stderr).contains("not empty"), "{}", text(&again.stderr));
     for inside in [log, &format!("{log}/copy")] {
-        let output = place.holdpoint(&["log", "copy", log, inside, "--json"]);
+        let output = place.holdpoint(&["copy", log, inside, "--json"]);
         let code = &json(&output)["error"]["code"];
         assert_eq!((status(&output), code), (2, &"inside_the_log".into()), "{inside}");
     }
-    let nothing = place.holdpoint(&["log", "copy", "nowhere", "other"]);
+    let nothing = place.holdpoint(&["copy", "nowhere", "other"]);
     assert_eq!(status(&nothing), 3);
-    let third = place.holdpoint(&["log", "copy", log, "third"]);
+    let third = place.holdpoint(&["copy", log, "third"]);
     let shown = text(&third.stdout);
     let sequence = report["head"]["sequence"].to_string();
     assert!(shown.contains(&format!("up to           record {sequence},")), "{shown}");
@@ -290,9 +290,9 @@ fn of_a_log_whose_tail_is_unproven_no_copy_is_called_intact() {
     std::fs::write(index, "of records that the log does not have").unwrap();
     let verdict = json(&place.holdpoint(&["verify", "--json"]))["verdict"].clone();
     assert_eq!(verdict, "intact, tail unproven");
-    let copied = place.holdpoint(&["log", "copy", log, "copy", "--json"]);
+    let copied = place.holdpoint(&["copy", log, "copy", "--json"]);
     assert_eq!((status(&copied), &json(&copied)["verdict"]), (0, &verdict));
-    let copied = place.holdpoint(&["log", "copy", log, "other"]);
+    let copied = place.holdpoint(&["copy", log, "other"]);
     assert!(text(&copied.stdout).contains("verdict         intact, tail unproven\n"));
 }
 
@@ -300,8 +300,8 @@ fn of_a_log_whose_tail_is_unproven_no_copy_is_called_intact() {
 fn no_log_is_copied_or_salvaged_by_a_symbolic_link_as_none_is_read_by_one() {
     let place = Place::with_log();
     std::os::unix::fs::symlink("log", place.directory.path().join("link")).unwrap();
-    let words = [&["verify", "--log", "link"][..], &["log", "copy", "link", "copy"]];
-    for words in words.into_iter().chain([&["salvage", "link/", "new"][..]]) {
+    let words = [&["verify", "--log", "link"][..], &["copy", "link", "copy"]];
+    for words in words.into_iter().chain([&["copy", "--salvage", "link/", "new"][..]]) {
         let output = place.holdpoint(&[words, &["--json"]].concat());
         let error = &json(&output)["error"];
         let expected = (1, "symbolic_link".into());
@@ -343,7 +343,7 @@ fn a_copy_that_does_not_verify_because_the_log_does_not_is_kept_and_exits_as_ver
     let place = Place::new();
     for (log, verdict) in wrong_but_undamaged(&place).iter().zip(["corrupt", "forbidden events"]) {
         let copy = place.directory.path().join(format!("{verdict} copy"));
-        let words = ["log", "copy", log.to_str().unwrap(), copy.to_str().unwrap(), "--json"];
+        let words = ["copy", log.to_str().unwrap(), copy.to_str().unwrap(), "--json"];
         let output = place.holdpoint(&words);
         let (summary, said) = (json(&output), text(&output.stderr));
         assert_eq!((status(&output), &summary["verdict"]), (6, &verdict.into()), "{said}");
@@ -358,7 +358,7 @@ fn a_copy_that_does_not_verify_because_the_log_does_not_is_kept_and_exits_as_ver
         assert_eq!(status(&verified), status(&output));
         assert_eq!(json(&verified)["findings"][0], summary["first_finding"]);
         // Nothing is added to what lacks a payload.
-        let of_log = ["log", "archive", "archive", "--log", log.to_str().unwrap(), "--json"];
+        let of_log = ["archive", "archive", "--log", log.to_str().unwrap(), "--json"];
         let archived = command_in(place.directory.path(), &of_log).output().unwrap();
         let (code, error) = (status(&archived), json(&archived)["error"]["code"].clone());
         let due = if verdict == "corrupt" { (5, "withheld".into()) } else { (0, Value::Null) };
@@ -375,7 +375,7 @@ fn an_archive_that_does_not_verify_because_the_log_did_not_is_made_and_exits_as_
     log.roll();
     log.run();
     log.write(&place.log);
-    let output = place.holdpoint(&["log", "archive", "archive", "--json"]);
+    let output = place.holdpoint(&["archive", "archive", "--json"]);
     let (summary, said) = (json(&output), text(&output.stderr));
     assert_eq!((status(&output), &summary["verdict"]), (6, &"forbidden events".into()), "{said}");
     assert!(said.contains("the records were moved as they are"), "{said}");
@@ -384,7 +384,7 @@ fn an_archive_that_does_not_verify_because_the_log_did_not_is_made_and_exits_as_
     assert_eq!(status(&verified), 6);
     assert_eq!(json(&verified)["findings"][0], summary["first_finding"]);
     // What is left has nothing wrong in it, and nothing is moved a second time.
-    assert_eq!(status(&place.holdpoint(&["log", "archive", "archive"])), 0);
+    assert_eq!(status(&place.holdpoint(&["archive", "archive"])), 0);
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn what_has_no_witness_in_a_log_has_none_in_its_copy_and_that_is_said() {
     log.run();
     log.write_with_head(&place.log, &head);
     let first = head.newest_sequence + 1;
-    let words = ["log", "copy", place.log.to_str().unwrap()];
+    let words = ["copy", place.log.to_str().unwrap()];
     let as_text = place.holdpoint(&[&words[..], &["copy"]].concat());
     let said = text(&as_text.stdout);
     assert!(
@@ -413,7 +413,7 @@ fn what_has_no_witness_in_a_log_has_none_in_its_copy_and_that_is_said() {
     );
     assert_eq!(records_of(&copied), records_of(&place.log));
     let of_copy = Place { log: copied.clone(), ..place };
-    let shown = text(&of_copy.holdpoint(&["log", "show", "--json"]).stdout);
+    let shown = text(&of_copy.holdpoint(&["log", "--json"]).stdout);
     for line in shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let is_witnessed = line["sequence"].as_u64().unwrap() < first;
         assert_eq!(line["standing"], if is_witnessed { "proven" } else { "unproven" }, "{line}");
@@ -432,7 +432,7 @@ fn a_damaged_log_is_not_copied_and_salvage_is_named() {
     bytes[4_096 + 70] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
     let log = place.log.to_str().unwrap();
-    let refused = place.holdpoint(&["log", "copy", log, "copy", "--json"]);
+    let refused = place.holdpoint(&["copy", log, "copy", "--json"]);
     assert_eq!((status(&refused), &json(&refused)["error"]["code"]), (6, &"damaged".into()));
     assert!(text(&refused.stderr).contains("salvage"), "{}", text(&refused.stderr));
     assert_eq!(names_in(place.directory.path()), ["log"]);

@@ -1,4 +1,4 @@
-//! A log that another one takes the place of while it is read, as `log continue` lets them change
+//! A log that another one takes the place of while it is read, as `continue` lets them change
 //! places in one step: whoever reads tells what is true of one of the two, or that it changed.
 
 use crate::log_continued::{continued, old_log, short};
@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What reads a log; RUN is a run of both.
 const VERBS: [&str; 10] = [
     "verify --json",
-    "verify --range 2.. --json",
+    "verify 2.. --json",
     "output RUN --json",
     "show RUN --json",
     "runs --json",
-    "log show --json",
-    "log tail --json",
-    "decision list --state all --json",
-    "trace RUN --json",
-    "log stat --json",
+    "log --json",
+    "log -n 10 --json",
+    "decision list --kind decision --state all --json",
+    "show --trace RUN --json",
+    "log --stat --json",
 ];
 
 /// So often each of them is asked.
@@ -36,9 +36,9 @@ fn a_reader_beside_an_exchange_of_two_logs_tells_of_one_of_them_or_that_it_chang
     continued(&place);
     let salvaged = place.log.with_file_name("salvaged");
     let (log, into) = (place.log.to_str().unwrap(), salvaged.to_str().unwrap());
-    let made = place.holdpoint(&["salvage", log, into]);
+    let made = place.holdpoint(&["copy", "--salvage", log, into]);
     assert_eq!(status(&made), 0, "{}", text(&made.stderr));
-    // As `log continue` does it, and with a log that is whole.
+    // As `continue` does it, and with a log that is whole.
     reads_while_exchanged(&place, &old_log(&place));
     reads_while_exchanged(&place, &salvaged);
 }

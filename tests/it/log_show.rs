@@ -1,4 +1,4 @@
-//! `log show`: every filter shows the records that a plain reading would pick out, in both
+//! `log`: every filter shows the records that a plain reading would pick out, in both
 //! directions, whether or not indexes let it read less, and it says how much it read.
 
 use crate::records_support::{
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 /// The records that options pick out, as JSON.
 fn shown(log: &Path, options: &[&str]) -> Vec<Value> {
-    let output = holdpoint(log, &[&["log", "show", "--json"], options].concat());
+    let output = holdpoint(log, &[&["log", "--json"], options].concat());
     let (code, _, stderr) = told(&output);
     assert_eq!((code, besides_reach(&stderr).as_str()), (0, ""), "{options:?}");
     values(&output)
@@ -65,35 +65,32 @@ fn cases(sample: &Sample) -> Vec<Case> {
     };
     vec![
         of(&[], Box::new(|_| true)),
-        of(&["--entity", &early], about(&early)),
-        of(&["--entity", &late], about(&late)),
-        of(&["--loop", &late], about(&late)),
+        of(&[&format!("entity={early}")], about(&early)),
+        of(&[&format!("entity={late}")], about(&late)),
+        of(&[&format!("loop={late}")], about(&late)),
         of(
-            &["--kind", "execution_loop.halted"],
+            &["kind=execution_loop.halted"],
             Box::new(move |line| begins(line, "execution_loop.halted")),
         ),
-        of(&["--kind", "execution_loop"], Box::new(move |line| begins(line, "execution_loop."))),
+        of(&["kind=execution_loop"], Box::new(move |line| begins(line, "execution_loop."))),
         of(
-            &["--kind", "log.segment_indexed"],
+            &["kind=log.segment_indexed"],
             Box::new(move |line| begins(line, "log.segment_indexed")),
         ),
-        of(&["--actor", "ci"], Box::new(|_| true)),
-        of(&["--actor", "AUTOMATION ci"], Box::new(|_| true)),
-        of(&["--correlation", "story-1"], Box::new(|_| true)),
-        of(&["--from", "9", "--to", "70"], Box::new(move |line| within(line, 9, 70))),
+        of(&["actor=ci"], Box::new(|_| true)),
+        of(&["actor=AUTOMATION ci"], Box::new(|_| true)),
+        of(&["correlation=story-1"], Box::new(|_| true)),
+        of(&["--since", "9", "--until", "70"], Box::new(move |line| within(line, 9, 70))),
         of(&["--since", &from, "--until", &to], Box::new(is_between)),
+        of(&["text=HALTED"], Box::new(|line| line["summary"].as_str().unwrap().contains("HALTED"))),
         of(
-            &["--text", "HALTED"],
-            Box::new(|line| line["summary"].as_str().unwrap().contains("HALTED")),
-        ),
-        of(
-            &["--text", "halted from", "-i"],
+            &["itext=halted from"],
             Box::new(|line| line["summary"].as_str().unwrap().contains("HALTED from")),
         ),
         {
             let is_it = about(&late);
             let rule = move |line: &Value| is_it(line) && begins(line, "evidence_capture");
-            of(&["--entity", &late, "--kind", "evidence_capture"], Box::new(rule))
+            of(&[&format!("entity={late}"), "kind=evidence_capture"], Box::new(rule))
         },
     ]
 }
@@ -124,30 +121,30 @@ fn every_filter_picks_out_the_same_in_both_directions_with_indexes_and_without()
 fn the_newest_so_many_are_shown_in_either_order() {
     let sample = indexed();
     let log = sample.directory.path();
-    for options in [&[][..], &["--kind", "execution_loop.halted"]] {
+    for options in [&[][..], &["kind=execution_loop.halted"]] {
         let all = sequences(&shown(log, options));
         for count in [1, 3, all.len(), all.len() + 5] {
             let last = count.to_string();
             let newest = &all[all.len().saturating_sub(count)..];
-            let found = sequences(&shown(log, &[options, &["--last", &last]].concat()));
+            let found = sequences(&shown(log, &[options, &["-n", &last]].concat()));
             assert_eq!(found, newest);
-            let found = shown(log, &[options, &["--last", &last, "--reverse"]].concat());
+            let found = shown(log, &[options, &["-n", &last, "--reverse"]].concat());
             let mut found = sequences(&found);
             found.reverse();
             assert_eq!(found, newest);
         }
     }
-    assert_eq!(told(&holdpoint(log, &["log", "show", "--last", "0"])).0, 2);
+    assert_eq!(told(&holdpoint(log, &["log", "-n", "0"])).0, 2);
 }
 
 #[test]
 fn only_candidates_are_read_where_the_log_vouches_for_indexes_and_that_is_said() {
     let sample = indexed();
     let log = sample.directory.path();
-    let wanted = ["--entity", &sample.loops[1]];
+    let wanted = [&*format!("entity={}", sample.loops[1])];
     let lines = shown(log, &wanted);
     assert_eq!(standings(&lines), ["proven"]);
-    let person = [&["log", "show"], &wanted[..]].concat();
+    let person = [&["log"], &wanted[..]].concat();
     let (code, stdout, stderr) = told(&holdpoint(log, &person));
     assert_eq!((code, stdout.lines().count()), (0, lines.len()));
     let said = "5 of 5 segments read as far as needed, 4 by what an index names: `holdpoint ";
@@ -162,7 +159,7 @@ fn only_candidates_are_read_where_the_log_vouches_for_indexes_and_that_is_said()
 fn tamper_an_index_that_the_log_does_not_vouch_for_is_not_believed() {
     let sample = indexed();
     let log = sample.directory.path();
-    let wanted = ["--entity", &sample.loops[1]];
+    let wanted = [&*format!("entity={}", sample.loops[1])];
     let right = records(shown(log, &wanted));
     let first = segments(log)[0];
     let index = log.join(index_path(first));
@@ -190,8 +187,8 @@ fn tamper_damage_that_is_met_is_told_in_both_directions_and_exits_6() {
     flip(&log.join(&file), FIRST_RECORD + 70);
     let before: Vec<u64> = all.iter().copied().filter(|sequence| *sequence < second).collect();
     let third = segments(log)[2];
-    for options in [&[][..], &["--reverse"], &["--kind", "execution_loop"], &["--from", "2"]] {
-        let arguments = [&["log", "show", "--json"], options].concat();
+    for options in [&[][..], &["--reverse"], &["kind=execution_loop"], &["--since", "2"]] {
+        let arguments = [&["log", "--json"], options].concat();
         let output = holdpoint(log, &arguments);
         let (code, _, stderr) = told(&output);
         assert_eq!(code, 6, "{options:?}: {stderr}");
@@ -199,10 +196,10 @@ fn tamper_damage_that_is_met_is_told_in_both_directions_and_exits_6() {
         let found = sequences(&values(&output));
         assert!(found.iter().all(|sequence| *sequence < second || *sequence >= third));
     }
-    let output = holdpoint(log, &["log", "show", "--json"]);
+    let output = holdpoint(log, &["log", "--json"]);
     assert_eq!(sequences(&values(&output)), before, "nothing behind damage is shown as proven");
     // What lies elsewhere is found without meeting it, and says how far it was checked.
-    let newest = shown(log, &["--last", "1"]);
+    let newest = shown(log, &["-n", "1"]);
     assert_eq!(standings(&newest), ["proven"]);
 }
 
@@ -214,7 +211,7 @@ fn tamper_a_missing_segment_is_told_at_the_same_place_in_both_directions() {
     std::fs::remove_file(log.join(names::SEGMENTS).join(names::segment(second))).unwrap();
     let file = format!("{}/{}", names::SEGMENTS, names::segment(third));
     let place = format!("{file}, byte 0, sequence {second}:");
-    for options in [&["verify"][..], &["log", "show"], &["log", "show", "--reverse"]] {
+    for options in [&["verify"][..], &["log"], &["log", "--reverse"]] {
         let (code, stdout, stderr) = told(&holdpoint(log, options));
         assert_eq!(code, 6, "{options:?}: {stderr}");
         assert!((stdout + stderr.as_str()).contains(&place), "{options:?}: {stderr}");
@@ -225,7 +222,7 @@ fn tamper_a_missing_segment_is_told_at_the_same_place_in_both_directions() {
 fn a_record_that_is_not_where_its_index_says_is_looked_for_and_the_damage_is_told() {
     let sample = indexed();
     let log = sample.directory.path();
-    let lines = shown(log, &["--entity", &sample.loops[1]]);
+    let lines = shown(log, &[&format!("entity={}", sample.loops[1])]);
     let first = segments(log)[0];
     let bytes = std::fs::read(log.join(names::SEGMENTS).join(names::segment(first))).unwrap();
     let link = lines[0]["link"].as_str().unwrap();
@@ -233,7 +230,7 @@ fn a_record_that_is_not_where_its_index_says_is_looked_for_and_the_damage_is_tol
         (0..32).map(|at| u8::from_str_radix(&link[at * 2..at * 2 + 2], 16).unwrap()).collect();
     let at = bytes.windows(32).position(|window| window == link).unwrap() as u64;
     flip(&log.join(names::SEGMENTS).join(names::segment(first)), at + 40);
-    let output = holdpoint(log, &["log", "show", "--entity", &sample.loops[1]]);
+    let output = holdpoint(log, &["log", &format!("entity={}", sample.loops[1])]);
     let (code, stdout, stderr) = told(&output);
     assert_eq!((code, stdout.as_str()), (6, ""), "{stderr}");
     assert!(stderr.contains(&names::segment(first)), "{stderr}");
@@ -247,23 +244,23 @@ fn a_name_that_nothing_has_is_not_found_and_the_closest_one_is_suggested() {
     let almost = format!("{}0", &known[..known.len() - 1]);
     let almost = if almost == known { format!("{}1", &known[..known.len() - 1]) } else { almost };
     for (option, wanted, suggested) in [
-        ("--entity", almost.as_str(), "LOOP-"),
-        ("--loop", &almost, "LOOP-"),
-        ("--actor", "cj", " log show`"),
-        ("--correlation", "story-2", "story-1?"),
-        ("--entity", "\u{1b}[2J", " log show`"),
+        ("entity", almost.as_str(), "LOOP-"),
+        ("loop", &almost, "LOOP-"),
+        ("actor", "cj", " log`"),
+        ("correlation", "story-2", "story-1?"),
+        ("entity", "\u{1b}[2J", " log`"),
     ] {
-        let (code, stdout, stderr) = told(&holdpoint(log, &["log", "show", option, wanted]));
+        let (code, stdout, stderr) = told(&holdpoint(log, &["log", &format!("{option}={wanted}")]));
         assert_eq!((code, stdout.as_str()), (3, ""), "{option}: {stderr}");
         assert!(stderr.contains("there is no") && stderr.contains(suggested), "{stderr}");
         assert!(!stderr.contains('\u{1b}'));
     }
     // A name that something has, together with what does not fit it.
-    let none = ["log", "show", "--entity", &known, "--text", "no such words"];
+    let none = ["log", &format!("entity={known}"), "text=no such words"];
     let (code, stdout, stderr) = told(&holdpoint(log, &none));
     assert_eq!((code, stdout.as_str()), (0, ""));
     assert!(stderr.contains("no record is so"), "{stderr}");
-    let (code, _, stderr) = told(&holdpoint(log, &["log", "show", "--kind", "sandbox_fualt"]));
+    let (code, _, stderr) = told(&holdpoint(log, &["log", "kind=sandbox_fualt"]));
     assert_eq!(code, 2);
     assert!(stderr.contains("did you mean sandbox_fault?"), "{stderr}");
 }
@@ -276,26 +273,26 @@ fn times_and_sequences_outside_the_log_hold_nothing_and_the_ends_are_named() {
     for options in [
         ["--since", "2099-01-01T00:00:00Z"],
         ["--until", "1999-01-01T00:00:00Z"],
-        ["--from", "1000000"],
-        ["--to", "0"],
+        ["--since", "1000000"],
+        ["--until", "0"],
     ] {
         for order in [&[][..], &["--reverse"]] {
-            let arguments = [&["log", "show"], &options[..], order].concat();
+            let arguments = [&["log"], &options[..], order].concat();
             let (code, stdout, stderr) = told(&holdpoint(log, &arguments));
             assert_eq!((code, stdout.as_str()), (0, ""), "{options:?}: {stderr}");
             assert!(stderr.contains(&format!("records are 1 to {last}, from 2026-01")), "{stderr}");
         }
     }
     for options in [
-        ["--from", "5", "--to", "4"],
+        ["--since", "5", "--until", "4"],
         ["--since", "2026-02-01T00:00:00Z", "--until", "2026-01-01T00:00:00Z"],
     ] {
-        let (code, _, stderr) = told(&holdpoint(log, &[&["log", "show"], &options[..]].concat()));
+        let (code, _, stderr) = told(&holdpoint(log, &[&["log"], &options[..]].concat()));
         assert_eq!(code, 2);
         assert!(stderr.contains("exchange them"), "{stderr}");
     }
-    assert_eq!(told(&holdpoint(log, &["log", "show", "--since", "lately"])).0, 2);
-    let of_days = ["log", "show", "--since", "2026-01-24", "--until", "2026-01-27"];
+    assert_eq!(told(&holdpoint(log, &["log", "--since", "lately"])).0, 2);
+    let of_days = ["log", "--since", "2026-01-24", "--until", "2026-01-27"];
     assert_eq!(told(&holdpoint(log, &of_days)).1.lines().count().to_string(), last);
 }
 
@@ -307,10 +304,10 @@ fn texts_of_events_are_searched_and_raw_evidence_is_not() {
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
     let log = directory.path();
-    assert_eq!(sequences(&shown(log, &["--text", "Quick"])), [1]);
-    assert_eq!(sequences(&shown(log, &["--text", "quICK", "--ignore-case"])), [1]);
+    assert_eq!(sequences(&shown(log, &["text=Quick"])), [1]);
+    assert_eq!(sequences(&shown(log, &["itext=quICK"])), [1]);
     for none in ["quick", SECRET] {
-        let (code, stdout, _) = told(&holdpoint(log, &["log", "show", "--text", none]));
+        let (code, stdout, _) = told(&holdpoint(log, &["log", &format!("text={none}")]));
         assert_eq!((code, stdout.as_str()), (0, ""), "{none}");
     }
 }
@@ -326,7 +323,7 @@ fn a_batch_that_is_not_complete_is_not_shown_in_either_direction() {
     let head = log.head();
     log.batch_with(&[encoded(saying("half"))], Flags::NONE, false);
     log.write_with_head(directory.path(), &head);
-    for options in [&[][..], &["--reverse"], &["--last", "2"], &["--from", "3"]] {
+    for options in [&[][..], &["--reverse"], &["-n", "2"], &["--since", "3"]] {
         let found = sequences(&shown(directory.path(), options));
         assert_eq!(found.iter().max(), Some(&whole), "{options:?}");
     }
@@ -347,7 +344,7 @@ fn long_segments_are_read_from_their_end_in_pieces() {
     all.reverse();
     let expected: Vec<u64> = (1..=log.chain.sequence).collect();
     assert_eq!(all, expected);
-    let newest = sequences(&shown(directory.path(), &["--last", "5"]));
+    let newest = sequences(&shown(directory.path(), &["-n", "5"]));
     assert_eq!(newest, expected[expected.len() - 5..]);
 }
 
@@ -357,14 +354,14 @@ fn a_log_without_head_and_one_of_a_newer_format_are_not_shown_as_whole() {
     let log = sample.directory.path();
     let head = std::fs::read(log.join(names::HEAD)).unwrap();
     std::fs::remove_file(log.join(names::HEAD)).unwrap();
-    for options in [&[][..], &["--reverse"], &["--from", "3"]] {
-        let (code, _, stderr) = told(&holdpoint(log, &[&["log", "show"], options].concat()));
+    for options in [&[][..], &["--reverse"], &["--since", "3"]] {
+        let (code, _, stderr) = told(&holdpoint(log, &[&["log"], options].concat()));
         assert_eq!(code, 6, "{options:?}");
         assert!(stderr.contains("HEAD"), "{stderr}");
     }
     std::fs::write(log.join(names::HEAD), [7; 152]).unwrap();
     let said = |options: &[&str]| {
-        let output = holdpoint(log, &[&["log", "show"], options].concat());
+        let output = holdpoint(log, &[&["log"], options].concat());
         let (code, _, stderr) = told(&output);
         let (_, what) = stderr.split_once("HEAD, byte 0, sequence ").unwrap();
         (code, what.lines().next().unwrap().split_once(": ").unwrap().1.to_string())
@@ -374,7 +371,7 @@ fn a_log_without_head_and_one_of_a_newer_format_are_not_shown_as_whole() {
     std::fs::write(log.join(names::HEAD), head).unwrap();
     make_newer(&log.join(names::SEGMENTS).join(names::segment(segments(log)[0])));
     for options in [&[][..], &["--reverse"]] {
-        let (code, _, stderr) = told(&holdpoint(log, &[&["log", "show"], options].concat()));
+        let (code, _, stderr) = told(&holdpoint(log, &[&["log"], options].concat()));
         assert_eq!(code, 1, "{options:?}: {stderr}");
         assert!(stderr.contains("format"), "{stderr}");
     }
@@ -394,23 +391,23 @@ fn a_roll_that_lost_power_is_no_damage_to_what_was_recorded_before() {
     let newest = newest.to_string();
     for arguments in [
         &["verify"][..],
-        &["verify", "--range", "1.."],
-        &["log", "show"],
-        &["log", "show", "--reverse"],
-        &["log", "show", "--last", "1"],
-        &["log", "show", "--from", &newest],
-        &["log", "tail"],
-        &["trace", &newest],
+        &["verify", "1.."],
+        &["log"],
+        &["log", "--reverse"],
+        &["log", "-n", "1"],
+        &["log", "--since", &newest],
+        &["log", "-n", "10"],
+        &["show", "--trace", &newest],
     ] {
         let (code, stdout, stderr) = told(&holdpoint(directory.path(), arguments));
         assert_eq!(code, 0, "{arguments:?}: {stderr}");
         assert!(stdout.contains(&newest), "{arguments:?}: {stdout}");
     }
     let behind = (log.chain.sequence + 1).to_string();
-    let (code, _, stderr) = told(&holdpoint(directory.path(), &["trace", &behind]));
+    let (code, _, stderr) = told(&holdpoint(directory.path(), &["show", "--trace", &behind]));
     assert_eq!(code, 3, "{stderr}");
     std::fs::write(&blank, vec![1; 65_536]).unwrap();
-    for arguments in [&["verify"][..], &["log", "show", "--reverse"]] {
+    for arguments in [&["verify"][..], &["log", "--reverse"]] {
         assert_eq!(told(&holdpoint(directory.path(), arguments)).0, 6, "{arguments:?}");
     }
 }
@@ -431,12 +428,7 @@ fn a_roll_that_lost_power_tells_which_records_were_there() {
             std::fs::remove_file(segments.join(names::segment(newest + 1))).unwrap();
         }
         std::fs::write(segments.join(names::segment(newest + 5)), vec![0; 65_536]).unwrap();
-        for arguments in [
-            &["verify"][..],
-            &["verify", "--range", "1.."],
-            &["log", "show"],
-            &["log", "show", "--reverse"],
-        ] {
+        for arguments in [&["verify"][..], &["verify", "1.."], &["log"], &["log", "--reverse"]] {
             let all = assert_damage_is_told(directory.path(), arguments);
             let is_told = ["comes next", "were durable"].iter().any(|told| all.contains(told));
             assert!(is_told, "{arguments:?}: {all}");
@@ -478,22 +470,22 @@ fn whatever_is_read_of_a_log_tells_that_an_end_of_it_is_missing() {
         let middle = (newest / 2).to_string();
         for arguments in [
             &["verify"][..],
-            &["log", "show"],
-            &["log", "show", "--reverse"],
-            &["log", "show", "--last", "1"],
-            &["log", "show", "--from", &middle],
-            &["log", "show", "--from", &middle, "--to", &middle],
-            &["log", "show", "--kind", "execution_loop.halted", "--reverse"],
-            &["log", "show", "--since", "2020-01-01T00:00:00Z", "--last", "2"],
-            &["log", "tail"],
-            &["trace", &middle],
-            &["verify", "--range", "1.."],
+            &["log"],
+            &["log", "--reverse"],
+            &["log", "-n", "1"],
+            &["log", "--since", &middle],
+            &["log", "--since", &middle, "--until", &middle],
+            &["log", "kind=execution_loop.halted", "--reverse"],
+            &["log", "--since", "2020-01-01T00:00:00Z", "-n", "2"],
+            &["log", "-n", "10"],
+            &["show", "--trace", &middle],
+            &["verify", "1.."],
         ] {
             assert_damage_is_told(directory.path(), arguments);
         }
         // What is tied to HEAD still holds, and that is all that was asked.
         let range = format!("{middle}..{middle}");
-        let (code, stdout, _) = told(&holdpoint(directory.path(), &["verify", "--range", &range]));
+        let (code, stdout, _) = told(&holdpoint(directory.path(), &["verify", &range]));
         assert_eq!(code, if missing == 0 { 0 } else { 6 }, "segment {missing}: {stdout}");
     }
 }
@@ -503,7 +495,7 @@ fn a_range_before_the_first_segment_that_is_there_is_not_proven() {
     let (directory, files, _) = of_three_segments();
     std::fs::remove_file(&files[0]).unwrap();
     for range in ["1..2", "..2", "1..", "2..30"] {
-        let (code, stdout, _) = told(&holdpoint(directory.path(), &["verify", "--range", range]));
+        let (code, stdout, _) = told(&holdpoint(directory.path(), &["verify", range]));
         assert_eq!(code, 6, "{range}: {stdout}");
         assert!(stdout.contains("the segment that begins at 1 is due first"), "{range}: {stdout}");
         assert!(!stdout.contains("integrity     proven"), "{range}: {stdout}");
@@ -518,7 +510,7 @@ fn what_is_behind_the_lost_first_segments_is_shown_from_its_first_record_on() {
     for (lost, next) in firsts.iter().zip(&firsts[1..]) {
         std::fs::remove_file(log.join(segment_path(*lost))).unwrap();
         for from in [*next, *next + 1] {
-            let output = holdpoint(log, &["log", "show", "--json", "--from", &from.to_string()]);
+            let output = holdpoint(log, &["log", "--json", "--since", &from.to_string()]);
             let (code, _, stderr) = told(&output);
             assert!(code == 6 && stderr.contains("due first"), "{from}: {stderr}");
             let behind = all.iter().copied().filter(|it| *it >= from);
@@ -543,13 +535,13 @@ fn whatever_is_read_of_a_log_tells_that_its_head_names_another_end() {
         let middle = (newest / 2).to_string();
         for arguments in [
             &["verify"][..],
-            &["log", "show"],
-            &["log", "show", "--reverse"],
-            &["log", "show", "--last", "1"],
-            &["log", "show", "--from", "2", "--to", &middle],
-            &["log", "tail", "-n", "2"],
-            &["trace", &middle],
-            &["verify", "--range", "1.."],
+            &["log"],
+            &["log", "--reverse"],
+            &["log", "-n", "1"],
+            &["log", "--since", "2", "--until", &middle],
+            &["log", "-n", "2"],
+            &["show", "--trace", &middle],
+            &["verify", "1.."],
         ] {
             assert_damage_is_told(directory.path(), arguments);
         }

@@ -1,4 +1,4 @@
-//! `log tail`: the newest records, and every one that follows, each once and in order, across
+//! `log -f`: the newest records, and every one that follows, each once and in order, across
 //! rolls and archives, until nobody reads any more.
 
 use crate::archive_support::duplicate;
@@ -39,7 +39,7 @@ struct Tailing {
 
 impl Tailing {
     fn start(place: &Place, options: &[&str]) -> Self {
-        Self::of(place, &[&["log", "tail", "-f", "--json"], options].concat())
+        Self::of(place, &[&["log", "-f", "--json"], options].concat())
     }
 
     fn of(place: &Place, words: &[&str]) -> Self {
@@ -74,15 +74,15 @@ impl Tailing {
 }
 
 fn newest(place: &Place) -> u64 {
-    json(&place.holdpoint(&["log", "stat", "--json"]))["records"].as_u64().unwrap()
+    json(&place.holdpoint(&["log", "--stat", "--json"]))["records"].as_u64().unwrap()
 }
 
 #[test]
 fn the_newest_so_many_records_are_shown() {
     let place = place();
     let newest = newest(&place);
-    for (options, count) in [(&[][..], 10), (&["-n", "3"], 3), (&["-n", "0"], 0)] {
-        let output = place.holdpoint(&[&["log", "tail", "--json"], options].concat());
+    for (options, count) in [(&["-n", "10"][..], 10), (&["-n", "3"], 3), (&["-n", "1"], 1)] {
+        let output = place.holdpoint(&[&["log", "--json"], options].concat());
         let said = besides_reach(&text(&output.stderr));
         assert_eq!((status(&output), said.as_str()), (0, ""));
         let shown: Vec<u64> = text(&output.stdout)
@@ -91,11 +91,11 @@ fn the_newest_so_many_records_are_shown() {
             .collect();
         assert_eq!(shown, (newest + 1 - count..=newest).collect::<Vec<u64>>());
     }
-    let all = place.holdpoint(&["log", "tail", "-n", "100000"]);
+    let all = place.holdpoint(&["log", "-n", "100000"]);
     assert_eq!(text(&all.stdout).lines().count() as u64, newest);
-    let some = place.holdpoint(&["log", "tail", "-n", "2", "--kind", "log.command_refused"]);
+    let some = place.holdpoint(&["log", "-n", "2", "kind=log.command_refused"]);
     assert_eq!(text(&some.stdout).lines().count(), 2);
-    let none = place.holdpoint(&["log", "tail", "--actor", "nobody-of-that-name"]);
+    let none = place.holdpoint(&["log", "-n", "10", "actor=nobody-of-that-name"]);
     assert_eq!(status(&none), 3);
 }
 
@@ -117,7 +117,7 @@ fn where_the_newest_segment_cannot_be_read_what_is_before_it_is_shown_and_that_i
     for spoil in spoil {
         spoil(&last);
         for options in [&["-n", "3", "--json"][..], &["-n", "3", "--json", "-f"]] {
-            let output = place.holdpoint(&[&["log", "tail"], options].concat());
+            let output = place.holdpoint(&[&["log"], options].concat());
             assert_eq!(status(&output), 6, "{}", text(&output.stderr));
             assert!(text(&output.stderr).contains(" verify`"), "{}", text(&output.stderr));
             let shown = text(&output.stdout);
@@ -152,7 +152,7 @@ fn what_is_written_is_shown_once_and_in_order_across_rolls() {
 #[test]
 fn a_filter_holds_for_what_is_written_later() {
     let place = place();
-    let mut tailing = Tailing::start(&place, &["-n", "1", "--kind", "execution_loop.initialized"]);
+    let mut tailing = Tailing::start(&place, &["-n", "1", "kind=execution_loop.initialized"]);
     assert_eq!(status(&place.shell("true")), 0);
     assert_eq!(tailing.next()["kind"], "execution_loop.initialized");
     assert_eq!(status(&place.shell("true")), 0);
@@ -177,7 +177,7 @@ fn a_record_that_cannot_be_read_is_told_to_who_follows_an_id() {
     };
     append(&wanted);
     let newest = newest(&place);
-    let mut tailing = Tailing::start(&place, &["-n", "1", "--correlation", "later"]);
+    let mut tailing = Tailing::start(&place, &["-n", "1", "correlation=later"]);
     assert_eq!(tailing.next_sequence(), newest);
     [&garbled, &wanted].into_iter().for_each(append);
     assert_eq!(tailing.next_sequence(), newest + 2);
@@ -185,7 +185,7 @@ fn a_record_that_cannot_be_read_is_told_to_who_follows_an_id() {
     let (_, stderr) = tailing.ended();
     let due = format!("sequence {}: ", newest + 1);
     assert!(stderr.contains(&due) && stderr.contains("verify` tells all"), "{stderr}");
-    let output = place.holdpoint(&["log", "tail", "-n", "2", "--correlation", "later", "--json"]);
+    let output = place.holdpoint(&["log", "-n", "2", "correlation=later", "--json"]);
     assert_eq!((status(&output), besides_reach(&text(&output.stderr))), (6, stderr));
 }
 
@@ -195,7 +195,7 @@ fn following_goes_on_when_the_first_segments_move_to_an_archive() {
     let begin = newest(&place);
     let mut tailing = Tailing::start(&place, &["-n", "1"]);
     assert_eq!(tailing.next_sequence(), begin);
-    let output = place.holdpoint(&["log", "archive", "archive", "--json"]);
+    let output = place.holdpoint(&["archive", "archive", "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     fill(&place.log, FILLERS);
     for due in begin + 1..=begin + FILLERS {
@@ -228,7 +228,7 @@ fn it_ends_quietly_when_nobody_reads_any_more_and_on_ctrl_c() {
 fn where_there_is_no_log_there_is_nothing_to_follow() {
     let place = Place::new();
     for options in [&[][..], &["-f"]] {
-        let output = place.holdpoint(&[&["log", "tail"], options].concat());
+        let output = place.holdpoint(&[&["log"], options].concat());
         assert_eq!((status(&output), text(&output.stdout).as_str()), (3, ""));
         assert!(text(&output.stderr).contains("no such directory"));
     }
@@ -298,7 +298,7 @@ fn that_head_is_lost_while_a_log_is_followed_is_told_as_verify_tells_it() {
     let (head, kept) = (place.log.join(names::HEAD), place.directory.path().join("HEAD"));
     std::fs::copy(&head, &kept).unwrap();
     for lose in lose {
-        for words in [&["log", "tail", "-f", "-n", "1"][..], &["runs", "--follow", "-n", "1"]] {
+        for words in [&["log", "-f", "-n", "1"][..], &["runs", "--follow", "-n", "1"]] {
             for json in [&[][..], &["--json"]] {
                 let mut tailing = Tailing::of(&place, &[words, json].concat());
                 // As text, runs stand below their heading.
@@ -318,7 +318,7 @@ fn that_head_is_lost_while_a_log_is_followed_is_told_as_verify_tells_it() {
 /// Records are put into a log whose HEAD stays as it was: a writer that was killed leaves it so.
 #[test]
 fn what_stays_without_a_witness_is_said_once_to_whoever_follows() {
-    for words in [&["log", "tail", "-f"][..], &["runs", "--follow"]] {
+    for words in [&["log", "-f"][..], &["runs", "--follow"]] {
         let mut place = Place::with_log();
         assert_eq!(status(&place.shell("true")), 0);
         let (log, ahead) = (place.log.clone(), place.directory.path().join("ahead"));

@@ -394,7 +394,7 @@ fn a_snapshot_that_an_unproven_record_states_is_believed_by_nobody() {
     }
     assert_eq!(asked(&["decision", "cancel", &id, "--reason", "nobody asked this"]).0, 3);
     let replay = ["replay", "--live", "--json"];
-    let without = asked(&[&replay[..], &["--no-snapshots"]].concat());
+    let without = asked(&[&replay[..], &["--whole"]].concat());
     assert_eq!(asked(&replay), without);
 }
 
@@ -408,7 +408,7 @@ fn a_fingerprint_that_a_salvage_took_over_vouches_for_no_snapshot() {
     let stated_by = take_snapshot(&mut log, &old);
     log.run();
     log.write(&old);
-    let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap()];
+    let words = ["copy", "--salvage", old.to_str().unwrap(), new.to_str().unwrap()];
     assert_eq!(told(&holdpoint(&old, &words)).0, 0);
     // The same state, as that of the new log behind the record before the one that stated it.
     let snapshot = fs::read(old.join(path(stated_by - 1))).unwrap();
@@ -426,7 +426,7 @@ fn a_fingerprint_that_a_salvage_took_over_vouches_for_no_snapshot() {
     }
     let replay =
         |more: &[&str]| told(&holdpoint(&new, &[&["replay", "--live", "--json"], more].concat()));
-    assert_eq!(replay(&[]), replay(&["--no-snapshots"]));
+    assert_eq!(replay(&[]), replay(&["--whole"]));
 }
 
 /// A log of several segments with a snapshot in the last but one, and the record that states it.
@@ -457,11 +457,7 @@ fn damage_before_the_snapshot_is_not_in_the_reach_of_a_list() {
     let (code, stdout, stderr) = told(&holdpoint(log, &["decision", "list"]));
     assert_eq!((code, stdout.lines().count()), (0, 3), "{stderr}");
     assert!(stderr.contains(&format!("as stated by record {stated_by}")), "{stderr}");
-    for words in [
-        &["decision", "list", "--kind", "hold"][..],
-        &["thread", "list", "--open"],
-        &["decision", "list"],
-    ] {
+    for words in [&["decision", "list"][..], &["thread", "list", "--open"]] {
         assert_eq!(told(&holdpoint(log, &[words, &["--json"]].concat())).0, 0, "{words:?}");
         assert_eq!(told(&holdpoint(log, &whole(words))).0, 6, "{words:?}");
     }
@@ -477,11 +473,7 @@ fn damage_behind_the_snapshot_is_told_as_by_reading_the_whole_log() {
         .map(|file| (file.clone(), fs::read(&file).unwrap()))
         .collect();
     let assert_told = |what: &str| {
-        for words in [
-            &["decision", "list", "--kind", "hold"][..],
-            &["thread", "list", "--open"],
-            &["decision", "list"],
-        ] {
+        for words in [&["decision", "list"][..], &["thread", "list", "--open"]] {
             assert_eq!(told(&holdpoint(log, words)).0, 6, "{what}, {words:?}");
             let (code, stdout, stderr) = told(&holdpoint(log, &[words, &["--json"]].concat()));
             let value = if stdout.is_empty() { stderr.lines().last().unwrap() } else { &*stdout };
@@ -589,7 +581,7 @@ fn a_log_whose_beginning_is_in_an_archive_is_looked_at_as_any_other() {
     let decision = asked(&place, &["PROJ-1"]);
     interrupted(&place, "acme", "talk", "It is sunny today. Tomorrow it rains.");
     fill(&place.log, 40);
-    let moved = place.holdpoint(&["log", "archive", "archive", "--json"]);
+    let moved = place.holdpoint(&["archive", "archive", "--json"]);
     assert_eq!(status(&moved), 0, "{}", text(&moved.stderr));
     write_snapshot(&place.log);
     fill(&place.log, 3);

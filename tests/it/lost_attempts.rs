@@ -30,7 +30,7 @@ fn two_attempts(place: &Place, key: &RunKey) -> (String, RunStart) {
     let answers = answers(&apply(place, &lines));
     assert!(answers.iter().all(|answer| answer["receipt"].is_object()), "{answers:#?}");
     let kind = "execution_loop.response_awaited";
-    let told = place.holdpoint(&["log", "show", "--kind", kind, "--json"]);
+    let told = place.holdpoint(&["log", &format!("kind={kind}"), "--json"]);
     let told = text(&told.stdout);
     let start: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
     let link = start["link"].as_str().unwrap();
@@ -85,7 +85,7 @@ fn a_run_whose_recorder_is_gone_before_a_start_is_refused_and_not_lost() {
         let shown = json(&place.holdpoint(&["show", &loop_id, "--json"]));
         assert_eq!(shown["outcome"], "refused", "{shown:#}");
         for (word, count) in [("refused", 1), ("lost", 0)] {
-            let found = place.holdpoint(&["runs", "--status", word, "--json"]);
+            let found = place.holdpoint(&["runs", &format!("status={word}"), "--json"]);
             assert_eq!(text(&found.stdout).lines().count(), count, "{word}");
         }
         place.verified();

@@ -392,7 +392,7 @@ fn arguments_that_no_tool_takes_are_refused_and_nothing_is_recorded() {
     let place = Place::new();
     let mut client = Client::start(&place, Era::Legacy("2025-06-18"), &["--allow-respond"]);
     let (_, id) = asked(&mut client, &json!({}));
-    let before = place.holdpoint(&["log", "show", "--json"]).stdout;
+    let before = place.holdpoint(&["log", "--json"]).stdout;
     let same = json!({ "id": "a", "label": "A" });
     let bad = [
         ("decision_create", "bad_arguments", json!({})),
@@ -429,7 +429,7 @@ fn arguments_that_no_tool_takes_are_refused_and_nothing_is_recorded() {
         client.refused(code, tool, &arguments);
     }
     client.end();
-    assert_eq!(text(&place.holdpoint(&["log", "show", "--json"]).stdout), text(&before));
+    assert_eq!(text(&place.holdpoint(&["log", "--json"]).stdout), text(&before));
     let mut other = Client::start(&place, Era::Stateless, &["--requested-by", "somebody-else"]);
     other.refused("not_requester", "decision_cancel", &json!({ "decision_id": id }));
     assert_eq!(

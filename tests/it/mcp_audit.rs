@@ -1,4 +1,4 @@
-//! What `holdpoint mcp` tells of records: what `log show --json` tells of them, archives and damage
+//! What `holdpoint mcp` tells of records: what `log --json` tells of them, archives and damage
 //! as well, in answers of a bounded length.
 
 use crate::archive_support::Sample;
@@ -20,9 +20,9 @@ fn client(place: &Place) -> Client {
     Client::start(place, Era::Stateless, &[])
 }
 
-/// `log show --json` with these options: its lines, and its reach.
+/// `log --json` with these options: its lines, and its reach.
 fn shown(place: &Place, options: &[&str]) -> (Vec<Value>, Value) {
-    let output = place.holdpoint(&[&["log", "show", "--json"], options].concat());
+    let output = place.holdpoint(&[&["log", "--json"], options].concat());
     let reach = text(&output.stderr).lines().find_map(|line| {
         serde_json::from_str::<Value>(line).ok().map(|line| line["reach"].clone())
     });
@@ -47,24 +47,21 @@ fn all(client: &mut Client, query: &Value) -> (Vec<Value>, Value) {
 fn records_are_the_lines_of_log_show_with_their_standing_wherever_they_lie() {
     let (sample, anchor) = Sample::archived();
     let place = &sample.place;
-    let about = json_lines(&sample.ask("log show --json --decision DECISION", 1));
-    let of_loop = json_lines(&sample.ask("log show --json --loop LOOP", 1));
+    let about = json_lines(&sample.ask("log --json decision=DECISION", 1));
+    let of_loop = json_lines(&sample.ask("log --json loop=LOOP", 1));
     let (decision, story) = (&about[0]["decision_id"], &about[0]["correlation"]);
     let loop_id = &of_loop[0]["loop_id"];
     let mut client = client(place);
     let text_of = |value: &Value| value.as_str().unwrap().to_string();
     for (query, options) in [
         (json!({}), vec![]),
-        (json!({ "to": 9 }), vec!["--to".into(), "9".into()]),
-        (json!({ "from": anchor }), vec!["--from".into(), anchor.to_string()]),
-        (json!({ "loop": loop_id }), vec!["--loop".into(), text_of(loop_id)]),
-        (json!({ "decision": decision }), vec!["--decision".into(), text_of(decision)]),
-        (json!({ "decision": "PROJ-1" }), vec!["--decision".into(), "PROJ-1".into()]),
-        (json!({ "correlation": story }), vec!["--correlation".into(), text_of(story)]),
-        (
-            json!({ "kind": "execution_loop.halted" }),
-            vec!["--kind".into(), "execution_loop.halted".into()],
-        ),
+        (json!({ "to": 9 }), vec!["--until".into(), "9".into()]),
+        (json!({ "from": anchor }), vec!["--since".into(), anchor.to_string()]),
+        (json!({ "loop": loop_id }), vec![format!("loop={}", text_of(loop_id))]),
+        (json!({ "decision": decision }), vec![format!("decision={}", text_of(decision))]),
+        (json!({ "decision": "PROJ-1" }), vec!["decision=PROJ-1".into()]),
+        (json!({ "correlation": story }), vec![format!("correlation={}", text_of(story))]),
+        (json!({ "kind": "execution_loop.halted" }), vec!["kind=execution_loop.halted".into()]),
     ] {
         let options: Vec<&str> = options.iter().map(String::as_str).collect();
         let (expected, reach) = shown(place, &options);
@@ -89,7 +86,7 @@ fn records_are_the_lines_of_log_show_with_their_standing_wherever_they_lie() {
 #[test]
 fn a_query_denies_nothing_that_may_be_in_an_archive_that_cannot_be_read() {
     let (sample, anchor) = Sample::archived();
-    let of_loop = json_lines(&sample.ask("log show --json --loop LOOP", 1));
+    let of_loop = json_lines(&sample.ask("log --json loop=LOOP", 1));
     fs::remove_dir_all(&sample.archive).unwrap();
     let mut client = client(&sample.place);
     for query in [
@@ -222,7 +219,7 @@ fn a_record_that_cannot_be_read_and_may_be_meant_is_a_finding_of_a_query() {
 fn an_event_that_is_longer_than_a_page_is_told_by_its_length_and_its_digest() {
     let place = Place::with_log();
     append(&place, &[record(6 << 20), record(9)]);
-    let output = place.holdpoint(&["log", "show", "--json"]);
+    let output = place.holdpoint(&["log", "--json"]);
     let told = text(&output.stdout);
     let long = told.lines().find(|line| line.len() > 6 << 20).unwrap();
     let (_, event) = long.split_once("\"event\":").unwrap();

@@ -13,3 +13,14 @@ fn an_old_form_names_the_new_one_in_one_line() {
         assert_eq!(shown, (2, String::new(), expected), "{old}");
     }
 }
+
+#[test]
+fn a_verb_of_another_program_is_answered_with_the_one_that_does_that_here() {
+    for (there, here) in [("ls", "runs"), ("status", "inbox"), ("logs", "log"), ("history", "runs")]
+    {
+        let output = Place::new().holdpoint(&[there]);
+        let expected =
+            format!("holdpoint: there is no `holdpoint {there}`: `holdpoint {here}` does that\n");
+        assert_eq!((status(&output), text(&output.stderr)), (2, expected));
+    }
+}

@@ -23,13 +23,13 @@ fn both_streams_that_wait_are_shown_as_they_came_with_their_times() {
     let expected = [("STDOUT", 0), ("STDERR", 0), ("STDOUT", 3), ("STDERR", 3)];
     let expected = expected.map(|(stream, offset)| (Value::from(stream), offset));
     assert_eq!(pieces.iter().map(of).collect::<Vec<_>>(), expected, "{told:#}");
-    let told_waiting = [&[][..], &["--tail", "2"], &["--timestamps"], &["--follow"]].map(stdout_of);
+    let told_waiting = [&[][..], &["-n", "2"], &["--timestamps"], &["--follow"]].map(stdout_of);
     let [all, last, timed, followed] = &told_waiting;
     assert_eq!((&**all, &**last, &**followed), ("o1\ne1\no2\ne2\n", "o2\ne2\n", &**all));
     let streams: Vec<_> = timed.lines().filter_map(|line| line.split(' ').nth(1)).collect();
     assert_eq!(streams, ["stdout", "stderr", "stdout", "stderr"], "{timed}");
     waiting.settled();
-    let on_record = [&[][..], &["--tail", "2"], &["--timestamps"], &["--follow"]].map(stdout_of);
+    let on_record = [&[][..], &["-n", "2"], &["--timestamps"], &["--follow"]].map(stdout_of);
     assert_eq!(told_waiting, on_record, "it is the same once it is on record");
 }
 

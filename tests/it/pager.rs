@@ -37,8 +37,8 @@ fn long_texts_of_every_reader_go_through_the_pager_of_the_environment() {
     let verbs: [&[&str]; 6] = [
         &["runs", "--color", "never"],
         &["show", &id, "--color", "never"],
-        &["log", "show"],
-        &["trace", "2", "--color", "never"],
+        &["log"],
+        &["show", "--trace", "2", "--color", "never"],
         &["diff", &id, &id, "--color", "never"],
         &["output", &id],
     ];
@@ -65,12 +65,11 @@ fn long_texts_of_every_reader_go_through_the_pager_of_the_environment() {
 #[test]
 fn there_is_no_pager_where_nobody_reads_or_none_is_wanted() {
     let (place, id) = place();
-    let quiet: [&[&str]; 5] = [
+    let quiet: [&[&str]; 4] = [
         &["show", &id, "--no-pager"],
-        &["--no-pager", "log", "show"],
+        &["--no-pager", "log"],
         &["show", &id, "--json"],
         &["output", &id, "--raw"],
-        &["log", "tail", "-n", "3"],
     ];
     for words in quiet {
         let (shown, exit, got) = paged(&place, &with(&place, LEAVING, words));
@@ -96,7 +95,7 @@ fn there_is_no_pager_where_nobody_reads_or_none_is_wanted() {
 fn a_pager_that_cannot_be_started_or_is_quit_changes_neither_text_nor_exit_code() {
     let (place, id) = place();
     for wrong in ["/no/such/pager -R", "./log", "exit 127"] {
-        let (shown, exit, _) = paged(&place, &with(&place, wrong, &["log", "show"]));
+        let (shown, exit, _) = paged(&place, &with(&place, wrong, &["log"]));
         assert_eq!(exit, 0, "{wrong}: {shown}");
         for part in ["log.rules_adopted", "evidence_capture.chain_sealed"] {
             assert_eq!(shown.matches(part).count(), 1, "{wrong}, {part}: {shown}");
@@ -119,7 +118,7 @@ fn a_pager_that_has_read_is_not_taken_for_one_that_did_not_start_and_how_it_ende
         ("cat; exit 3", "exit status 3"),
         ("cat; kill -KILL $$", "signal 9"),
     ] {
-        let (shown, exit, _) = paged(&place, &with(&place, pager, &["log", "show"]));
+        let (shown, exit, _) = paged(&place, &with(&place, pager, &["log"]));
         assert_eq!(exit, 0, "{pager}: {shown}");
         assert_eq!(shown.matches("log.rules_adopted").count(), 1, "{pager}: {shown}");
         assert!(shown.contains(&format!("the pager ended with {ended}")), "{pager}: {shown}");
@@ -140,7 +139,7 @@ fn the_usual_pager_is_left_by_its_own_keys_and_keeps_an_interrupt_for_itself() {
         return skip("the usual pager: there is no less");
     }
     let (place, _) = place();
-    let mut command = place.command(&["log", "show"]);
+    let mut command = place.command(&["log"]);
     for name in ["HOLDPOINT_PAGER", "PAGER", "LESS"] {
         command.env_remove(name);
     }

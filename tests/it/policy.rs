@@ -62,21 +62,12 @@ fn with_approvers_in_a_floor_nothing_but_their_own_process_passes() {
     let as_alice = format!("--map-user={ALICE}");
     let mapped = machine.command(0, &["unshare", &as_alice], &answer).output().unwrap();
     assert_ne!(status(&mapped), 0, "{}", told(&mapped));
-    assert_eq!(
-        json(&machine.call(0, &["decision", "list", "--kind", "hold", "--json"]))
-            .as_array()
-            .unwrap()
-            .len(),
-        1
-    );
+    assert_eq!(holds(&machine).as_array().unwrap().len(), 1);
 
     machine.give_log(ALICE);
     let answered = machine.call(ALICE, &answer);
     assert_eq!(status(&answered), 0, "{}", told(&answered));
-    assert_eq!(
-        json(&machine.call(0, &["decision", "list", "--kind", "hold", "--json"])),
-        json!([])
-    );
+    assert_eq!(holds(&machine), json!([]));
 }
 
 #[test]
@@ -110,7 +101,7 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
         let line = 1 + project.lines().position(|it| it.contains("never")).unwrap_or(0) + 1;
         let place = format!("holdpoint.toml:{line}:");
         assert_refused(&run(&[]), 125, &[SYSTEM, field, &place]);
-        assert_refused(&machine.call(0, &["config", "check"]), 5, &[SYSTEM, field, &place]);
+        assert_refused(&machine.call(0, &["doctor", "config"]), 5, &[SYSTEM, field, &place]);
         fs::rename(&path, path.with_file_name("other.toml")).unwrap();
         let mut named = machine.command(0, &[], &["run", "--", "touch", made]);
         assert_refused(
@@ -138,7 +129,7 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
     let created = json(&machine.call(0, &options));
     assert_eq!(created["approvers"], json!(["alice"]), "{created:#}");
     assert_refused(&run(&["--no-wait"]), 122, &[]);
-    let checked = json(&machine.call(0, &["config", "check", "--json"]));
+    let checked = json(&machine.call(0, &["doctor", "config", "--json"]));
     assert_eq!(checked["hold"]["policy"], "AFTER");
     assert_eq!(checked["hold"]["decision_timeout_ms"], 120_000);
     assert!(checked["gate"]["sources"][0].as_str().unwrap().starts_with(SYSTEM), "{checked:#}");
@@ -189,11 +180,7 @@ fn separation_wants_another_user_who_needs_no_terminal_where_the_policy_says_so(
                  authentication = \"os-user\"\n";
     machine.floor(&machine.system(), 0, floor);
     let (asked, is_open) = (hold(&machine, &["run", "--no-wait", "--", "false"]), || {
-        json(&machine.call(0, &["decision", "list", "--kind", "hold", "--json"]))
-            .as_array()
-            .unwrap()
-            .len()
-            == 1
+        holds(&machine).as_array().unwrap().len() == 1
     });
     let answer = ["decision", "respond", &asked, "--yes", "CONTINUE"];
     let typed = ["decision", "respond", &asked, "CONTINUE"];
@@ -223,12 +210,16 @@ fn a_user_without_a_name_is_known_by_its_number_alone() {
     }
 }
 
+fn holds(machine: &Machine) -> Value {
+    json(&machine.call(0, &["decision", "list", "--kind", "hold", "--json"]))
+}
+
 /// Leaves the question after an attempt open, as root, and gives its id.
 fn hold(machine: &Machine, run: &[&str]) -> String {
     let ran = machine.call(0, run);
     assert_eq!(status(&ran), 122, "{}", told(&ran));
-    let listed = json(&machine.call(0, &["decision", "list", "--kind", "hold", "--json"]));
-    listed[0]["request_id"].as_str().unwrap().to_string()
+    let listed = holds(machine);
+    listed[0]["id"].as_str().unwrap().to_string()
 }
 
 /// Makes something else of a good file.
@@ -564,12 +555,12 @@ fn a_policy_goes_with_its_log_into_copies_archives_and_what_is_salvaged() {
     assert_set(&place, &["--hold", "after", "--approvers", "alice"]);
     let never =
         |log: &str| place.holdpoint(&["run", "--log", log, "--hold", "never", "--", "true"]);
-    assert_eq!(status(&place.holdpoint(&["log", "copy", "log", "copied"])), 0);
+    assert_eq!(status(&place.holdpoint(&["copy", "log", "copied"])), 0);
     assert_refused(&never("copied"), 125, &["this log"]);
-    assert_eq!(status(&place.holdpoint(&["salvage", "log", "salvaged"])), 0);
+    assert_eq!(status(&place.holdpoint(&["copy", "--salvage", "log", "salvaged"])), 0);
     assert_refused(&never("salvaged"), 125, &["this log"]);
     fill(&place.log, FILLERS);
-    let archived = place.holdpoint(&["log", "archive", "archived", "--json"]);
+    let archived = place.holdpoint(&["archive", "archived", "--json"]);
     assert_eq!(status(&archived), 0, "{}", told(&archived));
     assert!(json(&archived)["anchor_sequence"].is_u64(), "something was moved");
     assert_refused(&never("log"), 125, &["this log"]);
@@ -591,7 +582,7 @@ fn a_salvage_that_may_have_lost_the_policy_holds_everything_until_a_person_sets_
     }
     bytes[at + 70] ^= 1;
     fs::write(&segment, bytes).unwrap();
-    let output = place.holdpoint(&["salvage", "log", "new"]);
+    let output = place.holdpoint(&["copy", "--salvage", "log", "new"]);
     let said = told(&output);
     assert_eq!(status(&output), 0, "{said}");
     assert!(said.contains("policy set"), "{said}");

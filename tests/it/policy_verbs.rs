@@ -99,7 +99,7 @@ fn a_configuration_that_cannot_be_believed_starts_nothing() {
 #[test]
 fn what_is_in_force_is_told_only_of_a_log_that_is_there_and_verifies() {
     let place = Place::new();
-    let (show, check) = (["policy", "show"], ["config", "check"]);
+    let (show, check) = (["policy", "show"], ["doctor", "config"]);
     for json in [&["--json"][..], &[]] {
         let shown = place.holdpoint(&[&show, json].concat());
         assert_refused(&shown, 3, &[&place.log.display().to_string()]);
@@ -132,7 +132,7 @@ fn what_is_in_force_is_told_only_of_a_log_that_is_there_and_verifies() {
 fn a_missing_log_is_told_before_a_missing_terminal() {
     let place = Place::new();
     let log = place.log.display().to_string();
-    let answer = ["decision", "respond", "REQ-1", "ABORT"];
+    let answer = ["decision", "respond", "REQ-111111", "ABORT"];
     for verb in [&answer[..], &["policy", "relax", "--hold", "never"]] {
         let mut command = place.command(verb);
         let output = command.stdin(Stdio::null()).output().unwrap();
@@ -184,7 +184,7 @@ fn what_a_question_says_to_paste_on_stderr_is_one_command_at_every_width() {
         let mut asking = Terminal::sized(&place, (24, columns), &relax);
         asking.wait_for("leaves it: ");
         asking.type_line("relax");
-        let shown = asking.wait_for("or --option deny").replace('\r', "");
+        let shown = asking.wait_for("or deny").replace('\r', "");
         assert!(!shown.contains("holdpoint: answer"), "{columns}: {shown}");
         let (code, said) = paste(&place, &pasted(&shown, "answer "));
         assert_eq!(code, 0, "{columns}: {said}");

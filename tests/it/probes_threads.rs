@@ -17,7 +17,8 @@ fn shown(place: &Place, thread: &str) -> Value {
 }
 
 fn rows(place: &Place, thread: &str, tenant: &str) -> Vec<Value> {
-    let shown = json(&place.holdpoint(&["thread", "rows", thread, "--tenant", tenant, "--json"]));
+    let shown =
+        json(&place.holdpoint(&["thread", "show", "--rows", thread, "--tenant", tenant, "--json"]));
     shown["rows"].as_array().or(shown.as_array()).unwrap().clone()
 }
 
@@ -230,7 +231,7 @@ fn what_a_thread_waits_for_ends_with_its_session_or_thread_by_a_row() {
             (&ended["interrupt_resume_policy"], &rows[1]["user_id"]),
             (&"DISCARD".into(), &"ada".into())
         );
-        let story = place.holdpoint(&["thread", "story", "talk"]);
+        let story = place.holdpoint(&["thread", "show", "--story", "talk"]);
         let story = String::from_utf8(story.stdout).unwrap();
         assert!(
             story.lines().rev().take(6).any(|line| line.contains("MEMORY_PERMISSION")),
@@ -307,7 +308,7 @@ fn a_topic_that_is_the_marker_of_another_is_an_issue_of_its_own() {
         let mut request = interruption("It is sunny.", 3);
         request["tts_resume_snapshot"]["topic_hint"] = topic.as_str().into();
         told(&place, number, "NONE", request);
-        let health = json(&place.holdpoint(&["health", "--json"]));
+        let health = json(&place.holdpoint(&["thread", "list", "--health", "--json"]));
         let newest = &health["rows"][0];
         assert_eq!(newest["occurrences"], 1, "{health:#}");
         let marker = newest["issue_fingerprint"].as_str().unwrap();

@@ -127,11 +127,11 @@ fn what_two_kills_leave_is_put_back_by_hand() {
     terminal.wait_for("Killed");
     terminal.wait_for("shell> ");
     assert!(is_exclusive(&terminal.device));
-    let doctor = line(&place, &["doctor", "--terminal"]);
+    let doctor = line(&place, &["doctor", "terminal"]);
     terminal.type_line(&format!("stty -echo; {doctor}"));
     terminal.wait_for("takes whole lines again");
     assert!(!is_exclusive(&terminal.device));
-    let elsewhere = place.holdpoint(&["doctor", "--terminal"]);
+    let elsewhere = place.holdpoint(&["doctor", "terminal"]);
     assert_eq!(crate::program::status(&elsewhere), 1);
 }
 
@@ -357,7 +357,7 @@ fn no_pager_or_editor_is_started_while_a_question_stands() {
     assert_eq!(running.end().0, 0);
     assert_eq!(started(), 0);
     // Where no question stands it is.
-    at_terminal(&["log", "show"]).end();
+    at_terminal(&["log"]).end();
     assert_eq!(started(), 1);
 }
 

@@ -202,7 +202,7 @@ impl Story {
     /// A command of the document, with what it names for what is meant in this story.
     fn words(&self, command: &str) -> Vec<String> {
         let runs = match command {
-            "holdpoint bisect RUN" => ["FAILED", ""],
+            "holdpoint diff RUN" => ["FAILED", ""],
             "holdpoint diff RUN RUN" => ["GOOD", "OTHER"],
             _ => ["DEPLOY", ""],
         };
@@ -210,6 +210,7 @@ impl Story {
         let word = |word: &str| match word {
             "RUN" => self.run(runs.next().unwrap()).to_string(),
             "NAME" => "agent-7".to_string(),
+            "by=NAME" => "by=agent-7".to_string(),
             "2026-01-25T03:00" => format!("{}T03:00", self.day()),
             word => word.to_string(),
         };
@@ -327,7 +328,7 @@ fn shown(story: &Story, words: &[&str]) -> Value {
 fn a_run_began_to_fail_behind_the_last_good_one_of_its_own_command_and_directory() {
     let story = Story::new();
     for (from, failing) in [("FAILED", 2), ("FIRST", 1)] {
-        let found = shown(&story, &["bisect", story.run(from)]);
+        let found = shown(&story, &["diff", story.run(from)]);
         assert_eq!(found["last_good"], story.run("GOOD"));
         assert_eq!(found["first_failing"], story.run("FIRST"));
         assert_eq!(
@@ -368,19 +369,19 @@ fn what_of(change: &Value) -> &str {
 fn a_trace_names_the_run_and_who_approved_it_before_any_record() {
     let story = Story::new();
     let begun = shown(&story, &["show", story.run("DEPLOY")])["first_record"].to_string();
-    let traced = shown(&story, &["trace", &begun]);
+    let traced = shown(&story, &["show", "--trace", &begun]);
     assert_eq!(
         (&traced["runs"][0]["run"], &traced["runs"][0]["outcome"]),
         (&story.run("DEPLOY").into(), &"ok".into())
     );
-    let screen = text(&story.place.holdpoint(&["trace", &begun]).stdout);
+    let screen = text(&story.place.holdpoint(&["show", "--trace", &begun]).stdout);
     let head: Vec<&str> = screen.lines().take(2).collect();
     let command = "sh -c 'echo deployed; echo done >&2'";
     let run = format!("run      {}: {command} (ok, exit status 0)", &story.run("DEPLOY")[..15]);
     assert_eq!(head[0], run);
     let person = format!("person   {} (person, ", user_name());
     assert!(head[1].starts_with(&person), "{screen}");
-    let part = text(&story.place.holdpoint(&["trace", &begun, "--depth", "0"]).stdout);
+    let part = text(&story.place.holdpoint(&["show", "--trace", &begun, "--depth", "0"]).stdout);
     assert!(part.starts_with("run      LOOP-") && part.contains("(its end is not in"), "{part}");
 }
 
@@ -391,20 +392,20 @@ fn where_nothing_was_good_before_it_is_said_in_words() {
     place.shell("true");
     place.shell("exit 3");
     let [second, good, first] = &listed(&place, &[])[..] else { panic!("three runs") };
-    let output = place.holdpoint(&["bisect", second]);
+    let output = place.holdpoint(&["diff", second]);
     let said = text(&output.stderr);
     assert_eq!((status(&output), text(&output.stdout).as_str()), (3, ""), "{said}");
     assert!(said.contains("ended well: of 2 runs that failed") && said.contains(first), "{said}");
-    let output = place.holdpoint(&["bisect", good, "--json"]);
+    let output = place.holdpoint(&["diff", good, "--json"]);
     assert_eq!((status(&output), &json(&output)["error"]["code"]), (3, &"not_failed".into()));
     let absent = format!("LOOP-{}", "0123456789abcdef".repeat(2));
     for (words, exit) in [
-        (&["bisect", &absent][..], 3),
-        (&["bisect", "LOOP-x"], 2),
-        (&["bisect", first, "--where", "true"], 2),
-        (&["bisect", first, "--from", "1"], 2),
+        (&["diff", &absent][..], 3),
+        (&["diff", "LOOP-x"], 2),
+        (&["diff", first, "--when", "true"], 2),
+        (&["diff", first, "1"], 2),
         (&["diff", first, &absent], 3),
-        (&["diff", first], 2),
+        (&["diff", first], 3),
         (&["diff", first, "3"], 2),
         (&["diff", "3", first], 2),
         (&["diff", "LOOP-x", first], 2),
@@ -420,7 +421,7 @@ fn what_differs_keeps_the_width_of_the_terminal() {
     let story = Story::new();
     for columns in [20, 40] {
         for words in
-            [&["diff", story.run("GOOD"), story.run("OTHER")][..], &["bisect", story.run("FAILED")]]
+            [&["diff", story.run("GOOD"), story.run("OTHER")][..], &["diff", story.run("FAILED")]]
         {
             let (exit, shown) = Terminal::sized(&story.place, (400, columns), words).end();
             assert_eq!(exit, 0, "{shown}");
@@ -436,7 +437,7 @@ fn the_same_instruction_is_known_by_its_hash_and_its_directory_is_not_guessed() 
     let good = log.run_of("sh -c 'kill -SEGV $$'");
     let (first, second) = (log.crash(), log.crash());
     log.write(&place.log);
-    let output = place.holdpoint(&["bisect", &second, "--json"]);
+    let output = place.holdpoint(&["diff", &second, "--json"]);
     let found = json(&output);
     assert_eq!(status(&output), 0, "{found:#}");
     assert_eq!((&found["last_good"], &found["first_failing"]), (&good.into(), &first.into()));
@@ -463,7 +464,7 @@ fn a_run_whose_exact_command_is_not_on_record_is_counted_and_not_taken_for_the_s
         outcomes.lines().all(|run| run.contains("\"command_line\":\"sh -c true\"")),
         "{outcomes}"
     );
-    let output = place.holdpoint(&["bisect", &failed]);
+    let output = place.holdpoint(&["diff", &failed]);
     let said = text(&output.stderr);
     assert_eq!((status(&output), text(&output.stdout).as_str()), (3, ""), "{said}");
     assert!(said.contains("1 run with the same words may be of another command"), "{said}");
@@ -481,7 +482,7 @@ fn nothing_is_compared_where_the_log_was_changed() {
     bytes[at] ^= 1;
     fs::write(&segment, bytes).unwrap();
     for words in
-        [&["bisect", story.run("FAILED")][..], &["diff", story.run("GOOD"), story.run("FIRST")]]
+        [&["diff", story.run("FAILED")][..], &["diff", story.run("GOOD"), story.run("FIRST")]]
     {
         let output = story.place.holdpoint(words);
         assert_eq!((status(&output), text(&output.stdout).as_str()), (6, ""), "{words:?}");
@@ -512,14 +513,15 @@ fn what_waited_at_a_point_is_listed_as_it_was_then() {
             shown(&story, &["decision", "list", "--kind", noun]).as_array().unwrap().is_empty(),
             "{noun}"
         );
-        let both = story.place.holdpoint(&[noun, "list", "--at", "1h", "--whole"]);
+        let both =
+            story.place.holdpoint(&["decision", "list", "--kind", noun, "--at", "1h", "--whole"]);
         assert_eq!(status(&both), 2, "{noun}");
     }
     let early =
         story.place.holdpoint(&["decision", "list", "--kind", "hold", "--at", "1970-01-02"]);
     let said = text(&early.stderr);
     assert_eq!(status(&early), 0, "{said}");
-    assert!(said.contains("nothing waited") && said.contains("before the first"), "{said}");
+    assert!(said.contains("no matching questions") && said.contains("before the first"), "{said}");
 }
 
 #[test]

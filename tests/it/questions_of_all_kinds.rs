@@ -94,7 +94,7 @@ fn what_a_hold_does_not_take_is_refused_by_one_name_and_nothing_is_written() {
     let place = Place::with_log();
     let request = held(&place);
     let digits = &request["REQ-".len()..][..12];
-    let records = || text(&place.holdpoint(&["log", "show"]).stdout);
+    let records = || text(&place.holdpoint(&["log"]).stdout);
     let before = records();
     for id in [&request[..], digits] {
         for words in [

@@ -66,7 +66,7 @@ impl Sample {
 
     /// The names of an open decision, which was made last, and of the conversation.
     fn names(&self) -> [String; 2] {
-        [self.listed(&["decision", "list"], "id"), "talk".to_string()]
+        [self.listed(&["decision", "list", "--kind", "decision"], "id"), "talk".to_string()]
     }
 }
 
@@ -77,24 +77,24 @@ fn readings(names: &[String; 2], newest: u64) -> Vec<Vec<String>> {
     let verbs: [&[&str]; 20] = [
         &["verify"],
         &["verify", "--map"],
-        &["verify", "--range", &range],
-        &["log", "show"],
-        &["log", "show", "--reverse"],
-        &["log", "show", "--last", "3"],
-        &["log", "tail", "-n", "3"],
-        &["log", "stat"],
-        &["trace", &record],
+        &["verify", &range],
+        &["log"],
+        &["log", "--reverse"],
+        &["log", "-n", "3"],
+        &["log", "-n", "3"],
+        &["log", "--stat"],
+        &["show", "--trace", &record],
         &["replay"],
         &["replay", "--live"],
         &["replay", "--entity", decision],
         &["export", "--format", "jsonl", "--out", "-"],
         &["diff", "0"],
-        &["bisect", "--where", "decision_points.len() > 0"],
-        &["health"],
+        &["diff", "--when", "decision_points.len() > 0"],
+        &["thread", "list", "--health"],
         &["decision", "show", decision],
         &["inbox"],
-        &["thread", "rows", thread],
-        &["thread", "story", thread],
+        &["thread", "show", "--rows", thread],
+        &["thread", "show", "--story", thread],
     ];
     verbs.iter().map(|words| words.iter().map(ToString::to_string).collect()).collect()
 }
@@ -158,7 +158,7 @@ fn a_range_is_tied_to_the_newest_witness_no_further_than_that_one() {
             format!("chain says, up to the newest witness, record {witnessed}, and on behind it"),
         ),
     ] {
-        let (code, stdout, _) = told(&holdpoint(sample.path(), &["verify", "--range", &range]));
+        let (code, stdout, _) = told(&holdpoint(sample.path(), &["verify", &range]));
         let line = stdout.lines().find(|line| line.contains("integrity")).unwrap();
         assert!(code == 0 && line.ends_with(&said), "{range}: {stdout}");
     }
@@ -186,8 +186,8 @@ fn what_a_bit_cuts_off_from_head_is_shown_as_unproven_and_ends_with_6() {
     let names = sample.names();
     let verbs: Vec<_> = readings(&names, sample.newest())
         .into_iter()
-        .filter(|words| !["verify", "trace", "decision", "inbox"].contains(&words[0].as_str()))
-        .filter(|words| !words.iter().any(|word| word == "stat" || word == "--last"))
+        .filter(|words| !["verify", "show", "decision", "inbox"].contains(&words[0].as_str()))
+        .filter(|words| !words.iter().any(|word| word == "--stat" || word == "-n"))
         .collect();
     flip(&sample.path().join(sample.log.active_path()), sample.log.active_end() - 20);
     for words in verbs {
@@ -213,7 +213,7 @@ fn what_the_log_says_is_unproven_is_said_by_every_verb_that_shows_it_and_is_no_f
     let mut verbs = readings(&names, last_sequence);
     let copy = sample.directory.path().join("..").join(format!("copy-{}", std::process::id()));
     let (from, to) = (sample.path().to_str().unwrap(), copy.to_str().unwrap());
-    verbs.push(["log", "copy", from, to].map(String::from).to_vec());
+    verbs.push(["copy", from, to].map(String::from).to_vec());
     verbs.push(["thread", "show", &names[1]].map(String::from).to_vec());
     for words in verbs {
         for more in [&[][..], &["--json"]] {
@@ -232,7 +232,7 @@ fn a_head_that_was_kept_outside_is_the_newest_witness_where_it_names_a_later_rec
     let kept = kept.with_file_name(format!("kept-{}", std::process::id()));
     std::fs::write(&kept, format!("{newest} {}\n", sample.log.chain.link)).unwrap();
     let range = format!("1..{newest}");
-    for words in [&["verify"][..], &["verify", "--range", &range], &["verify", "--range", "1..2"]] {
+    for words in [&["verify"][..], &["verify", &range], &["verify", "1..2"]] {
         let words = [words, &["--head", kept.to_str().unwrap()]].concat();
         let (code, stdout, stderr) = told(&holdpoint(sample.path(), &words));
         let all = format!("{stdout}{stderr}");

@@ -16,7 +16,7 @@ use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// Every verb that reads a log.
-const VERBS: [&[&str]; 4] = [&["verify"], &["replay"], &["log", "show"], &["log", "stat"]];
+const VERBS: [&[&str]; 4] = [&["verify"], &["replay"], &["log"], &["log", "--stat"]];
 
 fn command(log: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
@@ -74,7 +74,7 @@ fn assert_refused(log: &Path, code: i32, said: &[&str]) {
             for words in said {
                 assert!(stderr.contains(words), "{arguments:?}: {stderr}");
             }
-            if json && verb != ["log", "show"] {
+            if json && verb != ["log"] {
                 let _ = self::json(&output);
             } else {
                 assert_eq!(text(&output.stdout), "", "{arguments:?}");
@@ -232,27 +232,27 @@ fn replay_tells_the_story_of_one_loop() {
 #[test]
 fn log_show_is_one_line_a_record_and_json_lines() {
     let (directory, log) = sample();
-    let shown = text(&holdpoint(directory.path(), &["log", "show"]).stdout);
+    let shown = text(&holdpoint(directory.path(), &["log"]).stdout);
     assert_eq!(shown.lines().count() as u64, log.chain.sequence);
-    let lines = text(&holdpoint(directory.path(), &["log", "show", "--json"]).stdout);
+    let lines = text(&holdpoint(directory.path(), &["log", "--json"]).stdout);
     let values: Vec<Value> =
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(values.len() as u64, log.chain.sequence);
     assert_eq!(values[0]["kind"], "execution_loop.initialized");
     assert_eq!(values[0]["actor"]["id"], "ci");
     assert_eq!(values.last().unwrap()["link"], log.chain.link.to_string());
-    let some = ["log", "show", "--kind", "sandbox_fault", "--from", "2"];
+    let some = ["log", "kind=sandbox_fault", "--since", "2"];
     assert!(text(&holdpoint(directory.path(), &some).stdout).lines().count() > 0);
 }
 
 #[test]
 fn log_stat_counts_by_kind() {
     let (directory, log) = sample();
-    let found = json(&holdpoint(directory.path(), &["log", "stat", "--json"]));
+    let found = json(&holdpoint(directory.path(), &["log", "--stat", "--json"]));
     assert_eq!(found["records"], log.chain.sequence);
     assert_eq!(found["records_by_kind"]["execution_loop.initialized"], 2);
     assert_eq!(found["first_time"], "2026-01-25T16:00:00.000000000Z");
-    let shown = text(&holdpoint(directory.path(), &["log", "stat"]).stdout);
+    let shown = text(&holdpoint(directory.path(), &["log", "--stat"]).stdout);
     assert!(shown.contains("execution_loop.initialized") && shown.contains('#'), "{shown}");
 }
 
@@ -289,7 +289,7 @@ fn missing_empty_and_foreign_places_hold_nothing() {
 fn where_only_a_broken_head_is_left_nothing_says_that_the_log_was_empty() {
     let directory = TempDir::new().unwrap();
     std::fs::write(directory.path().join("HEAD"), [7; 152]).unwrap();
-    for verb in [&["verify"][..], &["log", "show"], &["log", "tail"], &["trace", "1"]] {
+    for verb in [&["verify"][..], &["log"], &["log", "-n", "10"], &["show", "--trace", "1"]] {
         let output = holdpoint(directory.path(), verb);
         assert_eq!(output.status.code(), Some(6), "{verb:?}: {}", text(&output.stderr));
     }
@@ -299,11 +299,11 @@ fn where_only_a_broken_head_is_left_nothing_says_that_the_log_was_empty() {
 fn where_a_lock_alone_is_left_readers_miss_the_records_that_it_names_and_writers_begin_anew() {
     let readings = [
         &["verify"][..],
-        &["log", "show"],
-        &["log", "show", "--last", "3"],
-        &["log", "show", "--reverse"],
-        &["log", "tail"],
-        &["trace", "1"],
+        &["log"],
+        &["log", "-n", "3"],
+        &["log", "--reverse"],
+        &["log", "-n", "10"],
+        &["show", "--trace", "1"],
         &["replay"],
         &["export"],
         &["decision", "list", "--kind", "hold"],
@@ -348,11 +348,11 @@ fn what_stands_in_the_place_of_the_segments_is_damage_and_not_followed() {
         std::fs::rename(&place, &aside).unwrap();
         put(&aside, &place);
         for verb in [
-            &["log", "show"][..],
-            &["log", "show", "--last", "3"],
-            &["log", "show", "--reverse"],
-            &["log", "tail"],
-            &["trace", "3"],
+            &["log"][..],
+            &["log", "-n", "3"],
+            &["log", "--reverse"],
+            &["log", "-n", "10"],
+            &["show", "--trace", "3"],
         ] {
             let output = holdpoint(directory.path(), verb);
             let said = text(&output.stderr);
@@ -367,7 +367,7 @@ fn what_stands_in_the_place_of_the_segments_is_damage_and_not_followed() {
         };
         let whole = findings(&[]);
         assert_eq!(whole[0]["problem"], "not_regular");
-        for options in [&["--caches"][..], &["--range", "1.."], &["--range", "2..4"]] {
+        for options in [&["--caches"][..], &["1.."], &["2..4"]] {
             assert_eq!(findings(options), whole, "{options:?}");
         }
     }
@@ -404,14 +404,14 @@ fn an_unreadable_directory_is_named() {
 #[test]
 fn a_moment_that_no_record_can_have_is_told_from_what_is_no_time() {
     let (directory, _) = sample();
-    for verb in [&["log", "show", "--since"][..], &["log", "show", "--until"], &["diff"]] {
+    for verb in [&["log", "--since"][..], &["log", "--until"], &["diff"]] {
         let output = holdpoint(directory.path(), &[verb, &["9999-12-31T23:59:59Z"]].concat());
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(!said.contains("not a time"), "{said}");
         assert!(said.contains("1970-01-01T00:00:00") && said.contains("2554-07-21"), "{said}");
     }
-    let output = holdpoint(directory.path(), &["log", "show", "--since", "noon"]);
+    let output = holdpoint(directory.path(), &["log", "--since", "noon"]);
     assert!(text(&output.stderr).contains("not a time"));
 }
 
@@ -482,7 +482,7 @@ fn a_closed_pipe_ends_quietly() {
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
     let exports = [&["export"][..], &["export", "--format", "csv"]];
-    for arguments in [&["log", "show"][..], &["log", "show", "--json"]].into_iter().chain(exports) {
+    for arguments in [&["log"][..], &["log", "--json"]].into_iter().chain(exports) {
         let mut child = command(directory.path(), arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -508,7 +508,7 @@ fn a_closed_pipe_ends_quietly() {
 fn usage_errors_exit_2_and_the_version_names_the_log_format() {
     let program = env!("CARGO_BIN_EXE_holdpoint");
     let run = |arguments: &[&str]| Command::new(program).args(arguments).output().unwrap();
-    for arguments in [&[][..], &["no-such-verb"], &["replay", "--until", "someday"], &["log"]] {
+    for arguments in [&[][..], &["no-such-verb"], &["replay", "--until", "someday"], &["thread"]] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert_eq!(text(&output.stdout), "", "{arguments:?}");
@@ -539,7 +539,7 @@ fn a_damaged_log_of_which_nothing_is_known_gives_programs_no_list_and_people_a_w
 fn what_is_not_understood_is_repeated_with_nothing_that_steers_a_terminal() {
     let (directory, _) = sample();
     let hostile = "\u{1b}[31mred\u{1b}]0;T\u{7}\u{202e}X";
-    for verb in [&["runs", "--status"][..], &["runs", "--since"], &["run", "--label"], &["runs"]] {
+    for verb in [&["runs", "--since"][..], &["run", "--label"], &["runs"]] {
         for json in [&[][..], &["--json"]] {
             let output = holdpoint(directory.path(), &[json, verb, &[hostile]].concat());
             assert_eq!(output.status.code(), Some(2));

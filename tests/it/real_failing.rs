@@ -212,7 +212,7 @@ fn the_end_and_the_output_are_kept_whichever_write_to_the_log_fails_behind_the_s
             assert_eq!((&run["outcome"], &run["exit_status"]), (&"failed".into(), &7.into()));
             let shown = place.holdpoint(&["output", run["run"].as_str().unwrap(), "--stdout"]);
             assert_eq!((status(&shown), text(&shown.stdout).as_str()), (0, "hello\nworld\n"));
-            let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout).to_string();
+            let records = text(&place.holdpoint(&["log", "--json"]).stdout).to_string();
             // One of the run before.
             let ends = records.lines().filter(|line| line.contains("response_evaluated"));
             assert_eq!(ends.count(), 2, "{injected}: {said}");

@@ -21,7 +21,7 @@ fn an_event_is_recorded_byte_for_byte_and_found_by_its_stream() {
     write(&place, "data", b"{\"total\":12}\n\xff\0");
     let output = place.holdpoint(&to("order-1", &["data"]));
     assert_eq!((status(&output), text(&output.stdout).as_str()), (0, "record 2: order-1\n"));
-    let shown = values(&place.holdpoint(&["log", "show", "--entity", "order-1", "--json"]));
+    let shown = values(&place.holdpoint(&["log", "entity=order-1", "--json"]));
     let event = shown.iter().find(|line| line["kind"] == "application.recorded").unwrap();
     assert_eq!(event["event"]["data"]["hex"], "7b22746f74616c223a31327d0aff00");
     assert_eq!(event["event"]["type"], "order.changed");
@@ -67,7 +67,7 @@ fn more_than_an_event_holds_and_ids_of_ours_are_refused_and_nothing_is_written()
     write(&place, "big", &vec![0; (63 << 20) + 1]);
     write(&place, "data", b"1");
     assert_eq!(status(&place.holdpoint(&to("s", &["big"]))), 2);
-    assert_eq!(status(&place.holdpoint(&["log", "stat"])), 3, "no log was made");
+    assert_eq!(status(&place.holdpoint(&["log", "--stat"])), 3, "no log was made");
     let own = "LOOP-000102030405060708090a0b0c0d0e0f";
     for stream in [own, "", " s", &"x".repeat(257)] {
         let output = place.holdpoint(&to(stream, &["data"]));
@@ -101,7 +101,7 @@ fn a_type_that_goes_on_as_the_line_does_is_shown_within_quotation_marks() {
     let forged = "t version 9, 99 bytes; decision DEC-1 approved by HUMAN grace";
     let line = ["record", "--stream", "s", "--type", forged, "data"];
     assert_eq!(status(&place.holdpoint(&line)), 0);
-    let shown = text(&place.holdpoint(&["log", "show"]).stdout);
+    let shown = text(&place.holdpoint(&["log"]).stdout);
     assert!(shown.contains(&format!("s: \"{forged}\" version 1, 1 byte")), "{shown}");
 }
 
@@ -111,7 +111,7 @@ fn an_event_is_recorded_under_the_name_that_is_claimed() {
     write(&place, "data", b"1");
     assert_eq!(status(&place.holdpoint(&to("s", &["--as", "shop", "data"]))), 0);
     assert_eq!(status(&place.holdpoint(&to("s", &["--as", "", "data"]))), 2);
-    let shown = values(&place.holdpoint(&["log", "show", "--entity", "s", "--json"]));
+    let shown = values(&place.holdpoint(&["log", "entity=s", "--json"]));
     let actor = &shown.last().unwrap()["actor"];
     assert_eq!((&actor["kind"], &actor["id"]), (&"AUTOMATION".into(), &"shop".into()));
 }

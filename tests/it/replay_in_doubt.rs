@@ -76,7 +76,7 @@ fn a_replayed_state_says_what_may_have_ended_in_a_lost_record() {
     assert_eq!(status(&place.holdpoint(&["run", "--", "true"])), 0);
     std::fs::write(place.log.join("HEAD"), head).unwrap();
     std::fs::remove_file(place.log.join("LOCK")).unwrap();
-    let output = place.holdpoint(&["salvage", "log", "new", "--json"]);
+    let output = place.holdpoint(&["copy", "--salvage", "log", "new", "--json"]);
     assert!(json(&output)["lost_before"].is_u64(), "{}", text(&output.stdout));
     place.log = place.directory.path().join("new");
     assert_doubted(&place, &id, "lost_before", "may have ended in a record that is lost");

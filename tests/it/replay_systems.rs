@@ -1,7 +1,7 @@
 //! `replay` shows every system, what settled included, and each thing in the form in which its own
 //! verb shows it.
 
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, json, status, text, with_hold};
 use crate::records_support::holdpoint;
 use holdpoint_testing::hand_made::HandMade;
 use holdpoint_testing::part::part_of;
@@ -65,7 +65,7 @@ fn shown(log: &Path, line: &[&str]) -> Value {
     let output = holdpoint(log, line);
     // What the writer says of archives and indexes, and of times, is made up here.
     assert!([0, 6].contains(&status(&output)), "{line:?}: {}", text(&output.stderr));
-    json(&output)
+    with_hold(json(&output))
 }
 
 fn list<'v>(state: &'v Value, name: &str) -> &'v [Value] {
@@ -174,7 +174,7 @@ fn every_id_that_is_printed_is_found() {
     let kinds: BTreeSet<&str> = ids.iter().map(|id| id.split('-').next().unwrap()).collect();
     assert!(kinds.is_superset(&["LOOP", "REC", "CHAIN", "OBS", "DP"].into()), "{kinds:?}");
     for id in kinds.iter().filter_map(|kind| ids.iter().rfind(|id| id.starts_with(kind))) {
-        let output = holdpoint(history.path(), &["log", "show", "--entity", id, "--json"]);
+        let output = holdpoint(history.path(), &["log", &format!("entity={id}"), "--json"]);
         assert!(text(&output.stdout).contains(id), "{id}, seed {seed}: {}", text(&output.stderr));
     }
 }

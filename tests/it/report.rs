@@ -24,7 +24,7 @@ fn file(place: &Place, name: &str) -> PathBuf {
 
 /// `report --out page.html`.
 fn report(place: &Place, options: &[&str]) -> Output {
-    place.holdpoint(&[&["report", "--out", "page.html"], options].concat())
+    place.holdpoint(&[&["export", "--format", "html", "--out", "page.html"], options].concat())
 }
 
 fn failed(place: &Place, options: &[&str], exit: i32) -> String {
@@ -40,7 +40,8 @@ fn failed(place: &Place, options: &[&str], exit: i32) -> String {
 
 /// What `verify.py` says of a file.
 fn verified(page: &Path, options: &[&str]) -> (i32, String) {
-    let verifier = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/report/verify.py");
+    let verifier =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/export/report/verify.py");
     let mut python = python(&[verifier.to_str().unwrap(), page.to_str().unwrap()]);
     let output = python.args(options).output().unwrap();
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
@@ -124,9 +125,10 @@ fn what_is_not_there_or_too_much_is_refused_and_no_file_is_left() {
     failed(&place, &[], 2);
     failed(&place, &["--since", "1", "3"], 2);
     failed(&place, &["--until", "1"], 2);
-    assert_eq!(status(&place.holdpoint(&["report", "3", "--out", "-"])), 2);
+    assert_eq!(status(&place.holdpoint(&["export", "--format", "html", "3", "--out", "-"])), 2);
     let inside = place.log.join("page.html");
-    let within = place.holdpoint(&["report", "3", "--out", inside.to_str().unwrap()]);
+    let within =
+        place.holdpoint(&["export", "--format", "html", "3", "--out", inside.to_str().unwrap()]);
     assert_eq!((status(&within), inside.exists()), (2, false));
 }
 
@@ -157,12 +159,16 @@ fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
     std::fs::remove_file(&page).unwrap();
     symlink("elsewhere", &page).unwrap();
     assert_eq!(status(&report(&place, &["--since", "1", "--force"])), 4, "it is there, and stays");
-    let verifier = place.holdpoint(&["report", "--verifier", "verify.py"]);
+    let verifier = place.holdpoint(&["export", "--format", "verifier", "--out", "verify.py"]);
     assert_eq!(status(&verifier), 0, "{}", text(&verifier.stderr));
-    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/report/verify.py");
+    let ours =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/export/report/verify.py");
     let written = std::fs::read(file(&place, "verify.py")).unwrap();
     assert_eq!(written, std::fs::read(ours).unwrap());
-    assert_eq!(status(&place.holdpoint(&["report", "--verifier", "verify.py"])), 4);
+    assert_eq!(
+        status(&place.holdpoint(&["export", "--format", "verifier", "--out", "verify.py"])),
+        4
+    );
 }
 
 #[test]
@@ -455,7 +461,10 @@ fn the_check_that_a_page_tells_runs_no_file_that_lies_beside_it() {
     }
     let place = place();
     let page = page_of(&place, &["--since", "1"]);
-    assert_eq!(status(&place.holdpoint(&["report", "--verifier", "verify.py"])), 0);
+    assert_eq!(
+        status(&place.holdpoint(&["export", "--format", "verifier", "--out", "verify.py"])),
+        0
+    );
     std::fs::write(file(&place, "base64.py"), "raise SystemExit('ran')").unwrap();
     let told = page.lines().find(|line| line.starts_with("python3 ")).unwrap();
     let told = told.trim_end_matches("</pre>").replace("THIS-PAGE.html", "page.html");
@@ -520,7 +529,7 @@ fn a_link_that_was_kept_of_an_earlier_record_is_said_to_prove_none_behind_it() {
     }
     let place = place();
     page_of(&place, &["--since", "1"]);
-    let shown = place.holdpoint(&["log", "show", "--from", "3", "--to", "3", "--json"]);
+    let shown = place.holdpoint(&["log", "--since", "3", "--until", "3", "--json"]);
     let kept = json(&shown)["link"].as_str().unwrap().to_string();
     let (exit, told) = verified(&file(&place, "page.html"), &["--link", "3", &kept]);
     assert!(exit == 0 && told.contains("match: record 3 has the link that was kept\n"), "{told}");
@@ -530,9 +539,9 @@ fn a_link_that_was_kept_of_an_earlier_record_is_said_to_prove_none_behind_it() {
 #[test]
 fn a_run_and_a_range_are_alternatives_in_the_usage() {
     let place = Place::new();
-    let help = text(&place.holdpoint(&["report", "--help"]).stdout);
+    let help = text(&place.holdpoint(&["export", "--format", "html", "--help"]).stdout);
     let usage: Vec<&str> =
-        help.lines().filter(|line| line.contains("holdpoint report [")).collect();
+        help.lines().filter(|line| line.contains("holdpoint export [")).collect();
     assert_eq!(usage.len(), 3, "{help}");
     assert!(usage[0].ends_with("<RUN>") && !usage[0].contains("--since"), "{help}");
     assert!(usage[1].contains("--since") && !usage[1].contains("<RUN>"), "{help}");

@@ -158,7 +158,7 @@ fn a_no_is_never_0_chosen_or_taken_by_default_of_one_or_of_several() {
     let (one, other) = (created(&place, &words), created(&place, &words));
     respond(&place, &one, "no");
     assert_eq!(exit(&[&one]), 16);
-    assert_eq!(exit(&["--any", &other, &one]), 16);
+    assert_eq!(exit(&[&other, &one]), 16);
     respond(&place, &other, "yes");
     assert_eq!(exit(&[&other]), 0);
     let at_deadline = ["--timeout", "1ms", "--on-timeout", "default", "--default"];
@@ -168,7 +168,7 @@ fn a_no_is_never_0_chosen_or_taken_by_default_of_one_or_of_several() {
         let waited = decision(&place, &["wait", &id]);
         let outcome = json(&waited)["outcome"].clone();
         assert_eq!((status(&waited), outcome), (expected, "default".into()), "{default}");
-        assert_eq!(exit(&["--any", &id]), expected);
+        assert_eq!(exit(&[&id]), expected);
         // Where asking and waiting are one command.
         let asking = [&["create"], &terms[..], &["--wait"]].concat();
         assert_eq!(status(&decision(&place, &asking)), expected);

@@ -119,7 +119,7 @@ fn threads_and_the_next_instruction_of_rules_6_are_told_as_they_were() {
         (&closed["is_closed"], &closed["last_directive"]),
         (&true.into(), &"CONFIRM".into())
     );
-    let rows = show(&["thread", "rows", "talk-2"]);
+    let rows = show(&["thread", "show", "--rows", "talk-2"]);
     let rows = rows.as_array().unwrap();
     let reasons: Vec<&str> = rows.iter().map(|row| row["reason_code"].as_str().unwrap()).collect();
     let expected = [
@@ -148,7 +148,7 @@ fn threads_and_the_next_instruction_of_rules_6_are_told_as_they_were() {
 
 /// The kinds of all records, by name.
 fn kinds(place: &Place) -> Vec<String> {
-    let shown = values(&place.holdpoint(&["log", "show", "--json"]));
+    let shown = values(&place.holdpoint(&["log", "--json"]));
     shown.iter().map(|line| line["kind"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -213,7 +213,7 @@ fn a_program_older_than_the_numbers_reads_and_does_not_write() {
     for (code, words) in [
         (1, &["decision", "create", "--prompt", "Go on?"][..]),
         (1, &["apply", "commands"]),
-        (1, &["log", "archive", "archive"]),
+        (1, &["archive", "archive"]),
         (125, &["run", "--", "true"]),
     ] {
         let output = place.holdpoint(words);
@@ -227,11 +227,11 @@ fn a_program_older_than_the_numbers_reads_and_does_not_write() {
     assert!(reason.contains("not checked under rules 8: a newer holdpoint has them"), "{reason}");
     for words in [
         &["replay"][..],
-        &["log", "show"],
-        &["log", "stat"],
+        &["log"],
+        &["log", "--stat"],
         &["decision", "list"],
         &["decision", "list", "--kind", "hold"],
-        &["trace", "2"],
+        &["show", "--trace", "2"],
         &["policy", "show"],
         &["doctor"],
     ] {
@@ -279,7 +279,7 @@ fn the_numbers_go_along_to_a_salvaged_log_and_behind_an_anchor() {
     let mut place = Place::new();
     assert_eq!(status(&place.run(&["true"])), 0);
     fs::remove_file(place.log.join("HEAD")).unwrap();
-    assert_eq!(status(&place.holdpoint(&["salvage", "log", "new"])), 0);
+    assert_eq!(status(&place.holdpoint(&["copy", "--salvage", "log", "new"])), 0);
     place.log = place.directory.path().join("new");
     assert_eq!(status(&place.run(&["true"])), 0);
     assert_eq!(kinds(&place).iter().filter(|kind| *kind == ADOPTED).count(), 1);
@@ -287,6 +287,6 @@ fn the_numbers_go_along_to_a_salvaged_log_and_behind_an_anchor() {
     let (sample, anchor) = Sample::archived();
     sample.grow();
     assert_eq!(kinds(&sample.place).iter().filter(|kind| *kind == ADOPTED).count(), 1);
-    let shown = values(&sample.place.holdpoint(&["log", "show", "--json", "--kind", ADOPTED]));
+    let shown = values(&sample.place.holdpoint(&["log", "--json", &format!("kind={ADOPTED}")]));
     assert!(shown[0]["sequence"].as_u64().unwrap() <= anchor, "{shown:?}");
 }

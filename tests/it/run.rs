@@ -179,7 +179,7 @@ fn output_beyond_the_bound_is_no_fault_and_still_passed_through_whole() {
     assert_eq!((&stated["pieces"], &stated["kept_length"]), (&json!(2), &json!(5 + 4_096)));
     assert_eq!(stated["end"]["whole_sha256"], stdout["whole_sha256"]);
     let sequence = record["sequence"].to_string();
-    let only = ["log", "show", "--from", &sequence, "--to", &sequence];
+    let only = ["log", "--since", &sequence, "--until", &sequence];
     let line = text(&place.holdpoint(&only).stdout);
     assert!(line.contains("STDOUT of 10008 bytes: 4101 recorded in 2 pieces"), "{line}");
 
@@ -534,14 +534,14 @@ fn a_run_in_a_run_is_another_one_and_what_both_are_given_finds_them_together() {
     let [one, other] = &found(&[])[..] else { panic!("two runs") };
     assert_ne!(one["correlation"], other["correlation"]);
     for run in [one, other] {
-        let story = ["log", "show", "--correlation", run["correlation"].as_str().unwrap()];
+        let story = ["log", &format!("correlation={}", run["correlation"].as_str().unwrap())];
         let story = text(&place.holdpoint(&story).stdout);
         assert_eq!(story.matches("execution_loop.initialized").count(), 1, "{story}");
     }
     run(&["--label", "job=7"], &inner(""));
-    assert_eq!(found(&["--label", "job=7"]).len(), 1, "nothing is inherited");
+    assert_eq!(found(&["label=job=7"]).len(), 1, "nothing is inherited");
     run(&["--label", "job=8", "--correlation", "s"], &inner("--label job=8 --correlation s"));
-    let both = found(&["--label", "job=8"]);
+    let both = found(&["label=job=8"]);
     assert_eq!(both.len(), 2);
     assert!(both.iter().all(|run| run["correlation"] == "s"), "{both:?}");
 }

@@ -98,7 +98,7 @@ fn nothing_exists_before_the_answer_and_the_story_leads_to_the_person_and_back()
     assert_eq!(answer(&place, &id, "approve"), 0);
     assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(0));
     assert!(file(&place, "f").exists());
-    let records = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let records = text(&place.holdpoint(&["log", "--json"]).stdout);
     let lines: Vec<Value> = records.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     let of = |kind: &str| lines.iter().find(|line| line["kind"] == kind).unwrap();
     let begun = &of("execution_loop.initialized")["event"];
@@ -107,12 +107,12 @@ fn nothing_exists_before_the_answer_and_the_story_leads_to_the_person_and_back()
     // From every record of the run to the person who let it start.
     let first = of("execution_loop.initialized")["sequence"].as_u64().unwrap();
     for sequence in first..=lines.len() as u64 {
-        let traced = json(&place.holdpoint(&["trace", &sequence.to_string(), "--json"]));
+        let traced = json(&place.holdpoint(&["show", "--trace", &sequence.to_string(), "--json"]));
         assert_eq!(traced["person"]["actor"]["kind"], "HUMAN", "{sequence}");
         assert_eq!(traced["person"]["sequence"], answered, "{sequence}");
     }
     // And from the answer to the end of the run.
-    let traced = json(&place.holdpoint(&["trace", &answered.to_string(), "--json"]));
+    let traced = json(&place.holdpoint(&["show", "--trace", &answered.to_string(), "--json"]));
     let last = traced["steps"].as_array().unwrap().last().unwrap()["last"].clone();
     assert_eq!(last, json!(lines.len()));
     place.verified();
@@ -221,7 +221,7 @@ fn the_question_before_a_start_is_decided_on_one_screen_and_all_of_it_is_a_word_
     let found: Vec<usize> = places.iter().map(|it| shown.find(it).expect(it)).collect();
     assert!(found.is_sorted(), "{shown}");
     waiting.type_line("details");
-    let all = waiting.see("or --option deny").join("\n");
+    let all = waiting.see("decision respond").join("\n");
     assert!(all.contains("round 1 of 1") && all.contains("bound to  "), "{all}");
     waiting.type_line("deny");
     waiting.see("not started");

@@ -288,7 +288,7 @@ fn the_question_begins_with_the_command_and_who_asks_and_details_are_a_word_away
     }
     assert!(shown.contains("|   file       deploy.sh\n"), "{shown}");
     asking.type_line("details");
-    let all = asking.see("or --option deny").join("\n");
+    let all = asking.see("decision respond").join("\n");
     assert!(all.contains("SHA-256") && all.contains("inode"), "{all}");
     asking.type_line("deny");
     assert_eq!(asking.end().0, 120);

@@ -239,7 +239,6 @@ fn a_copy_takes_along_what_waits_and_records_it_as_the_log_would() {
     let waiting = Waiting::begin();
     let copy = waiting.place.directory.path().join("copy");
     let made = waiting.place.holdpoint(&[
-        "log",
         "copy",
         waiting.place.log.to_str().unwrap(),
         copy.to_str().unwrap(),
@@ -270,7 +269,7 @@ fn a_run_took_as_long_as_its_recorder_saw_it_run_however_late_that_was_taken_up(
 fn an_archive_takes_up_what_waits_before_it_moves_anything() {
     let waiting = Waiting::begin();
     let to = waiting.place.directory.path().join("archive");
-    let words = ["log", "archive", to.to_str().unwrap(), "--json", "--until", "1h"];
+    let words = ["archive", to.to_str().unwrap(), "--json", "--until", "1h"];
     let moved = waiting.place.holdpoint(&words);
     assert_eq!(status(&moved), 0, "{}", text(&moved.stderr));
     let shown = json(&waiting.place.holdpoint(&["show", &waiting.run, "--json"]));

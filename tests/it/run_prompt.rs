@@ -45,7 +45,7 @@ fn a_reason_with_something_hidden_is_asked_for_again() {
     terminal.wait_for("ABORT? ");
     terminal.type_line("ABORT");
     assert_eq!(terminal.end().0, 120);
-    let records = place.holdpoint(&["log", "show"]);
+    let records = place.holdpoint(&["log"]);
     let records = crate::program::text(&records.stdout);
     assert!(records.contains("it was flaky") && !records.contains("u{1b}"), "{records}");
 }

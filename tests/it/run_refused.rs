@@ -374,7 +374,7 @@ fn without_head_and_lock_nothing_starts_before_a_person_sets_a_policy() {
         assert_eq!(said.contains("HEAD was missing"), !options.is_empty(), "{said}");
     }
     for kind in ["log.head_missing_accepted", "log.policy_unknown"] {
-        let shown = place.holdpoint(&["log", "show", "--kind", kind]);
+        let shown = place.holdpoint(&["log", &format!("kind={kind}")]);
         assert_eq!(text(&shown.stdout).lines().count(), 1, "{kind}");
     }
     place.verified();
@@ -410,7 +410,7 @@ fn a_log_without_head_is_written_only_on_request_and_that_is_recorded() {
     std::fs::remove_file(place.log.join("HEAD")).unwrap();
     assert_refused_untouched(&place, &["HEAD is missing", "--without-head"]);
     assert_eq!(status(&place.run_with(&["--without-head"], &["true"])), 0);
-    let accepted = place.holdpoint(&["log", "show", "--kind", "log.head_missing_accepted"]);
+    let accepted = place.holdpoint(&["log", "kind=log.head_missing_accepted"]);
     assert_eq!(text(&accepted.stdout).lines().count(), 1);
     place.verified();
 }

@@ -60,14 +60,14 @@ fn a_run_that_a_retry_left_with_nobody_waiting_is_not_called_running_in_a_list()
     let shown = |options: &[&str]| text(&place.holdpoint(&[&["runs"], options].concat()).stdout);
     assert!(shown(&[]).contains("  waiting  "), "{}", shown(&[]));
     decide(&place, &request, &["RETRY", "--reason", "flaky"]);
-    for options in [&[][..], &["--running"], &["--status", "running"]] {
+    for options in [&[][..], &["status=running"], &["status=running"]] {
         let list = shown(options);
         assert!(list.contains("  unfinished  ") && !list.contains("running"), "{list}");
     }
     assert_eq!(json(&place.holdpoint(&["runs", "--json"]))["outcome"], "running");
-    let asked = place.holdpoint(&["runs", "--status", "unfinished"]);
+    let asked = place.holdpoint(&["runs", "status=unfinished"]);
     assert_eq!(status(&asked), 2);
-    assert!(text(&asked.stderr).contains("--status running"), "{}", text(&asked.stderr));
+    assert!(text(&asked.stderr).contains("status=running"), "{}", text(&asked.stderr));
 }
 
 /// A program that fails, and says in `runs` that it ran.
@@ -125,7 +125,7 @@ fn archive(place: &Place) {
     while segments_of(&place.log).len() < 2 {
         fill(&place.log, 40);
     }
-    let moved = place.holdpoint(&["log", "archive", "archive"]);
+    let moved = place.holdpoint(&["archive", "archive"]);
     assert_eq!(status(&moved), 0, "{}", text(&moved.stderr));
 }
 
@@ -223,7 +223,7 @@ fn a_retry_begins_one_attempt_and_none_in_a_copy_of_its_log() {
         command.args(words).stdin(Stdio::null()).output().unwrap()
     };
     let (copy, moved) = (file(&place, "copy"), file(&place, "moved"));
-    let copied = ["log", "copy", place.log.to_str().unwrap(), copy.to_str().unwrap()];
+    let copied = ["copy", place.log.to_str().unwrap(), copy.to_str().unwrap()];
     assert_eq!(status(&place.holdpoint(&copied)), 0);
     assert_eq!(refused(&in_log(&copy)).0, "LOG_NOT_ADOPTED");
     // Nor where root lets all of them answer.

@@ -158,7 +158,7 @@ fn a_variable_that_is_left_unbound_is_named_and_its_value_at_the_start_goes_on_r
     let spend = ["run", "--approval", &id, "--", "true"];
     let spent = with(&place, &spend, &next).output().unwrap();
     assert_eq!(status(&spent), 0, "{}", text(&spent.stderr));
-    let recorded = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let recorded = text(&place.holdpoint(&["log", "--json"]).stdout);
     for (name, value) in [
         ("unbound.GITHUB_OUTPUT", "/tmp/step-2"),
         ("unbound.GITHUB_OUTPUT.asked", "/tmp/step-1"),

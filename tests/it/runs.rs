@@ -42,19 +42,19 @@ fn runs_are_listed_by_how_they_ended_the_newest_first() {
         place.loops().iter().map(|it| it["loop_id"].as_str().unwrap().to_string()).collect();
     assert!(all.iter().eq(begun.iter().rev()), "{all:?} {begun:?}");
     assert_eq!(listed(&place, &["--failed"]), all[..2]);
-    assert_eq!(listed(&place, &["--status", "3"]), all[1..2]);
-    assert_eq!(listed(&place, &["--status", "crashed"]), all[..1]);
-    assert_eq!(listed(&place, &["--status", "ok"]), all[2..]);
-    assert_eq!(listed(&place, &["--command", "test failed"]), all[1..2]);
+    assert_eq!(listed(&place, &["status=3"]), all[1..2]);
+    assert_eq!(listed(&place, &["status=crashed"]), all[..1]);
+    assert_eq!(listed(&place, &["status=ok"]), all[2..]);
+    assert_eq!(listed(&place, &["command=test failed"]), all[1..2]);
     assert_eq!(listed(&place, &["-n", "1"]), all[..1]);
     assert_eq!(listed(&place, &["--after", &all[0]]), all[1..]);
-    assert!(listed(&place, &["--running"]).is_empty());
+    assert!(listed(&place, &["status=running"]).is_empty());
     assert_eq!(listed(&place, &["--since", "1h"]), all);
     assert!(listed(&place, &["--until", "1h"]).is_empty());
     let second = place.loops()[1]["started_sequence"].to_string();
     assert_eq!(listed(&place, &["--since", &second]), all[..2]);
     assert_eq!(listed(&place, &["--until", &second]), all[1..]);
-    assert!(listed(&place, &["--by", "nobody-at-all"]).is_empty());
+    assert!(listed(&place, &["by=nobody-at-all"]).is_empty());
     let lines = place.holdpoint(&["runs", "--json"]);
     let newest: Value = serde_json::from_str(text(&lines.stdout).lines().next().unwrap()).unwrap();
     assert_eq!((&newest["run"], &newest["signal"]), (&all[0].as_str().into(), &9.into()));
@@ -82,17 +82,17 @@ fn of_runs_from_a_record_behind_the_logs_end_on_it_is_said_where_that_is() {
 fn a_status_as_a_shell_saw_it_is_told_with_the_word_that_finds_it() {
     let place = place();
     for (seen, word) in [
-        ("137", "`--status crashed`, `stopped`, `timeout`, `interrupted` or `aborted`"),
-        ("124", "`--status timeout`"),
+        ("137", "`status=crashed`, `stopped`, `timeout`, `interrupted` or `aborted`"),
+        ("124", "`status=timeout`"),
     ] {
-        let found = place.holdpoint(&["runs", "--status", seen]);
+        let found = place.holdpoint(&["runs", &format!("status={seen}")]);
         let said = text(&found.stderr);
         assert_eq!((status(&found), text(&found.stdout).as_str()), (0, ""), "{said}");
         assert!(said.contains(word), "{said}");
     }
     assert_eq!(status(&place.holdpoint(&["show", "correlation:"])), 2, "it names nothing");
-    for (word, advice) in [("unfinished", "`--status running`"), ("session", "without this")] {
-        let refused = place.holdpoint(&["runs", "--status", word]);
+    for (word, advice) in [("unfinished", "`status=running`"), ("session", "without this")] {
+        let refused = place.holdpoint(&["runs", &format!("status={word}")]);
         assert!(status(&refused) == 2 && text(&refused.stderr).contains(advice), "{word}");
     }
 }
@@ -112,7 +112,7 @@ fn an_outcome_is_the_word_that_the_table_has_for_such_an_end() {
         assert_eq!(status(&place.run_with(options, &["sh", "-c", script])), exit, "{script}");
         let runs = place.holdpoint(&["runs", "--json"]);
         assert_eq!(json(&runs)["outcome"], outcome, "{script}");
-        let by_word = place.holdpoint(&["runs", "-q", "--status", outcome]);
+        let by_word = place.holdpoint(&["runs", "-q", &format!("status={outcome}")]);
         assert_eq!(text(&by_word.stdout).lines().count(), 1, "{script}");
     }
 }
@@ -157,7 +157,7 @@ fn what_a_run_printed_is_given_byte_for_byte() {
         output.stdout
     };
     assert_eq!(stdout(&["--stdout"]), b"a\tb\x1b[31m\0\xff\nlast");
-    assert_eq!(stdout(&["--stdout", "--tail", "1"]), b"last");
+    assert_eq!(stdout(&["--stdout", "-n", "1"]), b"last");
     let both = stdout(&[]);
     assert!(both == b"a\tb\x1b[31m\0\xff\nlasterr\n" || both.starts_with(b"err\n"), "{both:?}");
     assert_eq!(stdout(&["--stderr"]), b"err\n");
@@ -218,7 +218,7 @@ fn who_said_yes_is_told_with_the_run() {
     let shown = json(&place.holdpoint(&["show", &id, "--json"]));
     assert_eq!((&shown["outcome"], &shown["approval"]), (&"ok".into(), &question.as_str().into()));
     let by = shown["approved_by"]["id"].as_str().unwrap();
-    assert_eq!(listed(&place, &["--approved-by", by]), [id.as_str()]);
+    assert_eq!(listed(&place, &[&format!("approver={by}")]), [id.as_str()]);
     let screen = text(&place.holdpoint(&["show", &id]).stdout);
     let approved = screen.lines().find(|line| line.starts_with("approved ")).unwrap();
     assert!(approved.contains(&format!("by {by} (person")), "{approved}");
@@ -229,7 +229,7 @@ fn a_run_is_recorded_in_the_name_and_the_story_that_are_given() {
     let place = Place::with_log();
     let story = ["--as", "deploy-bot", "--agent", "--correlation", "gt-41"];
     assert_eq!(status(&place.run_with(&story, &["true"])), 0);
-    let id = listed(&place, &["--by", "deploy-bot"]).remove(0);
+    let id = listed(&place, &["by=deploy-bot"]).remove(0);
     let shown = json(&place.holdpoint(&["show", &id, "--json"]));
     assert_eq!(shown["began_by"]["actor"]["kind"], "AGENT");
     assert_eq!(shown["execution_loop"]["correlation"], "gt-41");
@@ -247,18 +247,18 @@ fn a_run_is_found_by_its_labels_and_shown_with_them_as_claims() {
     assert_eq!(status(&place.run_with(&given, &["true"])), 0);
     assert_eq!(status(&place.run_with(&["--label", "env=test"], &["true"])), 0);
     let [test, prod] = &listed(&place, &[])[..] else { panic!("two runs") };
-    assert_eq!(listed(&place, &["--label", "env=prod"]), [prod.as_str()]);
-    assert_eq!(listed(&place, &["--label", "env=prod", "--label", "team=blue"]), [prod.as_str()]);
-    assert_eq!(listed(&place, &["--label", "env=test"]), [test.as_str()]);
-    assert!(listed(&place, &["--label", "env=none"]).is_empty());
+    assert_eq!(listed(&place, &["label=env=prod"]), [prod.as_str()]);
+    assert_eq!(listed(&place, &["label=env=prod", "label=team=blue"]), [prod.as_str()]);
+    assert_eq!(listed(&place, &["label=env=test"]), [test.as_str()]);
+    assert!(listed(&place, &["label=env=none"]).is_empty());
     let shown = json(&place.holdpoint(&["show", prod, "--json"]));
     assert_eq!(shown["labels"], serde_json::json!({ "env": "prod", "host": host, "team": "blue" }));
     let screen = text(&place.holdpoint(&["show", prod]).stdout);
     assert!(screen.contains("env=prod, team=blue (not proven)"), "{screen}");
     assert!(screen.contains(&format!("\nhost            {host} (not proven)\n")), "{screen}");
-    assert_eq!(listed(&place, &["--label", &format!("host={host}")]).len(), 2);
+    assert_eq!(listed(&place, &[&format!("label=host={host}")]).len(), 2);
     let named = place.run_with(&["--label", "host=web-1"], &["true"]);
-    assert_eq!((status(&named), listed(&place, &["--label", "host=web-1"]).len()), (0, 1));
+    assert_eq!((status(&named), listed(&place, &["label=host=web-1"]).len()), (0, 1));
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn what_a_continuous_integration_builds_is_a_label() {
     let mut run = command(&place, &["run", "--", "true"]);
     run.env("GITHUB_SHA", "c0ffee").env("GITHUB_REF_NAME", "main");
     assert_eq!(status(&run.output().unwrap()), 0);
-    let labels = ["--label", "commit=c0ffee", "--label", "branch=main"];
+    let labels = ["label=commit=c0ffee", "label=branch=main"];
     assert_eq!(listed(&place, &labels).len(), 1);
 }
 
@@ -303,9 +303,9 @@ fn every_id_that_is_printed_can_be_shown() {
         assert!(!shown.stdout.is_empty(), "{id}");
     };
     same(&question, &["decision", "show", &question, "--json"]);
-    same("1", &["log", "show", "--from", "1", "--to", "1", "--json"]);
+    same("1", &["log", "--since", "1", "--until", "1", "--json"]);
     assert_eq!(status(&place.run_with(&["--correlation", "gt-41"], &["true"])), 0);
-    same("correlation:gt-41", &["log", "show", "--correlation", "gt-41", "--json"]);
+    same("correlation:gt-41", &["log", "correlation=gt-41", "--json"]);
     for absent in ["REQ-0123456789", "thread:none", "stream:none", "correlation:-none"] {
         let output = place.holdpoint(&["show", absent]);
         assert_eq!((status(&output), output.stdout.len()), (3, 0), "{absent}");
@@ -434,7 +434,7 @@ fn a_run_of_which_no_output_is_on_record_is_shown_without_the_way_to_it() {
     let id = listed(&place, &[]).remove(0);
     assert_eq!(status(&place.holdpoint(&["output", &id])), 3);
     let shown = text(&place.holdpoint(&["show", &id]).stdout);
-    assert!(shown.contains(" log show --loop ") && !shown.contains(" output LOOP-"), "{shown}");
+    assert!(shown.contains(" log loop=") && !shown.contains(" output LOOP-"), "{shown}");
 }
 
 #[test]
@@ -457,6 +457,6 @@ fn an_output_of_which_bytes_were_not_kept_is_not_called_whole() {
     assert_eq!(status(&output), 3, "{said}");
     assert!(said.contains("4907 bytes are missing here"), "{said}");
     assert_eq!(status(&place.holdpoint(&["output", &id, "--json"])), 3);
-    let end = place.holdpoint(&["output", &id, "--tail", "1"]);
+    let end = place.holdpoint(&["output", &id, "-n", "1"]);
     assert_eq!((status(&end), text(&end.stdout).as_str()), (0, "f\n"), "all that was asked for");
 }

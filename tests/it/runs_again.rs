@@ -67,7 +67,7 @@ fn where_the_run_before_it_is_not_listed_a_run_begun_again_stands_alone_and_the_
     let sample = sample();
     let log = sample.directory.path();
     let (halted, again) = (&sample.loops[30], &sample.loops[92]);
-    for options in [&["--command", "deploy", "-n", "1"][..], &["--status", "ok", "-n", "70"]] {
+    for options in [&["command=deploy", "-n", "1"][..], &["status=ok", "-n", "70"]] {
         let output = holdpoint(log, &[&["runs"], options].concat());
         let (shown, said) = (text(&output.stdout), text(&output.stderr));
         let line = shown.lines().find(|line| line.contains(" again")).unwrap();
@@ -75,7 +75,7 @@ fn where_the_run_before_it_is_not_listed_a_run_begun_again_stands_alone_and_the_
         assert!(said.contains(&format!("{again} was begun again after {halted}")), "{said}");
     }
     // The earlier one is listed without the later one, and a list goes on behind either.
-    let only = holdpoint(log, &["runs", "--status", "interrupted"]);
+    let only = holdpoint(log, &["runs", "status=interrupted"]);
     assert_eq!(text(&only.stdout).lines().count(), 2);
     let said = text(&only.stderr);
     assert!(said.contains("as stated by 5 records from") && said.lines().count() == 1, "{said}");
@@ -99,7 +99,7 @@ fn a_loop_that_a_program_begins_because_of_a_retry_is_shown_under_the_run_that_h
     decide(&request, &["RETRY", "--reason", "flaky"]);
     decide(&held(&["--resume", &request]), &["ABORT"]);
     let first = listed(&place, &[]).remove(0);
-    let kind = ["log", "show", "--kind", "human_decision.answered", "--json"];
+    let kind = ["log", "kind=human_decision.answered", "--json"];
     let answered = rows(&place.holdpoint(&kind));
     let record = answered[0]["sequence"].as_u64().unwrap();
     let again = value!({ "causation": record, "submit": initialize(&"6".repeat(32)) });
@@ -114,6 +114,6 @@ fn a_loop_that_a_program_begins_because_of_a_retry_is_shown_under_the_run_that_h
     let screen = text(&place.holdpoint(&["show", &first]).stdout);
     let line = screen.lines().find(|line| line.starts_with("caused ")).unwrap();
     assert!(line.contains(later.as_str()), "{screen}");
-    assert_eq!(listed(&place, &["--running"]), [later.as_str()]);
+    assert_eq!(listed(&place, &["status=running"]), [later.as_str()]);
     assert_eq!(listed(&place, &["--failed"]), [first.as_str()]);
 }

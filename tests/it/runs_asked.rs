@@ -22,22 +22,22 @@ fn a_name_is_found_by_its_beginning_where_one_begins_so_and_as_a_row_shows_it() 
     let place = place();
     let all = listed(&place, &[]);
     for wanted in [LONG[0], "deployments-of-p", "deployments-of-p..?", "deployments-of-prod.."] {
-        assert_eq!(listed(&place, &["--by", wanted]), all[1..], "{wanted}");
+        assert_eq!(listed(&place, &[&format!("by={wanted}")]), all[1..], "{wanted}");
     }
-    let found = place.holdpoint(&["runs", "-q", "--by", "deployments-of-p..?"]);
+    let found = place.holdpoint(&["runs", "-q", "by=deployments-of-p..?"]);
     let said = text(&found.stderr);
     assert!(said.contains(&format!("is taken for {}", LONG[0])), "{said}");
-    let several = place.holdpoint(&["runs", "--by", "deployments-of-"]);
+    let several = place.holdpoint(&["runs", "by=deployments-of-"]);
     let said = text(&several.stderr);
     assert_eq!((status(&several), several.stdout.len()), (4, 0), "{said}");
     assert!(LONG.iter().all(|name| said.contains(name)), "{said}");
-    let none = place.holdpoint(&["runs", "--by", "nobody-at-all"]);
+    let none = place.holdpoint(&["runs", "by=nobody-at-all"]);
     let said = text(&none.stderr);
     assert_eq!((status(&none), none.stdout.len()), (0, 0), "{said}");
     assert!(said.contains("no run is by nobody-at-all: names on record are "), "{said}");
     assert!(LONG.iter().all(|name| said.contains(name)), "{said}");
     // Who is on record is not taken for another one.
-    let other = place.holdpoint(&["runs", "--by", LONG[0], "--failed"]);
+    let other = place.holdpoint(&["runs", &format!("by={}", LONG[0]), "--failed"]);
     assert_eq!(status(&other), 0);
     assert!(text(&other.stderr).starts_with("holdpoint: no run matches\n"));
 }
@@ -53,8 +53,8 @@ fn whoever_said_yes_is_found_by_the_beginning_of_the_name() {
     let row = text(&place.holdpoint(&["runs", "--json"]).stdout);
     let row: serde_json::Value = serde_json::from_str(row.trim()).unwrap();
     let name = row["approved_by"][0].as_str().unwrap();
-    assert_eq!(listed(&place, &["--approved-by", &name[..1]]), all);
-    let none = place.holdpoint(&["runs", "--approved-by", "nobody-at-all"]);
+    assert_eq!(listed(&place, &[&format!("approver={}", &name[..1])]), all);
+    let none = place.holdpoint(&["runs", "approver=nobody-at-all"]);
     let said = text(&none.stderr);
     assert_eq!(status(&none), 0, "{said}");
     assert!(said.contains("no run was approved by nobody-at-all"), "{said}");
@@ -65,7 +65,7 @@ fn no_runs_are_not_asked_for_and_nothing_found_is_said() {
     let place = place();
     let none = place.holdpoint(&["runs", "-n", "0"]);
     assert_eq!((status(&none), none.stdout.len()), (2, 0), "{}", text(&none.stderr));
-    let nothing = place.holdpoint(&["runs", "--status", "77"]);
+    let nothing = place.holdpoint(&["runs", "status=77"]);
     assert_eq!((status(&nothing), nothing.stdout.len()), (0, 0));
     assert!(text(&nothing.stderr).contains("no run matches"), "{}", text(&nothing.stderr));
 }
@@ -73,12 +73,12 @@ fn no_runs_are_not_asked_for_and_nothing_found_is_said() {
 #[test]
 fn records_and_stories_are_folded_on_a_screen_and_whole_on_a_pipe() {
     let place = place();
-    for verb in [&["log", "show"][..], &["trace", "2", "--verbose"]] {
-        let json = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    for verb in [&["log"][..], &["show", "--trace", "2", "--verbose"]] {
+        let json = text(&place.holdpoint(&["log", "--json"]).stdout);
         let piped = text(&place.holdpoint(verb).stdout);
         let whole = "evidence 0 STATE_TRANSITION at PRE_DISPATCH, instruction envelope: ";
         assert!(piped.contains(whole), "{piped}");
-        assert!(verb[0] == "trace" || piped.lines().count() == json.lines().count());
+        assert!(verb[0] == "show" || piped.lines().count() == json.lines().count());
         for columns in [40, 80, 120] {
             let (exit, shown) = Terminal::sized(&place, (3000, columns), verb).end();
             assert_eq!(exit, 0, "{shown}");
@@ -137,7 +137,7 @@ fn moments_of_runs_are_told_as_they_are_asked_for_on_every_screen_of_runs() {
     place.shell(&command);
     let runs = text(&place.holdpoint(&["runs", "-q"]).stdout);
     let runs: Vec<&str> = runs.lines().collect();
-    for verb in [&["show", runs[0]][..], &["diff", runs[1], runs[0]], &["bisect", runs[0]]] {
+    for verb in [&["show", runs[0]][..], &["diff", runs[1], runs[0]], &["diff", runs[0]]] {
         let told = |option| {
             let output = place.command(&[verb, &[option]].concat()).env("TZ", "UTC").output();
             let output = output.unwrap();
@@ -148,7 +148,7 @@ fn moments_of_runs_are_told_as_they_are_asked_for_on_every_screen_of_runs() {
         assert!(!utc.contains(" ago") && utc.contains("Z"), "{verb:?}: {utc}");
         assert!(!local.contains(" ago") && local.contains("+00:00"), "{verb:?}: {local}");
     }
-    for verb in [&["show", "1"][..], &["diff", "1", "2"], &["bisect", "--where", "true"]] {
+    for verb in [&["show", "1"][..], &["diff", "1", "2"], &["diff", "--when", "true"]] {
         let output = place.holdpoint(&[verb, &["--iso"]].concat());
         assert_eq!((status(&output), output.stdout.len()), (2, 0), "{verb:?}");
         assert!(text(&output.stderr).contains("are told in UTC"), "{verb:?}");

@@ -59,14 +59,14 @@ fn a_session_is_one_row_in_the_order_of_beginnings_and_tells_what_became_of_its_
         (&["-n", "3"], &all[..3]),
         (&["--after", &all[0]], &all[1..]),
         (&["--after", &all[2]], &all[3..]),
-        (&["--by", "claude-code:s"], &all[2..3]),
+        (&["by=claude-code:s"], &all[2..3]),
         (&["--since", &session["first_record"].to_string()], &all[..3]),
         (&["--until", &session["last_record"].to_string()], &all),
         (&["--until", &session["first_record"].to_string()], &all[2..]),
         (&["--failed"], &all[1..2]),
-        (&["--approved-by", approver], &all[2..3]),
-        (&["--running"], &[]),
-        (&["--command", "asked"], &[]),
+        (&[&format!("approver={approver}")], &all[2..3]),
+        (&["status=running"], &[]),
+        (&["command=asked"], &[]),
     ] {
         assert_eq!(listed(&place, options), due, "{options:?}");
     }
@@ -81,21 +81,21 @@ fn a_session_is_found_by_the_beginning_of_its_name() {
     assert_eq!(all.len(), 1);
     let names = ["c", "claude", "claude..", "claude-code", "claude-code:se", "claude-code:sess-1?"];
     for name in names {
-        let found = place.holdpoint(&["runs", "-q", "--by", name]);
+        let found = place.holdpoint(&["runs", "-q", &format!("by={name}")]);
         assert_eq!(text(&found.stdout).trim(), all[0], "{name}: {}", text(&found.stderr));
         assert!(text(&found.stderr).contains("is taken for claude-code:sess-1"), "{name}");
     }
     ask(&place, &[], &call("sess-2", "ls"));
-    let several = place.holdpoint(&["runs", "--by", "claude"]);
+    let several = place.holdpoint(&["runs", "by=claude"]);
     assert_eq!(status(&several), 4, "{}", text(&several.stderr));
-    let none = text(&place.holdpoint(&["runs", "--by", "claudia"]).stderr);
+    let none = text(&place.holdpoint(&["runs", "by=claudia"]).stderr);
     assert!(none.contains("no run is by claudia"), "{none}");
 }
 
 #[test]
 fn every_call_of_a_session_is_told_in_order_by_the_id_that_the_list_prints() {
     let place = place();
-    let session = listed(&place, &["--by", "claude-code:s"]).remove(0);
+    let session = listed(&place, &["by=claude-code:s"]).remove(0);
     let shown = json(&place.holdpoint(&["show", &session, "--json"]));
     let calls = shown["calls"].as_array().unwrap();
     let told: Vec<(&str, bool)> = calls
@@ -149,9 +149,9 @@ fn a_session_over_several_segments_is_the_same_with_indexes_and_without() {
     }
     let_through(&place, "s", "second");
     let all = || {
-        let one = listed(&place, &["--by", "claude-code:s"]).remove(0);
+        let one = listed(&place, &["by=claude-code:s"]).remove(0);
         let shown = json(&place.holdpoint(&["show", &one, "--json"]));
-        (rows(&place, &[]), rows(&place, &["--by", "claude-code:s"]), shown)
+        (rows(&place, &[]), rows(&place, &["by=claude-code:s"]), shown)
     };
     let indexed = all();
     assert_eq!((indexed.0.len(), indexed.2["calls"].as_array().unwrap().len()), (6, 2));

@@ -1,5 +1,5 @@
-//! `holdpoint salvage`, as a person meets it: what it says, how it ends, and that what it makes is
-//! a log like any other.
+//! `holdpoint copy --salvage`, as a person meets it: what it says, how it ends, and that what it
+//! makes is a log like any other.
 
 use crate::program;
 use crate::program::{Place, contents, json, status, text};
@@ -27,7 +27,7 @@ fn beside(place: &Place, name: &str) -> PathBuf {
 }
 
 fn salvage(place: &Place, arguments: &[&str]) -> Output {
-    place.holdpoint(&[&["salvage"], arguments].concat())
+    place.holdpoint(&[&["copy", "--salvage"], arguments].concat())
 }
 
 /// The same program on the new log.
@@ -121,7 +121,7 @@ fn a_loss_is_said_and_copied_and_what_lacks_it_is_no_finding() {
     let events: BTreeSet<u64> = notes.map(|note| note["sequence"].as_u64().unwrap()).collect();
     let counted = format!("; {} event", events.len());
     assert!(!events.is_empty() && meaning["reason"].as_str().unwrap().contains(&counted));
-    let shown = text(&on_new(&place, &["log", "show"]).stdout);
+    let shown = text(&on_new(&place, &["log"]).stdout);
     assert!(shown.contains("log.salvaged") && shown.contains("log.records_lost"), "{shown}");
     // And what was salvaged can be salvaged.
     assert_eq!(status(&salvage(&place, &["new", "newer"])), 0);

@@ -34,7 +34,7 @@ fn grow(place: &Place) {
 
 /// Moves sealed segments and gives the last record moved.
 fn archive(place: &Place, to: &str) -> (u64, u64) {
-    let output = place.holdpoint(&["log", "archive", to, "--json"]);
+    let output = place.holdpoint(&["archive", to, "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let moved = json(&output);
     (moved["anchor_sequence"].as_u64().unwrap(), moved["stated_by"].as_u64().unwrap())
@@ -45,7 +45,7 @@ fn beside(place: &Place, name: &str) -> PathBuf {
 }
 
 fn salvage(place: &Place, arguments: &[&str]) -> Output {
-    place.holdpoint(&[&["salvage"], arguments].concat())
+    place.holdpoint(&[&["copy", "--salvage"], arguments].concat())
 }
 
 fn on(place: &Place, log: &str, arguments: &[&str]) -> Output {
@@ -62,7 +62,7 @@ fn losses(report: &Value) -> &[Value] {
 }
 
 fn first_record(place: &Place, log: &str) -> (u64, String) {
-    let shown = text(&on(place, log, &["log", "show", "--json"]).stdout);
+    let shown = text(&on(place, log, &["log", "--json"]).stdout);
     let record: Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
     (record["sequence"].as_u64().unwrap(), record["kind"].as_str().unwrap().to_string())
 }
@@ -121,14 +121,14 @@ fn the_new_log_begins_behind_the_same_record_and_the_state_goes_on() {
             .is_empty()
     );
     assert_eq!(status(&on(&place, "newer", &["verify"])), 0);
-    let archived = on(&place, "new", &["log", "archive", "other"]);
+    let archived = on(&place, "new", &["archive", "other"]);
     assert_eq!(status(&archived), 0, "{}", text(&archived.stderr));
     assert_eq!(status(&on(&place, "new", &["verify"])), 0);
 }
 
 /// Moves what it may of a salvaged log to an archive, and gives the exit code and the error.
 fn archive_of_new(place: &Place) -> (i32, Value) {
-    let output = on(place, "new", &["log", "archive", "other", "--json"]);
+    let output = on(place, "new", &["archive", "other", "--json"]);
     (status(&output), json(&output)["error"]["code"].clone())
 }
 
@@ -167,7 +167,7 @@ fn what_only_the_report_of_a_salvage_allows_is_not_parted_from_it() {
 fn assert_advice(place: &Place, code: &str) {
     let until = (segments(&beside(place, "new"))[1] - 1).to_string();
     let moved = |until: &str| {
-        let words = ["log", "archive", "other", "--json", "--until", until];
+        let words = ["archive", "other", "--json", "--until", until];
         let output = on(place, "new", &words);
         (status(&output), json(&output)["error"].clone())
     };
@@ -195,7 +195,7 @@ fn what_a_move_that_is_refused_advises_is_taken() {
     assert_advice(&damaged, "apart_from_report");
     // The record that states the beginning lies behind the first segment.
     let (old, _) = place();
-    assert_eq!(status(&old.holdpoint(&["log", "archive", "archive", "--keep-segments", "1"])), 0);
+    assert_eq!(status(&old.holdpoint(&["archive", "archive", "--keep-segments", "1"])), 0);
     assert_eq!(status(&salvage(&old, &["log", "new"])), 0);
     let new = Place { log: beside(&old, "new"), ..old };
     grow(&new);
@@ -246,11 +246,9 @@ fn no_archive_is_asked_for_where_none_fits_the_new_log() {
     let (place, _) = place();
     archive(&place, "archive");
     assert_eq!(status(&salvage(&place, &["log", "new"])), 0);
-    for (line, code) in [
-        (&["log", "show"][..], 0),
-        (&["trace", "1"], 3),
-        (&["log", "show", "--archive", "archive"], 6),
-    ] {
+    for (line, code) in
+        [(&["log"][..], 0), (&["show", "--trace", "1"], 3), (&["log", "--archive", "archive"], 6)]
+    {
         let output = on(&place, "new", line);
         let said = text(&output.stderr);
         assert_eq!(status(&output), code, "{line:?}: {said}");

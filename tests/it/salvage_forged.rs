@@ -1,5 +1,5 @@
-//! Whatever single record is forged: `salvage` keeps every genuine record that a witness ties, and
-//! what nothing ties is said to be unproven in the new log, by every verb that shows it.
+//! Whatever single record is forged: `copy --salvage` keeps every genuine record that a witness
+//! ties, and what nothing ties is said to be unproven in the new log, by every verb that shows it.
 
 use crate::program::json;
 use crate::records_support::{holdpoint, saying, segments, told, values};
@@ -151,14 +151,14 @@ pub(crate) fn salvaged(log: &Log) -> (TempDir, std::path::PathBuf) {
     let directory = TempDir::new().unwrap();
     let (old, new) = (directory.path().join("old"), directory.path().join("new"));
     log.write(&old).unwrap();
-    let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap()];
+    let words = ["copy", "--salvage", old.to_str().unwrap(), new.to_str().unwrap()];
     let (code, stdout, stderr) = told(&holdpoint(directory.path(), &words));
     assert_eq!(code, 0, "{stdout}{stderr}");
     (directory, new)
 }
 
 pub(crate) fn unproven_of(new: &Path) -> BTreeSet<u64> {
-    let lines = values(&holdpoint(new, &["log", "show", "--json"]));
+    let lines = values(&holdpoint(new, &["log", "--json"]));
     let unproven = lines.into_iter().filter(|line| line["standing"] == "unproven");
     unproven.map(|line| line["sequence"].as_u64().unwrap()).collect()
 }
@@ -232,40 +232,40 @@ fn every_verb_that_shows_unproven_records_says_so_and_ends_with_0() {
     assert_eq!(unproven, (2..=7).collect());
     assert_unproven(&new, 7, 0, "as it is");
     // What nothing is wrong with is shown as it is.
-    let (code, stdout, _) = told(&holdpoint(&new, &["log", "show", "--json", "--from", "9"]));
+    let (code, stdout, _) = told(&holdpoint(&new, &["log", "--json", "--since", "9"]));
     assert!(code == 0 && !stdout.contains("\"unproven\""), "{stdout}");
-    let (code, stdout, _) = told(&holdpoint(&new, &["verify", "--range", "9.."]));
+    let (code, stdout, _) = told(&holdpoint(&new, &["verify", "9.."]));
     assert!(code == 0 && !stdout.contains("unproven"), "{stdout}");
 }
 
 /// The readings of a salvaged log of which record 3 begins a run, and is unproven.
 fn readings(new: &Path) -> Vec<Vec<String>> {
-    let one = values(&holdpoint(new, &["log", "show", "--json", "--from", "3", "--to", "3"]));
+    let one = values(&holdpoint(new, &["log", "--json", "--since", "3", "--until", "3"]));
     let loop_id = one[0]["loop_id"].as_str().unwrap().to_string();
     let verbs: [&[&str]; 23] = [
         &["verify"],
-        &["verify", "--range", "3..4"],
-        &["log", "show"],
-        &["log", "show", "--reverse"],
-        &["log", "show", "--from", "3", "--to", "4"],
-        &["log", "show", "--to", "4", "--last", "2"],
-        &["log", "show", "--from", "3", "--to", "4", "--reverse"],
-        &["log", "show", "--loop", &loop_id],
-        &["log", "show", "--kind", "execution_loop.initialized"],
-        &["log", "show", "--kind", "execution_loop.initialized", "--reverse"],
-        &["log", "show", "--text", "INIT"],
-        &["log", "tail", "-n", "100"],
-        &["log", "stat"],
-        &["trace", "3"],
+        &["verify", "3..4"],
+        &["log"],
+        &["log", "--reverse"],
+        &["log", "--since", "3", "--until", "4"],
+        &["log", "--until", "4", "-n", "2"],
+        &["log", "--since", "3", "--until", "4", "--reverse"],
+        &["log", &format!("loop={loop_id}")],
+        &["log", "kind=execution_loop.initialized"],
+        &["log", "kind=execution_loop.initialized", "--reverse"],
+        &["log", "text=INIT"],
+        &["log", "-n", "100"],
+        &["log", "--stat"],
+        &["show", "--trace", "3"],
         &["replay"],
         &["replay", "--loop", &loop_id],
         &["export", "--format", "jsonl", "--out", "-"],
         &["decision", "list"],
         &["decision", "list", "--kind", "hold"],
         &["thread", "list"],
-        &["health"],
+        &["thread", "list", "--health"],
         &["doctor"],
-        &["log", "show", "--last", "100"],
+        &["log", "-n", "100"],
     ];
     verbs.iter().map(|words| words.iter().map(ToString::to_string).collect()).collect()
 }
@@ -292,7 +292,7 @@ fn assert_unproven(new: &Path, last: u64, expected: i32, what: &str) {
             }
         }
     }
-    let (_, stdout, _) = told(&holdpoint(new, &["verify", "--range", "3..4", "--json"]));
+    let (_, stdout, _) = told(&holdpoint(new, &["verify", "3..4", "--json"]));
     let report: Value = serde_json::from_str(&stdout).unwrap();
     let verdict = if expected == 0 { "intact, with unproven records" } else { "corrupt" };
     assert_eq!(report["verdict"], verdict, "{what}: {stdout}");
@@ -397,7 +397,7 @@ fn what_is_unproven_stays_so_where_a_later_segment_says_it_and_head_does_not_rea
 fn what_is_unproven_stays_so_in_a_salvage_of_a_salvage() {
     let (directory, new) = with_unproven_records();
     let again = directory.path().join("again");
-    let words = ["salvage", new.to_str().unwrap(), again.to_str().unwrap()];
+    let words = ["copy", "--salvage", new.to_str().unwrap(), again.to_str().unwrap()];
     assert_eq!(told(&holdpoint(directory.path(), &words)).0, 0);
     assert_eq!(unproven_of(&again), (3..=8).collect());
     let (code, report) = verified(&again);
@@ -413,7 +413,7 @@ fn statement_in(log: &Log) -> RecordAt {
 /// Salvages a salvaged log again, of which records 2 to 7 are unproven: they still are.
 fn assert_unproven_again(directory: &Path, old: &Path) {
     let again = directory.join("again");
-    let words = ["salvage", old.to_str().unwrap(), again.to_str().unwrap()];
+    let words = ["copy", "--salvage", old.to_str().unwrap(), again.to_str().unwrap()];
     let (code, stdout, stderr) = told(&holdpoint(directory, &words));
     assert!(code == 0 && stdout.contains("unproven"), "{stdout}{stderr}");
     let unproven = unproven_of(&again);
@@ -470,7 +470,7 @@ fn what_a_newer_program_wrote_is_not_salvaged_where_head_ties_it_and_is_cut_out_
     let directory = TempDir::new().unwrap();
     let (old, new) = (directory.path().join("old"), directory.path().join("new"));
     log.write(&old);
-    let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap(), "--json"];
+    let words = ["copy", "--salvage", old.to_str().unwrap(), new.to_str().unwrap(), "--json"];
     let (code, stdout, stderr) = told(&holdpoint(directory.path(), &words));
     let refused: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((code, refused["error"]["code"].as_str()), (1, Some("newer_version")), "{stderr}");
@@ -509,7 +509,7 @@ fn a_forbidden_event_that_no_witness_reached_leaves_a_salvaged_log_without_a_fin
     let (old, new) = (directory.path().join("old"), directory.path().join("new"));
     log.write_with_head(&old, &head);
     assert_eq!(verified(&old).0, 6);
-    let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap()];
+    let words = ["copy", "--salvage", old.to_str().unwrap(), new.to_str().unwrap()];
     assert_eq!(told(&holdpoint(directory.path(), &words)).0, 0);
     let (code, report) = verified(&new);
     let expected = (0, Some("intact, with unproven records"));

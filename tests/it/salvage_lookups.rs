@@ -9,7 +9,7 @@ use holdpoint_testing::log::segments_of;
 use std::fs;
 
 /// Verbs that look up a record that there is not, beside those that look up an id.
-const BY_NUMBER: [&str; 3] = ["show 99999", "output 99999", "trace 99999"];
+const BY_NUMBER: [&str; 3] = ["show 99999", "output 99999", "show --trace 99999"];
 
 fn lookups() -> impl Iterator<Item = &'static str> {
     // The new log has records of other numbers, and of this one as well.
@@ -18,7 +18,7 @@ fn lookups() -> impl Iterator<Item = &'static str> {
 
 /// Overwrites the records of the first run with zeros.
 fn lose_the_first_run(sample: &Sample) {
-    let run = sequences(&sample.ask("log show --loop LOOP --json", 1));
+    let run = sequences(&sample.ask("log loop=LOOP --json", 1));
     let (first, last) = (run[0], run[run.len() - 1]);
     let path = &segments_of(&sample.place.log)[0];
     let mut bytes = fs::read(path).unwrap();
@@ -43,7 +43,7 @@ fn no_verb_that_takes_an_id_denies_what_may_have_been_in_lost_records() {
     }
     fs::remove_file(beside(&sample.place, "page.html")).unwrap();
     lose_the_first_run(&sample);
-    let salvaged = sample.ask("salvage log new --json", 1);
+    let salvaged = sample.ask("copy --salvage log new --json", 1);
     assert_eq!(status(&salvaged), 0, "{}", text(&salvaged.stderr));
     let lost_before = json(&salvaged)["lost_before"].as_u64().unwrap();
     fs::rename(&sample.place.log, beside(&sample.place, "old")).unwrap();

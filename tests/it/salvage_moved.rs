@@ -1,5 +1,5 @@
-//! Tied records that were moved, with forged ones in their place: `salvage` finds them wherever
-//! they lie in the segments, and what was forged is not in the new log.
+//! Tied records that were moved, with forged ones in their place: `copy --salvage` finds them
+//! wherever they lie in the segments, and what was forged is not in the new log.
 
 use crate::program::json;
 use crate::records_support::{holdpoint, saying};

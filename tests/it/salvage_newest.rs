@@ -1,5 +1,5 @@
-//! Records that were written since HEAD was, some of which are damaged: `salvage` keeps the whole
-//! ones without proof, the map names the damaged ones, and both count as `verify` does.
+//! Records that were written since HEAD was, some of which are damaged: `copy --salvage` keeps the
+//! whole ones without proof, the map names the damaged ones, and both count as `verify` does.
 
 use crate::program::json;
 use crate::records_support::{holdpoint, saying, told};
@@ -38,7 +38,7 @@ fn assert_lost(directory: &Path, genuine: &Log, damaged: &[u64], what: &str) {
         })
         .collect();
     assert_eq!(blamed, damaged.iter().copied().collect(), "{what}: {damage:#}");
-    let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap(), "--json"];
+    let words = ["copy", "--salvage", old.to_str().unwrap(), new.to_str().unwrap(), "--json"];
     let (code, stdout, stderr) = told(&holdpoint(directory, &words));
     assert_eq!(code, 0, "{what}: {stdout}{stderr}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
@@ -100,7 +100,7 @@ fn a_salvage_counts_what_is_missing_as_verify_does() {
     let findings = report["findings"].to_string();
     let missing = format!("{} to {}", named + 1, named + 6);
     assert!(code == 6 && findings.contains(&missing), "{findings}");
-    let words = ["salvage", old.to_str().unwrap(), new.to_str().unwrap(), "--json"];
+    let words = ["copy", "--salvage", old.to_str().unwrap(), new.to_str().unwrap(), "--json"];
     let report = json(&holdpoint(directory.path(), &words));
     assert_eq!(report["salvaged"]["source_last_sequence"].as_u64(), Some(named + 6), "{report:#}");
 }

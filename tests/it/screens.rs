@@ -69,7 +69,7 @@ fn the_head_of_a_question_is_the_programs_own_and_comes_last() {
                 let is_ours = row.starts_with('|') || titles.contains(&row.as_str());
                 assert!(is_ours, "{what}: {row:?}");
             }
-            assert!(shown[head..].join(" ").contains("--option"), "{what}: the answer is last");
+            assert!(shown[head..].join(" ").contains("respond"), "{what}: the answer is last");
             let listed = at_terminal(&place, columns, &["decision", "list"]);
             let forged = |row: &&String| row.starts_with("asked") || row.starts_with("Go?");
             assert_eq!(listed.iter().find(forged), None, "{what}");
@@ -167,7 +167,7 @@ fn on_a_terminal_what_is_said_of_a_log_breaks_no_word() {
     let newest = bytes.iter().rposition(|byte| *byte != 0).unwrap();
     bytes[newest] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
-    for verb in [&["verify"][..], &["log", "stat"], &["doctor"]] {
+    for verb in [&["verify"][..], &["log", "--stat"], &["doctor"]] {
         let whole = text(&place.holdpoint(verb).stdout);
         let words: Vec<&str> = whole.split_whitespace().collect();
         assert!(words.len() > 20, "{whole}");

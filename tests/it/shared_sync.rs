@@ -43,7 +43,7 @@ impl Writer {
 
 /// The sequences of the events that a log holds.
 fn recorded(place: &Place) -> Vec<u64> {
-    let shown = place.holdpoint(&["log", "show", "--json", "--kind", "application.recorded"]);
+    let shown = place.holdpoint(&["log", "--json", "kind=application.recorded"]);
     assert_eq!(status(&shown), 0, "{}", text(&shown.stderr));
     let lines = text(&shown.stdout).lines().map(str::to_string).collect::<Vec<_>>();
     let sequence = |line: &String| {

@@ -21,7 +21,7 @@ fn snapshots(shown: &Value) -> &[Value] {
 
 /// The records about the newest run, by the names of their events.
 fn records(place: &Place, id: &str) -> Vec<Value> {
-    let told = text(&place.holdpoint(&["log", "show", "--loop", id, "--json"]).stdout);
+    let told = text(&place.holdpoint(&["log", &format!("loop={id}"), "--json"]).stdout);
     told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -53,7 +53,8 @@ fn a_run_has_snapshots_of_its_tree_and_show_and_the_report_draw_them() {
     assert!(screen.contains("\nat 1 s ") && screen.contains("\nat 2 s "), "{screen}");
     assert!(screen.contains("##"), "{screen}");
     let page = place.directory.path().join("page.html");
-    let made = place.holdpoint(&["report", &id, "--out", page.to_str().unwrap()]);
+    let made =
+        place.holdpoint(&["export", "--format", "html", &id, "--out", page.to_str().unwrap()]);
     assert_eq!(status(&made), 0, "{}", text(&made.stderr));
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<polyline ") && page.contains("<td>2 s</td>"), "it is drawn");

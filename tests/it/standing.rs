@@ -77,16 +77,16 @@ fn readings(answer: u64) -> Vec<Vec<String>> {
     let (from, range) = (answer.to_string(), format!("{answer}..{answer}"));
     let texts = |words: &[&str]| words.iter().map(ToString::to_string).collect();
     vec![
-        texts(&["log", "show"]),
-        texts(&["log", "show", "--reverse"]),
-        texts(&["log", "show", "--kind", "log.records_lost"]),
-        texts(&["log", "show", "--kind", "log.records_lost", "--reverse"]),
-        texts(&["log", "show", "--kind", "log.records_lost", "--last", "1"]),
-        texts(&["log", "show", "--from", &from, "--to", &from]),
-        texts(&["log", "show", "--text", "the answer"]),
-        texts(&["log", "tail", "-n", "1", "--kind", "log.records_lost"]),
-        texts(&["trace", &from]),
-        texts(&["verify", "--range", &range]),
+        texts(&["log"]),
+        texts(&["log", "--reverse"]),
+        texts(&["log", "kind=log.records_lost"]),
+        texts(&["log", "kind=log.records_lost", "--reverse"]),
+        texts(&["log", "kind=log.records_lost", "-n", "1"]),
+        texts(&["log", "--since", &from, "--until", &from]),
+        texts(&["log", "text=the answer"]),
+        texts(&["log", "-n", "1", "kind=log.records_lost"]),
+        texts(&["show", "--trace", &from]),
+        texts(&["verify", &range]),
         texts(&["export", "--format", "jsonl", "--out", "-"]),
     ]
 }
@@ -121,7 +121,7 @@ fn a_record_made_anew_with_its_link_is_proven_by_no_verb_and_exits_6() {
 fn what_was_shown_and_is_tied_to_nothing_is_named() {
     let (directory, answer) = with_an_answer();
     remake(directory.path(), answer, |payload| forge_answer(payload));
-    let words = ["log", "show", "--from", "1", "--to", &answer.to_string()];
+    let words = ["log", "--since", "1", "--until", &answer.to_string()];
     let (code, stdout, stderr) = told(&holdpoint(directory.path(), &words));
     assert_eq!(code, 6);
     assert!(stdout.contains(FORGED));
@@ -139,7 +139,7 @@ fn one_flipped_bit_hides_no_record_with_exit_0() {
     for (words, due) in readings(answer).iter().zip(without) {
         // Who reads from the end has what was asked for before it gets to the damage.
         let is_before_damage =
-            ["--last", "-n", "--from"].iter().any(|it| words.iter().any(|word| word == it));
+            ["-n", "--since"].iter().any(|it| words.iter().any(|word| word == it));
         let (code, shown, _) = run(log, words, &[]);
         let due = if is_before_damage { (0, due) } else { (6, shown.clone()) };
         assert_eq!((code, shown), due, "{words:?}");
@@ -167,7 +167,7 @@ fn a_payload_replaced_by_its_digest_hides_no_record_with_exit_0() {
     });
     // A filter of the text cannot tell whether the record is wanted.
     for words in readings(answer) {
-        let is_told_by_its_kind = words.contains(&"trace".to_string()) || words[0] == "verify";
+        let is_told_by_its_kind = words.contains(&"--trace".to_string()) || words[0] == "verify";
         assert!(run(log, &words, &[]).0 == 6 || is_told_by_its_kind, "{words:?}");
     }
 }
@@ -176,7 +176,7 @@ fn a_payload_replaced_by_its_digest_hides_no_record_with_exit_0() {
 fn two_statements_on_one_index_that_differ_count_for_nothing() {
     let sample = indexed();
     let log = sample.directory.path();
-    let wanted = ["log", "show", "--json", "--entity", &sample.loops[1]];
+    let wanted = ["log", "--json", &format!("entity={}", sample.loops[1])];
     let right = sequences(&values(&holdpoint(log, &wanted)));
     assert!(!right.is_empty());
     let first = segments(log)[0];
@@ -260,13 +260,13 @@ fn records_behind_head_have_no_witness_yet_and_that_is_no_failure() {
     log.run();
     let directory = TempDir::new().unwrap();
     log.write_with_head(directory.path(), &head);
-    let output = holdpoint(directory.path(), &["log", "show", "--json"]);
+    let output = holdpoint(directory.path(), &["log", "--json"]);
     assert_eq!(told(&output).0, 0);
     for line in values(&output) {
         let is_witnessed = line["sequence"].as_u64().unwrap() <= head.newest_sequence;
         assert_eq!(line["standing"], if is_witnessed { "proven" } else { "unproven" });
     }
-    let (_, _, stderr) = told(&holdpoint(directory.path(), &["log", "show"]));
+    let (_, _, stderr) = told(&holdpoint(directory.path(), &["log"]));
     let said = format!("no witness yet from record {}", head.newest_sequence + 1);
     assert!(stderr.contains(&said), "{stderr}");
 }
@@ -286,11 +286,11 @@ fn an_anchor_that_no_record_states_hides_the_beginning_with_no_exit_0() {
     assert!(answer < third);
     for words in [
         &["verify"][..],
-        &["log", "show"],
-        &["log", "show", "--reverse"],
-        &["log", "stat"],
-        &["log", "show", "--kind", "log.records_lost"],
-        &["log", "show", "--text", "the answer"],
+        &["log"],
+        &["log", "--reverse"],
+        &["log", "--stat"],
+        &["log", "kind=log.records_lost"],
+        &["log", "text=the answer"],
         &["export", "--format", "jsonl", "--out", "-"],
         &["replay"],
     ] {
@@ -351,11 +351,9 @@ fn a_segment_whose_index_is_believed_is_tied_by_what_is_read_of_it() {
         payload.last_mut().into_iter().for_each(|byte| *byte ^= 1);
         None
     });
-    for words in [
-        &["log", "show"][..],
-        &["log", "show", "--reverse"],
-        &["log", "show", "--loop", &sample.loops[9]],
-    ] {
+    for words in
+        [&["log"][..], &["log", "--reverse"], &["log", &format!("loop={}", sample.loops[9])]]
+    {
         let output = holdpoint(log, &[words, &["--json"]].concat());
         for line in values(&output).iter().filter(|line| line["sequence"] == forged) {
             assert_eq!(line["standing"], "unproven", "{words:?}");

@@ -74,7 +74,8 @@ fn below(root: &Path, directory: &Path) -> Vec<String> {
 /// users can do, and of what could not be kept.
 fn tells(verb: &Verb, place: &str, answer: &Answer) -> bool {
     let verb_words = verb.to_string();
-    let goes_on = ["--caches", "doctor", "salvage"].iter().any(|words| verb_words.contains(words));
+    let goes_on =
+        ["--caches", "doctor", "--salvage"].iter().any(|words| verb_words.contains(words));
     // An index is told of by the name of its own file.
     goes_on && answer.code == Some(0) && answer.names(verb, place.trim_end_matches("seg"))
 }
@@ -230,7 +231,7 @@ fn a_run_is_said_to_be_missing_only_where_all_that_may_begin_it_was_read() {
         ));
     }
     let (sample, other, mut found) = (Sample::new(), Other::new(), Found::default());
-    let verbs = ["report LOOP --out NEW", "runs --after LOOP"];
+    let verbs = ["export --format html LOOP --out NEW", "runs --after LOOP"];
     let is_wanted = |verb: &Verb| verbs.iter().any(|words| verb.to_string().contains(words));
     for verb in Verb::all(&sample).into_iter().filter(is_wanted) {
         let mut calls = Vec::new();

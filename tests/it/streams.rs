@@ -40,7 +40,7 @@ fn what_stdout_does_not_take_is_no_success_whether_it_is_closed_or_full() {
     let verbs: [&[&str]; 7] = [
         &["runs"],
         &["verify", "--json"],
-        &["log", "show"],
+        &["log"],
         &["export"],
         &["completions", "bash"],
         &["--help"],
@@ -64,7 +64,7 @@ fn what_stdout_does_not_take_is_no_success_whether_it_is_closed_or_full() {
 fn a_file_that_may_not_grow_is_a_stdout_that_takes_nothing() {
     let place = Place::with_log();
     place.shell("true");
-    for words in [&["log", "show"][..], &["verify", "--json"], &["--version"]] {
+    for words in [&["log"][..], &["verify", "--json"], &["--version"]] {
         let output = redirected(&place, words, ">limited");
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
         let program = place.command(words);
@@ -81,7 +81,7 @@ fn a_file_that_may_not_grow_is_a_stdout_that_takes_nothing() {
 #[test]
 fn a_sentence_on_what_is_shown_that_stderr_does_not_take_is_no_success() {
     let place = without_witness();
-    for words in [&["log", "show"][..], &["runs"], &["export"], &["export", "--json"]] {
+    for words in [&["log"][..], &["runs"], &["export"], &["export", "--json"]] {
         let whole = place.holdpoint(words);
         assert_eq!(status(&whole), 0, "{words:?}");
         assert!(text(&whole.stderr).contains("witness"), "{}", text(&whole.stderr));
@@ -136,11 +136,11 @@ fn a_stream_that_does_not_block_and_is_full_is_waited_for_and_gets_all() {
         place.command(&["record", "--stream", &stream, "--type", "t"]).output().unwrap();
     }
     for words in [
-        &["log", "show", "--json"][..],
-        &["log", "show"],
+        &["log", "--json"][..],
+        &["log"],
         &["export"],
         &["output", &run],
-        &["man"],
+        &["completions", "man"],
         &["completions", "bash"],
     ] {
         let whole = place.command(words).output().unwrap();
@@ -176,7 +176,7 @@ fn an_error_behind_the_commit_point_names_the_record_and_what_it_is_about() {
         let said = format!("it is on record nevertheless: record {sequence}, {id}");
         assert!(error["message"].as_str().unwrap().contains(&said), "{error}");
         std::fs::remove_dir(place.log.join("HEAD.tmp")).unwrap();
-        let shown = place.command(&["log", "show", "--from", &sequence.to_string(), "--json"]);
+        let shown = place.command(&["log", "--since", &sequence.to_string(), "--json"]);
         let shown = { shown }.output().unwrap();
         assert!(text(&shown.stdout).contains(id), "{words:?}: {id}");
 

@@ -1,4 +1,5 @@
-//! What `thread`, `health` and the lines of `apply` promise about interruption threads.
+//! What `thread`, `thread list --health` and the lines of `apply` promise about interruption
+//! threads.
 
 use crate::apply_support::{answers, apply};
 use crate::filler::fill;
@@ -40,7 +41,7 @@ fn read(place: &Place, arguments: &[&str]) -> Value {
 /// How many records there are, and how many of this kind.
 fn recorded(place: &Place, kind: &str) -> (usize, usize) {
     let lines = |arguments: &[&str]| shown(place, arguments).lines().count();
-    (lines(&["log", "show"]), lines(&["log", "show", "--kind", kind]))
+    (lines(&["log"]), lines(&["log", &format!("kind={kind}")]))
 }
 
 #[test]
@@ -70,11 +71,11 @@ fn the_state_shows_what_was_left_unsaid_to_whom_and_until_when() {
 fn a_thread_and_what_is_registered_are_found_by_the_names_that_are_printed() {
     let place = one();
     for name in ["talk", "acme/talk", "acme", "acme/ada", "acme/kitchen/ada"] {
-        let output = place.holdpoint(&["log", "show", "--entity", name]);
+        let output = place.holdpoint(&["log", &format!("entity={name}")]);
         assert_eq!(status(&output), 0, "{name}: {}", text(&output.stderr));
         assert!(!output.stdout.is_empty(), "{name}");
     }
-    let missing = place.holdpoint(&["log", "show", "--entity", "acme/nobody"]);
+    let missing = place.holdpoint(&["log", "entity=acme/nobody"]);
     assert_eq!(status(&missing), 3);
 }
 
@@ -123,19 +124,19 @@ fn tenants_with_the_same_correlation_see_nothing_of_each_other() {
     let mut of_other = setting("umbrella", "talk").split_off(1);
     of_other.extend(talk("umbrella", "talk", "beta secret of umbrella"));
     accepted(&place, &of_other);
-    for verb in ["show", "rows", "story"] {
-        let output = place.holdpoint(&["thread", verb, "talk"]);
+    for form in [&[][..], &["--rows"], &["--story"]] {
+        let output = place.holdpoint(&[&["thread", "show", "talk"], form].concat());
         let said = text(&output.stderr);
         assert_eq!((status(&output), text(&output.stdout).as_str()), (4, ""), "{said}");
         assert!(said.contains("acme, umbrella"), "{said}");
         for (ours, theirs) in [("acme", "umbrella"), ("umbrella", "acme")] {
             for options in [&["--tenant", ours][..], &["--tenant", ours, "--json"]] {
-                let all = shown(&place, &[&["thread", verb, "talk"], options].concat());
-                assert!(all.contains(ours) && !all.contains(theirs), "{verb}: {all}");
+                let all = shown(&place, &[&["thread", "show", "talk"], form, options].concat());
+                assert!(all.contains(ours) && !all.contains(theirs), "{form:?}: {all}");
             }
         }
     }
-    for verb in [&["thread", "list"][..], &["health"]] {
+    for verb in [&["thread", "list"][..], &["thread", "list", "--health"]] {
         let ours = shown(&place, &[verb, &["--tenant", "acme"]].concat());
         assert!(ours.contains("acme") && !ours.contains("umbrella"), "{ours}");
     }
@@ -150,7 +151,7 @@ fn a_stranger_who_is_refused_makes_no_name_ambiguous() {
     let found = answers(&apply(&place, &[stranger]));
     assert_eq!(found[0]["refusal"]["code"], "X_FAIL_TENANT_SCOPE_INVALID", "{found:#?}");
     assert!(shown(&place, &["thread", "show", "talk"]).contains("acme"));
-    let rows = read(&place, &["thread", "rows", "talk", "--tenant", "other"]);
+    let rows = read(&place, &["thread", "show", "--rows", "talk", "--tenant", "other"]);
     assert_eq!(rows[0]["refused"]["class"], "SCOPE", "{rows:#}");
     assert_eq!(rows.as_array().unwrap().len(), 1);
 }
@@ -166,7 +167,7 @@ fn rows_have_the_payload_keys_of_the_design_and_the_reason_verbatim() {
         body
     });
     answers(&apply(&place, &[late]));
-    let rows = read(&place, &["thread", "rows", "talk"]);
+    let rows = read(&place, &["thread", "show", "--rows", "talk"]);
     let [answered, waits, refused] = &rows.as_array().unwrap()[..] else { panic!("{rows:#}") };
     for row in [answered, waits] {
         let keys = row["payload"].as_object().unwrap().keys();
@@ -179,7 +180,7 @@ fn rows_have_the_payload_keys_of_the_design_and_the_reason_verbatim() {
     assert!(waits["payload"].get("lease_token_hash").is_none());
     assert_eq!(refused["reason_code"], "X_FAIL_TURN_ORDER");
     assert_eq!(refused["refused"]["directive"], "wait");
-    let table = shown(&place, &["thread", "rows", "talk"]);
+    let table = shown(&place, &["thread", "show", "--rows", "talk"]);
     assert_eq!(table.lines().count(), 5);
     assert!(table.contains("refused: wait") && table.contains("X_FAIL_TURN_ORDER"), "{table}");
 }
@@ -189,20 +190,21 @@ fn only_the_diagnostic_form_writes_and_it_writes_one_event() {
     let place = one();
     let before = contents(&place.log);
     for arguments in [
-        &["thread", "rows", "talk"][..],
+        &["thread", "show", "--rows", "talk"][..],
         &["thread", "show", "talk"],
-        &["thread", "story", "talk"],
+        &["thread", "show", "--story", "talk"],
         &["thread", "list"],
-        &["health"],
+        &["thread", "list", "--health"],
     ] {
         shown(&place, arguments);
         read(&place, arguments);
     }
     assert_eq!(contents(&place.log), before);
     let (records, _) = recorded(&place, "interruption_thread.rows_read");
-    let plain = shown(&place, &["thread", "rows", "talk"]);
+    let plain = shown(&place, &["thread", "show", "--rows", "talk"]);
     let reader = "AUTOMATION:selene-os";
-    let output = place.holdpoint(&["thread", "rows", "talk", "--diagnostic", "--as", reader]);
+    let output =
+        place.holdpoint(&["thread", "show", "--rows", "talk", "--diagnostic", "--as", reader]);
     assert_eq!((status(&output), text(&output.stdout)), (0, plain), "{}", text(&output.stderr));
     let said = format!("record {} says that AUTOMATION selene-os reads", records + 1);
     assert!(text(&output.stderr).contains(&said), "{}", text(&output.stderr));
@@ -213,11 +215,12 @@ fn only_the_diagnostic_form_writes_and_it_writes_one_event() {
 #[test]
 fn whoever_lacks_the_capability_reads_nothing_in_the_diagnostic_form() {
     let place = one();
-    let output = place.holdpoint(&["thread", "rows", "talk", "--diagnostic", "--as", "HUMAN:eve"]);
+    let output =
+        place.holdpoint(&["thread", "show", "--rows", "talk", "--diagnostic", "--as", "HUMAN:eve"]);
     assert_eq!((status(&output), text(&output.stdout).as_str()), (5, ""));
     assert!(text(&output.stderr).contains("X_FAIL_CALLER_NOT_ALLOWED"));
     for bad in [&["--as", "HUMAN:eve"][..], &["--diagnostic", "--as", "SYSTEM:holdpoint"]] {
-        let output = place.holdpoint(&[&["thread", "rows", "talk"], bad].concat());
+        let output = place.holdpoint(&[&["thread", "show", "--rows", "talk"], bad].concat());
         assert_eq!(status(&output), 2, "{bad:?}");
     }
     assert_eq!(recorded(&place, "interruption_thread.rows_read").1, 0);
@@ -227,9 +230,9 @@ fn whoever_lacks_the_capability_reads_nothing_in_the_diagnostic_form() {
 fn nothing_there_unknown_threads_and_damage_have_exit_codes_of_their_own() {
     let verbs = [
         &["thread", "show", "talk"][..],
-        &["thread", "rows", "talk"],
-        &["thread", "rows", "talk", "--diagnostic"],
-        &["thread", "story", "talk"],
+        &["thread", "show", "--rows", "talk"],
+        &["thread", "show", "--rows", "talk", "--diagnostic"],
+        &["thread", "show", "--story", "talk"],
     ];
     let (nothing, unknown, damaged) = (Place::new(), Place::new(), one());
     accepted(&unknown, &setting("acme", "talk"));
@@ -245,7 +248,7 @@ fn nothing_there_unknown_threads_and_damage_have_exit_codes_of_their_own() {
     // A list of nothing is an empty list, where there is a log to know that from.
     for (place, list, health) in [(&nothing, 3, 3), (&unknown, 0, 0), (&damaged, 6, 6)] {
         assert_eq!(status(&place.holdpoint(&["thread", "list"])), list);
-        assert_eq!(status(&place.holdpoint(&["health"])), health);
+        assert_eq!(status(&place.holdpoint(&["thread", "list", "--health"])), health);
     }
     assert_eq!(json(&unknown.holdpoint(&["thread", "list", "--json"])), json!([]));
     assert!(!nothing.log.exists());
@@ -265,12 +268,12 @@ fn hostile_text_is_shown_and_steers_nothing() {
     let place = Place::new();
     let hostile = "I\u{202e}evil\u{2066}\n\ttext \\ of mine";
     interrupted(&place, "acme", "talk", hostile);
-    for verb in ["show", "story"] {
-        let all = shown(&place, &["thread", verb, "talk"]);
+    for form in [&[][..], &["--story"]] {
+        let all = shown(&place, &[&["thread", "show", "talk"], form].concat());
         assert!(all.contains("\\u{202e}evil\\u{2066}\\u{a}\\u{9}text \\\\ of mine"), "{all}");
         assert!(all.chars().all(|c| c == '\n' || !c.is_control()), "{all:?}");
         assert!(!all.contains(['\u{202e}', '\u{2066}']), "{all:?}");
-        let program = shown(&place, &["thread", verb, "talk", "--json"]);
+        let program = shown(&place, &[&["thread", "show", "talk", "--json"], form].concat());
         assert!(program.is_ascii(), "{program}");
     }
 }
@@ -321,7 +324,7 @@ fn what_expired_is_in_the_story_and_what_nobody_recorded_yet_is_shown_as_gone() 
     clock.store(THEN + 61_500_000_000, Ordering::Relaxed);
     engine.expire().unwrap();
     engine.close().unwrap();
-    let story = shown(&place, &["thread", "story", "talk"]);
+    let story = shown(&place, &["thread", "show", "--story", "talk"]);
     let expired = "2026-01-25T16:01:01.500Z  remainder expired 2026-01-25T16:01:00.000Z, \
                    1s 500ms ago\n          because     X_BUFFER_EXPIRED, DISCARD\n          \
                    remainder   of turn 2, to ada: DISCARDED";
@@ -339,7 +342,10 @@ fn whoever_records_deadlines_is_shown_those_of_threads() {
     assert_eq!(one["kind"], "interruption_thread.buffer_expired");
     assert_eq!((&one["tenant_id"], &one["correlation_id"]), (&json!("acme"), &json!("talk")));
     assert_eq!(one["due_at"], "2026-01-25T16:01:00.000000000Z");
-    assert!(shown(&place, &["thread", "story", "talk"]).contains("of turn 2, to ada: DISCARDED"));
+    assert!(
+        shown(&place, &["thread", "show", "--story", "talk"])
+            .contains("of turn 2, to ada: DISCARDED")
+    );
     place.verified();
 }
 
@@ -348,15 +354,15 @@ fn a_thread_whose_records_were_archived_keeps_its_state_and_its_story() {
     let place = one();
     let before = read(&place, &["thread", "show", "talk"]);
     fill(&place.log, 40);
-    shown(&place, &["log", "archive", "archive"]);
+    shown(&place, &["archive", "archive"]);
     let after = read(&place, &["thread", "show", "talk"]);
     assert_eq!((&after["state"], &after["version"]), (&before["state"], &before["version"]));
-    for verb in ["rows", "story"] {
-        let output = place.holdpoint(&["thread", verb, "talk", "--no-archive"]);
+    for form in [&["--rows"][..], &["--story"]] {
+        let output = place.holdpoint(&[&["thread", "show", "talk", "--no-archive"], form].concat());
         assert_eq!(status(&output), 3, "{}", text(&output.stderr));
         assert!(text(&output.stderr).contains("archive"), "{}", text(&output.stderr));
         for more in [&[][..], &["--log", "archive"]] {
-            let told = place.holdpoint(&[&["thread", verb, "talk"], more].concat());
+            let told = place.holdpoint(&[&["thread", "show", "talk"], form, more].concat());
             assert_eq!(status(&told), 0, "{}", text(&told.stderr));
             assert!(text(&told.stdout).contains("turn-2"), "{}", text(&told.stdout));
         }
@@ -371,7 +377,7 @@ fn a_story_tells_refusals_and_the_end() {
     let after = turn("acme", "talk", 3, chat("too late"));
     let found = answers(&apply(&place, &[after]));
     assert_eq!(found[0]["refusal"]["code"], "X_FAIL_THREAD_CLOSED", "{found:#?}");
-    let story = shown(&place, &["thread", "story", "talk"]);
+    let story = shown(&place, &["thread", "show", "--story", "talk"]);
     for words in [
         "spoken      answer 41: \"I\" | unsaid \"t is sunny today.",
         "remainder   of turn 2, to ada: CAPTURED, INTERRUPTED",
@@ -383,7 +389,7 @@ fn a_story_tells_refusals_and_the_end() {
     }
     let list = shown(&place, &["thread", "list"]);
     assert!(list.lines().nth(1).unwrap().contains("ended"), "{list}");
-    let lines = read(&place, &["thread", "story", "talk"]);
+    let lines = read(&place, &["thread", "show", "--story", "talk"]);
     let kinds: Vec<&str> =
         lines.as_array().unwrap().iter().map(|line| line["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds.last(), Some(&"interruption_thread.row_refused"));
@@ -404,16 +410,16 @@ fn a_story_tells_what_a_refused_turn_did_not_keep() {
     assert_eq!(found[0]["refusal"]["code"], "X_FAIL_TURN_ORDER", "{found:#?}");
     let kept = "remainder   of turn 2, to ada: KEPT_FOR_LATER, STILL_KEPT";
     let gone = "remainder   of turn 2, to ada: DISCARDED, TURN_REFUSED";
-    let story = shown(&place, &["thread", "story", "talk"]);
+    let story = shown(&place, &["thread", "show", "--story", "talk"]);
     assert!(story.contains(kept) && story.contains(gone), "{story}");
-    let rows = read(&place, &["thread", "rows", "talk"]);
+    let rows = read(&place, &["thread", "show", "--rows", "talk"]);
     for (row, reason, policy) in [(2, "STILL_KEPT", "RESUME_LATER"), (3, "TURN_REFUSED", "DISCARD")]
     {
         let refused = &rows[row]["refused"];
         assert_eq!(refused["remainders"][0]["reason"], reason, "{rows:#}");
         assert_eq!(refused["interrupt_resume_policy"], policy, "{rows:#}");
     }
-    let log = shown(&place, &["log", "show", "--kind", "interruption_thread.row_refused"]);
+    let log = shown(&place, &["log", "kind=interruption_thread.row_refused"]);
     let summary = "turn 2 of ada on kitchen: interruption_thread.take_turn refused";
     assert!(log.contains(summary) && log.contains("to ada: DISCARDED, TURN_REFUSED"), "{log}");
 }
@@ -429,11 +435,11 @@ fn a_story_tells_what_a_caller_s_row_gives_up() {
     respond["response_kind"] = "TIMEOUT".into();
     respond["reason_code"] = "X_CONFIRM_NO_ABORT".into();
     accepted(&place, &[turn("acme", "talk", 1, intent), line("respond_commit_row", respond)]);
-    let story = shown(&place, &["thread", "story", "talk"]);
+    let story = shown(&place, &["thread", "show", "--story", "talk"]);
     let row = "row of turn 2 by its caller, ada: RESPOND X_CONFIRM_NO_ABORT, key turn-2\n          \
                gives up    CONFIRM\n";
     assert!(story.contains(row), "{story}");
-    let rows = read(&place, &["thread", "rows", "talk"]);
+    let rows = read(&place, &["thread", "show", "--rows", "talk"]);
     assert_eq!(rows[1]["dropped_pending"], "CONFIRM", "{rows:#}");
 }
 
@@ -450,7 +456,7 @@ fn a_story_tells_what_became_of_the_thread_s_sessions() {
     let changes = [("s-1", "SUSPENDED"), ("s-2", "CLOSED"), ("s-1", "ACTIVE"), ("s-1", "CLOSED")];
     lines.extend(changes.map(|(name, status)| session(name, status)));
     accepted(&place, &lines);
-    let story = shown(&place, &["thread", "story", "talk"]);
+    let story = shown(&place, &["thread", "show", "--story", "talk"]);
     let told =
         story.lines().filter_map(|line| line.split_once("Z  session ")).map(|(_, told)| told);
     let told: Vec<&str> = told.collect();
@@ -459,7 +465,7 @@ fn a_story_tells_what_became_of_the_thread_s_sessions() {
     let closed = "X_SESSION_CLOSED, session s-1\n          \
                   remainder   of turn 2, to ada: DISCARDED, SESSION_CLOSED";
     assert!(story.contains(closed), "{story}");
-    let lines = read(&place, &["thread", "story", "talk"]);
+    let lines = read(&place, &["thread", "show", "--story", "talk"]);
     let kinds = lines.as_array().unwrap().iter().map(|line| line["kind"].as_str().unwrap());
     let of_sessions = kinds.filter(|kind| *kind == "interruption_thread.session_registered");
     assert_eq!(of_sessions.count(), 3);
@@ -480,14 +486,14 @@ fn health_shows_the_newest_outcome_of_each_issue() {
         "interrupt_subject_relation_confidence_bp": 7000,
         "input": { "CHAT": { "response_text": "At eight." } } });
     accepted(&place, &[turn("acme", "talk", 3, back)]);
-    let report = read(&place, &["health"]);
+    let report = read(&place, &["thread", "list", "--health"]);
     let row = &report["rows"][0];
     assert_eq!(row["owner_engine_id"], "PH1.X");
     assert_eq!(row["latest_reason_code"], "X_INTERRUPT_RETURN_CHECK_ASKED");
     assert_eq!(row["issue_fingerprint"], "topic:weather");
     assert_eq!(row["occurrences"], 2);
     assert_eq!(report["rows"].as_array().unwrap().len(), 1);
-    let table = shown(&place, &["health"]);
+    let table = shown(&place, &["thread", "list", "--health"]);
     assert!(table.lines().nth(1).unwrap().starts_with("PH1.X            acme    topic:weather"));
 }
 
@@ -544,7 +550,7 @@ fn a_line_about_a_thread_belongs_to_the_thread_s_own_story() {
     assert_eq!(first["receipt"]["audit_event_id"], 8);
     assert_eq!(again["receipt"]["repeated"], true);
     assert_eq!(again["receipt"]["turn"], first["receipt"]["turn"]);
-    let story = shown(&place, &["log", "show", "--correlation", "talk"]);
+    let story = shown(&place, &["log", "correlation=talk"]);
     assert_eq!(story.lines().count(), 2);
 }
 

@@ -59,7 +59,7 @@ fn the_conversation_is_what_really_happens() {
         let receipt = &answer["receipt"];
         assert_eq!(receipt["audit_event_id"], receipt["last_sequence"], "{answer}");
     }
-    let story = text(&place.holdpoint(&["thread", "story", "talk-1"]).stdout);
+    let story = text(&place.holdpoint(&["thread", "show", "--story", "talk-1"]).stdout);
     assert_eq!(masked(&story), masked(blocks(DOCUMENT, "text")[0]), "really:\n{story}");
     let planned = answers(&apply(&place, &lines(planned)));
     assert_eq!(planned[0]["receipt"]["plan"]["execute_allowed"], false, "{planned:#?}");

@@ -16,7 +16,7 @@ fn read(place: &Place, arguments: &[&str]) -> Value {
 }
 
 fn rows(place: &Place) -> Vec<Value> {
-    read(place, &["thread", "rows", "talk"]).as_array().unwrap().clone()
+    read(place, &["thread", "show", "--rows", "talk"]).as_array().unwrap().clone()
 }
 
 /// Nine interruptions inside each other, and the thread's end.
@@ -45,15 +45,15 @@ fn nine_interruptions_inside_each_other_and_an_end_are_nine_rows_in_every_view()
         assert_eq!(row["ended"]["issue_fingerprint"], "topic:weather", "{row:#}");
         assert_eq!((&row["user_id"], &row["ended"]["answer_id"]), (&json!("ada"), &json!(41)));
     }
-    let health = read(&place, &["health"]);
+    let health = read(&place, &["thread", "list", "--health"]);
     assert_eq!(health["rows"][0]["latest_reason_code"], "X_THREAD_CLOSED", "{health:#}");
     assert_eq!(health["rows"][0]["latest_turn"], 9);
-    let story = text(&place.holdpoint(&["thread", "story", "talk"]).stdout);
+    let story = text(&place.holdpoint(&["thread", "show", "--story", "talk"]).stdout);
     let gives_way = "remainder gives way to that of turn 9\n          \
                      because     X_NESTING_LIMIT, DISCARD\n          \
                      remainder   of turn 1, to ada: DISCARDED, NESTING_LIMIT";
     assert!(story.contains(gives_way), "{story}");
-    let table = text(&place.holdpoint(&["thread", "rows", "talk"]).stdout);
+    let table = text(&place.holdpoint(&["thread", "show", "--rows", "talk"]).stdout);
     assert_eq!(table.lines().filter(|line| line.contains(" ended ")).count(), 9, "{table}");
     if has_python() {
         assert_exported(&place, &ended);
@@ -61,7 +61,7 @@ fn nine_interruptions_inside_each_other_and_an_end_are_nine_rows_in_every_view()
     place.verified();
 }
 
-/// The table of rows has what `thread rows` shows of what ended.
+/// The table of rows has what `thread show --rows` shows of what ended.
 fn assert_exported(place: &Place, ended: &[&Value]) {
     let tables = tables(place, &[]);
     let rows = tables["interruption_rows"].as_array().unwrap();
@@ -94,7 +94,7 @@ fn an_interruption_that_is_told_too_late_silences_speech_and_leaves_a_row() {
     let refused = &rows.last().unwrap()["refused"];
     assert_eq!(refused["tts_control"], "CANCEL", "{refused:#}");
     assert_eq!(refused["remainders"][0]["reason"], "TURN_REFUSED", "{refused:#}");
-    let health = read(&place, &["health"]);
+    let health = read(&place, &["thread", "list", "--health"]);
     assert_eq!(health["rows"][0]["latest_reason_code"], "X_FAIL_SNAPSHOT_STALE", "{health:#}");
     assert_eq!(health["rows"][0]["issue_fingerprint"], "topic:weather");
     let after = read(&place, &["thread", "show", "talk"]);
@@ -125,7 +125,7 @@ fn what_does_not_fit_the_thread_is_refused_by_a_row() {
 fn a_row_with_a_key_too_many_or_a_time_of_no_record_is_refused_with_its_field() {
     let place = Place::new();
     accepted(&place, &setting("acme", "talk"));
-    let records = || text(&place.holdpoint(&["log", "show"]).stdout);
+    let records = || text(&place.holdpoint(&["log"]).stdout);
     let before = records();
     let mut wait = scope("acme", "talk", 1);
     wait["wait_kind"] = "TOOL".into();

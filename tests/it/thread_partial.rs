@@ -10,7 +10,7 @@ fn archived() -> (Place, u64) {
     let place = Place::new();
     interrupted(&place, "acme", "talk", "It is sunny today.");
     fill(&place.log, 40);
-    let moved = place.holdpoint(&["log", "archive", "archive", "--json"]);
+    let moved = place.holdpoint(&["archive", "archive", "--json"]);
     let anchor = json(&moved)["anchor_sequence"].as_u64().unwrap();
     accepted(&place, &[turn("acme", "talk", 3, chat("Hello."))]);
     (place, anchor)
@@ -31,8 +31,8 @@ fn line_not_here(output: &Output) -> String {
 #[test]
 fn behind_an_archive_that_is_gone_a_thread_says_what_is_there() {
     let (place, anchor) = archived();
-    for verb in ["story", "rows"] {
-        assert_eq!(not_here(&place.holdpoint(&["thread", verb, "talk"])), "");
+    for form in [&["--story"][..], &["--rows"]] {
+        assert_eq!(not_here(&place.holdpoint(&[&["thread", "show", "talk"], form].concat())), "");
     }
     let archive = place.directory.path().join("archive");
     std::fs::rename(&archive, place.directory.path().join("elsewhere")).unwrap();
@@ -41,11 +41,11 @@ fn behind_an_archive_that_is_gone_a_thread_says_what_is_there() {
          there): the thread began there, with record 7; name its directory with --archive DIR",
         archive.display()
     );
-    for verb in ["story", "rows"] {
-        let output = place.holdpoint(&["thread", verb, "talk"]);
+    for form in [&["--story"][..], &["--rows"]] {
+        let output = place.holdpoint(&[&["thread", "show", "talk"], form].concat());
         assert_eq!(not_here(&output), format!("not here: {missing}"));
         assert!(text(&output.stdout).contains("turn-3"));
-        let output = place.holdpoint(&["thread", verb, "talk", "--json"]);
+        let output = place.holdpoint(&[&["thread", "show", "talk", "--json"], form].concat());
         assert!(json(&output).is_array());
         assert_eq!(text(&output.stderr), format!("holdpoint: {missing}\n"));
     }
@@ -74,8 +74,9 @@ fn behind_an_archive_the_list_says_what_it_cannot_list() {
 #[test]
 fn an_archive_says_where_the_newer_records_are() {
     let (place, anchor) = archived();
-    for verb in ["story", "rows"] {
-        let output = place.holdpoint(&["thread", verb, "talk", "--log", "archive"]);
+    for form in [&["--story"][..], &["--rows"]] {
+        let output =
+            place.holdpoint(&[&["thread", "show", "talk", "--log", "archive"], form].concat());
         let missing = format!(
             "not here: records behind {anchor} are in the log that this archive was moved from: \
              they may tell of the thread"
@@ -87,9 +88,11 @@ fn an_archive_says_where_the_newer_records_are() {
 #[test]
 fn health_says_from_which_record_on_it_counts() {
     let (place, anchor) = archived();
-    assert!(!text(&place.holdpoint(&["health"]).stdout).contains("counted from"));
+    assert!(
+        !text(&place.holdpoint(&["thread", "list", "--health"]).stdout).contains("counted from")
+    );
     let archive = place.directory.path().join("archive");
-    let output = place.holdpoint(&["health", "--no-archive"]);
+    let output = place.holdpoint(&["thread", "list", "--health", "--no-archive"]);
     let not_counted = format!(
         "records 1 to {anchor} are in an archive, which was not read: they are not counted; \
          leave --no-archive away, and it is read"
@@ -97,7 +100,7 @@ fn health_says_from_which_record_on_it_counts() {
     let line = format!("counted from record {} on; {not_counted}", anchor + 1);
     assert_eq!(text(&output.stdout).lines().last(), Some(line.as_str()));
     std::fs::remove_dir_all(archive).unwrap();
-    let report = json(&place.holdpoint(&["health", "--no-archive", "--json"]));
+    let report = json(&place.holdpoint(&["thread", "list", "--health", "--no-archive", "--json"]));
     assert_eq!(report["counted_from_record"], anchor + 1);
     assert_eq!(report["not_counted"], not_counted);
     assert!(report["rows"].is_array() && report["refusals"].is_object(), "{report:#}");
@@ -107,13 +110,15 @@ fn health_says_from_which_record_on_it_counts() {
 fn a_whole_log_lacks_nothing() {
     let place = Place::new();
     interrupted(&place, "acme", "talk", "It is sunny today.");
-    for verb in ["story", "rows"] {
-        assert_eq!(not_here(&place.holdpoint(&["thread", verb, "talk"])), "");
+    for form in [&["--story"][..], &["--rows"]] {
+        assert_eq!(not_here(&place.holdpoint(&[&["thread", "show", "talk"], form].concat())), "");
     }
-    let report = json(&place.holdpoint(&["health", "--json"]));
+    let report = json(&place.holdpoint(&["thread", "list", "--health", "--json"]));
     assert_eq!(report["counted_from_record"], 1);
     assert!(report.get("not_counted").is_none(), "{report:#}");
-    assert!(!text(&place.holdpoint(&["health"]).stdout).contains("counted from"));
+    assert!(
+        !text(&place.holdpoint(&["thread", "list", "--health"]).stdout).contains("counted from")
+    );
 }
 
 #[test]
@@ -122,19 +127,19 @@ fn a_salvaged_log_says_where_records_were_lost() {
     interrupted(&place, "acme", "talk", "It is sunny today.");
     accepted(&place, &[turn("acme", "talk", 3, chat("Hello."))]);
     damage(&place, 7);
-    let salvaged = place.holdpoint(&["salvage", "log", "new"]);
+    let salvaged = place.holdpoint(&["copy", "--salvage", "log", "new"]);
     assert_eq!(status(&salvaged), 0, "{}", text(&salvaged.stderr));
-    let whole = place.holdpoint(&["log", "show", "--kind", "log.records_lost", "--log", "new"]);
+    let whole = place.holdpoint(&["log", "kind=log.records_lost", "--log", "new"]);
     let first: u64 = text(&whole.stdout).split_whitespace().next().unwrap().parse().unwrap();
     let lost = format!("record {first} tells of records that were lost when this log was salvaged");
-    for verb in ["story", "rows"] {
-        let output = place.holdpoint(&["thread", verb, "talk", "--log", "new"]);
+    for form in [&["--story"][..], &["--rows"]] {
+        let output = place.holdpoint(&[&["thread", "show", "talk", "--log", "new"], form].concat());
         let (told, said) = (text(&output.stdout), text(&output.stderr));
         assert!(told.lines().any(|line| line.starts_with(&format!("not here: {lost}"))), "{told}");
         // What stood before the damage is tied to nothing.
         assert!(status(&output) == 0 && said.contains("records 2 to 7 are unproven"), "{said}");
     }
-    let report = json(&place.holdpoint(&["health", "--json", "--log", "new"]));
+    let report = json(&place.holdpoint(&["thread", "list", "--health", "--json", "--log", "new"]));
     assert!(report["not_counted"].as_str().unwrap().starts_with(&lost), "{report:#}");
 }
 

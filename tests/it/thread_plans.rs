@@ -43,7 +43,7 @@ fn show(place: &Place) -> Value {
 }
 
 fn story(place: &Place) -> String {
-    text(&place.holdpoint(&["thread", "story", "talk"]).stdout)
+    text(&place.holdpoint(&["thread", "show", "--story", "talk"]).stdout)
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_closed_gate_is_a_row_and_leaves_the_plan_open() {
     assert_eq!(codes, expected);
     assert!(found[4]["error"]["field"].as_str().unwrap().starts_with("submit.heard"), "{found:#?}");
     assert_eq!(found[5]["refusal"]["code"], "MALFORMED_REQUEST", "{found:#?}");
-    let rows = values(&place.holdpoint(&["thread", "rows", "talk", "--json"]));
+    let rows = values(&place.holdpoint(&["thread", "show", "--rows", "talk", "--json"]));
     let rows = rows[0].as_array().unwrap().clone();
     let of_rows: Vec<&str> = rows.iter().map(|row| row["reason_code"].as_str().unwrap()).collect();
     assert_eq!(of_rows, expected, "what is malformed writes nothing");
@@ -140,7 +140,7 @@ fn a_refused_plan_is_told_as_one() {
         "{}",
         story(&place)
     );
-    let rows = text(&place.holdpoint(&["thread", "rows", "talk"]).stdout);
+    let rows = text(&place.holdpoint(&["thread", "show", "--rows", "talk"]).stdout);
     assert!(rows.contains("refused: plan of turn"), "{rows}");
 }
 

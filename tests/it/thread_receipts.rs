@@ -209,11 +209,11 @@ fn a_story_tells_what_was_asked_in_a_session_that_was_closed() {
     for (waits, question, _) in questions().into_iter().filter(|(waits, ..)| *waits != "NONE") {
         let place = asked(&question);
         accepted(&place, &[session("s-1", "CLOSED")]);
-        let story = shown(&place, &["thread", "story", "talk"]);
+        let story = shown(&place, &["thread", "show", "--story", "talk"]);
         let told = format!("X_SESSION_CLOSED, session s-1\n          gives up    {waits}\n");
         assert!(story.contains(&told), "{story}");
         let kind = "interruption_thread.pending_disarmed";
-        let log = shown(&place, &["log", "show", "--kind", kind, "--correlation", "talk"]);
+        let log = shown(&place, &["log", &format!("kind={kind}"), "correlation=talk"]);
         let summary = format!("X_SESSION_CLOSED with session s-1; it waits no more for {waits}");
         assert!(log.contains(&summary), "{log}");
         assert_eq!(read(&place, &["thread", "show", "talk"])["pending"], Value::Null);
@@ -228,11 +228,11 @@ fn what_was_asked_in_a_session_is_answered_in_it_and_in_no_other() {
     accepted(&place, &[session("s-2", "ACTIVE")]);
     let elsewhere = answered(&place, 2, waits, &answer, Some("s-2"));
     assert_eq!(elsewhere["refusal"]["code"], "X_FAIL_PENDING_STATE_INVALID", "{elsewhere:#}");
-    let rows = read(&place, &["thread", "rows", "talk"]);
+    let rows = read(&place, &["thread", "show", "--rows", "talk"]);
     assert_eq!(rows[1]["reason_code"], "X_FAIL_PENDING_STATE_INVALID", "{rows:#}");
     let here = answered(&place, 3, waits, &answer, None);
     assert_eq!(here["receipt"]["turn"]["reason_code"], "X_CONFIRM_YES_DISPATCH", "{here:#}");
-    let rows = read(&place, &["thread", "rows", "talk"]);
+    let rows = read(&place, &["thread", "show", "--rows", "talk"]);
     assert_eq!(rows[2]["session_id"], "s-1", "the row says in which session it is: {rows:#}");
     place.verified();
 }
@@ -251,13 +251,17 @@ fn a_turn_that_is_repeated_once_its_session_ended_has_its_first_receipt_and_is_n
     assert_eq!(first["receipt"]["turn"]["directive"], "DISPATCH");
     for status in ["SUSPENDED", "CLOSED"] {
         accepted(&place, &[session("s-1", status)]);
-        let before = read(&place, &["log", "stat"])["records"].clone();
+        let before = read(&place, &["log", "--stat"])["records"].clone();
         let again = accepted(&place, std::slice::from_ref(&dispatch)).remove(0);
         assert_eq!(again["receipt"]["repeated"], true, "{again:#}");
         for part in ["first_sequence", "last_sequence", "turn"] {
             assert_eq!(again["receipt"][part], first["receipt"][part], "{part}");
         }
-        assert_eq!(read(&place, &["log", "stat"])["records"], before, "nothing is written for it");
+        assert_eq!(
+            read(&place, &["log", "--stat"])["records"],
+            before,
+            "nothing is written for it"
+        );
     }
     dispatch["submit"]["idempotency_key"] = "another".into();
     dispatch["submit"]["turn_id"] = 2.into();

@@ -15,7 +15,7 @@ fn read(place: &Place, arguments: &[&str]) -> Value {
 }
 
 fn rows(place: &Place) -> Vec<Value> {
-    read(place, &["thread", "rows", "talk"]).as_array().unwrap().clone()
+    read(place, &["thread", "show", "--rows", "talk"]).as_array().unwrap().clone()
 }
 
 /// A turn of these requests that is drafted, or committed, with what was heard of it.
@@ -84,7 +84,7 @@ fn a_draft_that_its_gate_refuses_keeps_its_words_and_cuts_no_speech_while_it_is_
     assert_eq!(said["payload"]["interrupt_resume_policy"], "RESUME_NOW", "{said:#}");
     let named = (&said["remainders"][0]["captured_turn"], &said["remainders"][0]["fate"]);
     assert_eq!(named, (&json!(2), &json!("RESUMED")), "{said:#}");
-    let story = text(&place.holdpoint(&["thread", "story", "talk"]).stdout);
+    let story = text(&place.holdpoint(&["thread", "show", "--story", "talk"]).stdout);
     assert!(story.contains("plan plan of turn 2 ended without its words"), "{story}");
     place.verified();
 }

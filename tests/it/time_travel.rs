@@ -277,7 +277,7 @@ fn an_unknown_id_is_told_with_the_closest_one_of_what_settled_too() {
     let is_settled = |id: &str| live["execution_loops"].get(id).is_none();
     let settled = loops.find_map(|one| one["loop_id"].as_str().filter(|id| is_settled(id)));
     let id = settled.expect("a loop that settled");
-    for verb in [&["replay"][..], &["bisect", "--where", "entity == ()"]] {
+    for verb in [&["replay"][..], &["diff", "--when", "entity == ()"]] {
         let output = place.holdpoint(&[verb, &["--entity", &format!("{id}x")]].concat());
         assert_eq!(status(&output), 3);
         let said = text(&output.stderr);
@@ -305,11 +305,11 @@ fn times_before_the_first_and_behind_the_last_record_are_told() {
 
 /// Options that take a point, each with words that make a whole line of it.
 const POINTS: [&[&str]; 9] = [
-    &["log", "archive", "kept", "--until"],
+    &["archive", "kept", "--until"],
     &["export", "--since"],
     &["export", "--until"],
-    &["bisect", "--where", "totals.events > 0", "--from"],
-    &["bisect", "--where", "totals.events > 0", "--to"],
+    &["diff", "--when", "totals.events > 0"],
+    &["diff", "--when", "totals.events > 0", "0"],
     &["diff"],
     &["diff", "0"],
     &["replay", "--until"],
@@ -350,7 +350,7 @@ fn a_zone_that_is_not_known_is_told_once_where_a_local_time_depends_on_it() {
     };
     let local = ["runs --since 2020-01-25 --until today", "replay --until today", "runs --iso"];
     // A program is told too: it was given other moments than it asked for.
-    let as_json = ["log show --since today --json", "runs --since today --iso --json"];
+    let as_json = ["log --since today --json", "runs --since today --iso --json"];
     for line in local.into_iter().chain(as_json) {
         assert_eq!(told("Nowhere/X", line), 1, "{line}");
         assert_eq!((told("UTC", line), told(BERLIN, line), told("", line)), (0, 0, 0), "{line}");
@@ -372,11 +372,11 @@ fn what_begins_with_a_day_begins_with_its_first_instant_and_what_ends_with_it_wi
         assert_eq!(status(&output), 0, "{words:?} {output:?}");
         output
     };
-    let newest_record = json(&given(&["log", "show", "--last", "1", "--json"]));
+    let newest_record = json(&given(&["log", "-n", "1", "--json"]));
     let day = &newest_record["time"].as_str().unwrap()[..10];
     let exported = text(&given(&["export", "--since", day, "--until", day]).stdout);
     assert_eq!(exported.lines().count() as u64, newest);
-    let bisect = ["bisect", "--where", "totals.events > 0", "--from", day, "--to", day];
+    let bisect = ["diff", "--when", "totals.events > 0", day, day];
     assert!(text(&given(&bisect).stdout).contains("record 1"));
     let diff = json(&given(&["diff", day, day, "--json"]));
     assert_eq!((&diff["from"], &diff["to"]["sequence"]), (&value_of!(null), &newest.into()));
@@ -477,7 +477,7 @@ fn the_live_state_is_the_same_without_snapshots_and_shows_no_evidence() {
     let place = Place::new();
     log.write(&place.log);
     let live = place.holdpoint(&["replay", "--live", "--json"]);
-    let whole = place.holdpoint(&["replay", "--live", "--no-snapshots", "--json"]);
+    let whole = place.holdpoint(&["replay", "--live", "--whole", "--json"]);
     assert_eq!(json(&live), json(&whole));
     assert_eq!(json(&live)["head"]["sequence"], log.chain.sequence);
     assert!(json(&live)["head"]["time"].as_str().unwrap().starts_with("2026-01-25T16:00:0"));

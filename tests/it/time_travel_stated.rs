@@ -13,7 +13,7 @@ use tempfile::TempDir;
 type Answer = (i32, String, String);
 
 /// The options that lead to a state, made from all records.
-const WHOLE: &str = "--no-snapshots";
+const WHOLE: &str = "--whole";
 
 /// A log of which a record states rightly what a snapshot holds, and a later one falsely.
 struct Forged {
@@ -70,7 +70,7 @@ impl Forged {
             &["replay", "--entity", &self.made_up, "--at", &at],
             &["diff", &at],
             &["diff", "--other", log, &at, &at],
-            &["bisect", "--where", &there, "--to", &at],
+            &["diff", "--when", &there, "0", &at],
         ];
         verbs.map(|words| words.iter().map(ToString::to_string).collect()).to_vec()
     }
@@ -91,7 +91,7 @@ fn a_snapshot_that_is_stated_behind_head_is_gone_to_by_no_verb() {
             assert!(!is_shown, "{words:?}: nobody asked this: {stdout}");
         }
         let at = (forged.wrong - 1).to_string();
-        let (_, bisected, _) = forged.asked(&["bisect", "--where", "1 > 2", "--to", &at, "--json"]);
+        let (_, bisected, _) = forged.asked(&["diff", "--when", "1 > 2", "0", &at, "--json"]);
         assert!(bisected.contains("\"states_from_snapshots\": 1"), "an older one is: {bisected}");
     }
 }
@@ -110,8 +110,8 @@ fn every_verb_names_the_record_that_states_the_state_which_it_shows() {
         let (right, wrong) = (forged.right, forged.wrong);
         for words in forged.verbs() {
             // A search takes what is right on its way.
-            let (records, sentence) = match words[0].as_str() {
-                "bisect" => {
+            let (records, sentence) = match words[1].as_str() {
+                "--when" => {
                     (json!([right, wrong]), format!("by 2 records from {right} to {wrong}: "))
                 }
                 _ => (json!([wrong]), format!("as stated by record {wrong}: ")),

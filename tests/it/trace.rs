@@ -63,7 +63,7 @@ fn traced(log: &Path, sequence: u64, options: &[&str]) -> Value {
 
 fn traced_with(exit: i32, log: &Path, sequence: u64, options: &[&str]) -> Value {
     let sequence = sequence.to_string();
-    let output = holdpoint(log, &[&["trace", &sequence, "--json"], options].concat());
+    let output = holdpoint(log, &[&["show", "--trace", &sequence, "--json"], options].concat());
     let (code, stdout, _) = told(&output);
     assert_eq!(code, exit, "{stdout}");
     serde_json::from_str(&stdout).unwrap()
@@ -112,12 +112,12 @@ fn a_story_goes_back_to_the_person_and_on_to_everything_that_was_caused() {
 fn each_record_of_a_step_is_told_with_its_own_actor() {
     let place = Place::with_log();
     place.shell("true");
-    let told = json(&place.holdpoint(&["trace", "2", "--json"]));
+    let told = json(&place.holdpoint(&["show", "--trace", "2", "--json"]));
     let records = told["steps"][0]["records"].as_array().unwrap();
     let kinds: Vec<&str> =
         records.iter().take(2).map(|it| it["actor"]["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["SYSTEM", "AUTOMATION"], "{told:#}");
-    let shown = text(&place.holdpoint(&["trace", "2", "--verbose"]).stdout);
+    let shown = text(&place.holdpoint(&["show", "--trace", "2", "--verbose"]).stdout);
     let rules = shown.lines().find(|line| line.ends_with("log.rules_adopted")).unwrap();
     assert!(rules.contains("  holdpoint (holdpoint)  "), "{shown}");
 }
@@ -126,8 +126,9 @@ fn each_record_of_a_step_is_told_with_its_own_actor() {
 fn a_story_is_told_in_plain_words_and_in_codes_where_they_are_asked_for() {
     let place = Place::with_log();
     place.shell("kill -SEGV $$");
-    let shown =
-        |options: &[&str]| text(&place.holdpoint(&[&["trace", "2"], options].concat()).stdout);
+    let shown = |options: &[&str]| {
+        text(&place.holdpoint(&[&["show", "--trace", "2"], options].concat()).stdout)
+    };
     let codes = ["handshake", "INIT", "DISPATCHED", "HALTED", "execution_loop.", "SBX-", "STDOUT"];
     for format in ["text", "mermaid", "dot"] {
         let plain = shown(&["--format", format]);
@@ -151,11 +152,11 @@ fn depth_bounds_a_story_in_both_directions_and_that_is_said() {
     assert_eq!(steps(&found), [(2, "cause", 1), (3, "asked", 0), (5, "effect", 1)]);
     assert_eq!(found["beginning"], serde_json::json!({ "is": "too_far", "sequence": 1 }));
     assert_eq!(found["effects_cut"], true);
-    let (code, stdout, stderr) = told(&holdpoint(log, &["trace", "4", "--depth", "0"]));
+    let (code, stdout, stderr) = told(&holdpoint(log, &["show", "--trace", "4", "--depth", "0"]));
     assert_eq!(code, 0);
     assert!(stdout.contains("further back than was asked for: record 2 is next"), "{stdout}");
     assert!(stderr.contains("--depth"), "{stderr}");
-    assert_eq!(told(&holdpoint(log, &["trace", "4", "--depth", "1001"])).0, 2);
+    assert_eq!(told(&holdpoint(log, &["show", "--trace", "4", "--depth", "1001"])).0, 2);
 }
 
 #[test]
@@ -174,7 +175,7 @@ fn a_forged_cause_is_told_and_not_followed() {
 #[test]
 fn the_tree_has_a_branch_for_each_of_several_effects() {
     let (directory, _) = story();
-    let (code, stdout, stderr) = told(&holdpoint(directory.path(), &["trace", "2"]));
+    let (code, stdout, stderr) = told(&holdpoint(directory.path(), &["show", "--trace", "2"]));
     assert_eq!(code, 0, "{stderr}");
     let person = "person   ada (person and name not proven), record 1";
     for line in [person, "begins   with record 1, which nothing caused"] {
@@ -256,7 +257,8 @@ fn statements(body: &str) -> Vec<String> {
 fn graphs_have_the_steps_as_nodes_and_the_causes_as_edges_whatever_texts_say() {
     let (directory, _) = story();
     let graph = |sequence: &str, format: &str| {
-        let output = holdpoint(directory.path(), &["trace", sequence, "--format", format]);
+        let output =
+            holdpoint(directory.path(), &["show", "--trace", sequence, "--format", format]);
         let (code, stdout, _) = told(&output);
         assert_eq!(code, 0);
         assert!(!stdout.contains(['\u{1b}', '\u{202e}']));
@@ -282,15 +284,16 @@ fn a_record_that_is_not_there_is_not_found_and_the_closest_is_suggested() {
         [("0", "mean 1?"), ("11", "mean 10?"), ("18446744073709551615", "10?")]
     {
         for json in [&[][..], &["--json"]] {
-            let output = holdpoint(directory.path(), &[&["trace", sequence], json].concat());
+            let output =
+                holdpoint(directory.path(), &[&["show", "--trace", sequence], json].concat());
             let (code, _, stderr) = told(&output);
             assert_eq!(code, 3, "{stderr}");
             assert!(stderr.contains(closest) && stderr.contains("records 1 to 10"), "{stderr}");
         }
     }
-    assert_eq!(told(&holdpoint(directory.path(), &["trace", "one"])).0, 2);
+    assert_eq!(told(&holdpoint(directory.path(), &["show", "--trace", "one"])).0, 2);
     let empty = TempDir::new().unwrap();
-    assert_eq!(told(&holdpoint(empty.path(), &["trace", "1"])).0, 3);
+    assert_eq!(told(&holdpoint(empty.path(), &["show", "--trace", "1"])).0, 3);
 }
 
 #[test]
@@ -299,11 +302,11 @@ fn tamper_a_damaged_cause_is_named_and_exits_6() {
     let log = directory.path();
     let first = names::segment(segments(log)[0]);
     flip(&log.join(names::SEGMENTS).join(&first), FIRST_RECORD + 70);
-    let (code, stdout, stderr) = told(&holdpoint(log, &["trace", "10"]));
+    let (code, stdout, stderr) = told(&holdpoint(log, &["show", "--trace", "10"]));
     assert_eq!(code, 6, "{stderr}");
     assert!(stdout.contains("record 5, which is damaged or missing"), "{stdout}");
     assert!(stderr.contains(&first), "{stderr}");
-    let (code, stdout, stderr) = told(&holdpoint(log, &["trace", "3"]));
+    let (code, stdout, stderr) = told(&holdpoint(log, &["show", "--trace", "3"]));
     assert_eq!((code, stdout.as_str()), (6, ""));
     assert!(stderr.contains("record 3 cannot be read"), "{stderr}");
 }
@@ -359,7 +362,7 @@ fn a_long_chain_is_told_in_bounds_and_a_wide_one_is_counted() {
     assert_eq!(found["beginning"]["is"], "too_far");
     let whole = traced(directory.path(), 300, &["--depth", "1000"]);
     assert_eq!(steps(&whole).len(), 300 + 1_000);
-    let (code, stdout, stderr) = told(&holdpoint(directory.path(), &["trace", "300"]));
+    let (code, stdout, stderr) = told(&holdpoint(directory.path(), &["show", "--trace", "300"]));
     assert_eq!((code, stdout.lines().filter(|line| line.contains("|- ")).count()), (0, 999));
     assert!(stderr.contains("at least 10 more"), "{stderr}");
 }
@@ -405,7 +408,7 @@ fn people_are_told_as_proven_what_programs_are_of_segments_that_a_state_ties() {
         let found = traced(path, sequence, &[]);
         let steps = found["steps"].as_array().unwrap();
         assert!(steps.iter().all(|step| step["standing"] == "proven"), "{found}");
-        let (code, _, stderr) = told(&holdpoint(path, &["trace", &sequence.to_string()]));
+        let (code, _, stderr) = told(&holdpoint(path, &["show", "--trace", &sequence.to_string()]));
         assert_eq!((code, stderr.contains("unproven")), (0, false), "{sequence}: {stderr}");
         by_state += u32::from(stderr.contains("proven as far as the state is right"));
     }
@@ -445,7 +448,7 @@ fn a_story_of_long_ago_is_told_whatever_became_of_the_segments_that_have_no_part
     // What holds it is in its reach, and so is all that lies behind where no snapshot tells.
     damage(own);
     std::fs::remove_dir_all(path.join(names::SNAPSHOTS)).unwrap();
-    assert_eq!(told(&holdpoint(path, &["trace", &alone.to_string()])).0, 6);
+    assert_eq!(told(&holdpoint(path, &["show", "--trace", &alone.to_string()])).0, 6);
 }
 
 #[test]
@@ -455,13 +458,13 @@ fn a_run_or_a_session_is_traced_from_the_record_that_began_it() {
     let run = place.newest_loop();
     let (id, first) = (run["loop_id"].as_str().unwrap(), &run["started_sequence"]);
     let digits = id.strip_prefix("LOOP-").unwrap();
-    let trace = |wanted: &str| place.holdpoint(&["trace", wanted, "--json"]);
+    let trace = |wanted: &str| place.holdpoint(&["show", "--trace", wanted, "--json"]);
     for wanted in [id, digits, &id[..15]] {
         let story = json(&trace(wanted));
         assert_eq!((&story["sequence"], story["runs"][0]["run"].as_str()), (first, Some(id)));
     }
     let asked = crate::hook::ask(&place, &[], &crate::hook::call("s", "ls"));
-    let shown = json(&place.holdpoint(&["runs", "--json", "--by", "claude-code:s"]));
+    let shown = json(&place.holdpoint(&["runs", "--json", "by=claude-code:s"]));
     let story = json(&trace(shown["session"].as_str().unwrap()));
     assert_eq!(story["sequence"], shown["first_record"]);
     assert_eq!(json(&trace(&asked))["sequence"], shown["first_record"]);

@@ -86,7 +86,7 @@ fn root_relaxes_a_policy_that_names_somebody_who_is_gone_and_who_logged_in_is_on
     let relaxed = by_person(sudo.env("SUDO_UID", "4711"));
     assert_eq!(status(&relaxed), 0, "{}", text(&relaxed.stderr));
     assert!(text(&relaxed.stderr).contains("nobody-of-here"), "{}", text(&relaxed.stderr));
-    let shown = text(&place.holdpoint(&["log", "show", "--json"]).stdout);
+    let shown = text(&place.holdpoint(&["log", "--json"]).stdout);
     let record = shown.lines().find(|line| line.contains("log.policy_unlocked")).unwrap();
     assert!(record.contains("\"sudo_user\":4711"), "{record}");
     assert!(record.contains("\"gone\":[\"nobody-of-here\"]"), "{record}");
@@ -106,6 +106,6 @@ fn root_relaxes_a_policy_whose_approver_was_made_anew_with_another_number() {
     fs::write(&passwd, users.replace(&format!("bob:x:{BOB}:"), "bob:x:4010:")).unwrap();
     let relaxed = policy(&["relax", "--approvers", "alice"]);
     assert_eq!(status(&relaxed), 0, "{}", text(&relaxed.stderr));
-    let shown = text(&machine.call(0, &["log", "show", "--json"]).stdout);
+    let shown = text(&machine.call(0, &["log", "--json"]).stdout);
     assert!(shown.contains("\"gone\":[\"bob\"]"), "{shown}");
 }

@@ -84,7 +84,7 @@ fn of_a_run_whose_recorder_is_gone_it_is_said_that_nothing_runs() {
     let id = json(&place.holdpoint(&["runs", "--json"]))["run"].as_str().unwrap().to_string();
     assert!(!said(&["show", &id]).contains("recorder"));
     let shown = || {
-        let list = text(&place.holdpoint(&["runs", "--status", "running"]).stdout);
+        let list = text(&place.holdpoint(&["runs", "status=running"]).stdout);
         let row = list.lines().nth(1).unwrap_or_else(|| panic!("{list}")).to_string();
         let words = ["running", "unfinished"].into_iter().filter(|word| row.contains(word));
         words.collect::<String>()
@@ -95,14 +95,14 @@ fn of_a_run_whose_recorder_is_gone_it_is_said_that_nothing_runs() {
     while !said(&["show", &id]).contains("its recorder is gone: nothing of it runs") {
         std::thread::yield_now();
     }
-    for words in [&["runs"][..], &["runs", "--running"], &["runs", "--json"]] {
+    for words in [&["runs"][..], &["runs", "status=running"], &["runs", "--json"]] {
         assert!(said(words).contains("its recorder is gone: nothing of it runs"), "{words:?}");
     }
     assert_eq!(shown(), "unfinished", "and nothing of it is called running");
     let alone = text(&place.holdpoint(&["show", &id]).stdout);
     assert!(alone.contains("outcome         unfinished"), "{alone}");
     assert!(!alone.contains("so far"), "nobody knows how long it took: {alone}");
-    assert_eq!(json(&place.holdpoint(&["runs", "--running", "--json"]))["outcome"], "running");
+    assert_eq!(json(&place.holdpoint(&["runs", "status=running", "--json"]))["outcome"], "running");
     expire_until_recorded(&place);
     assert!(!said(&["show", &id]).contains("nothing of it runs"));
 }

@@ -18,7 +18,7 @@ use std::process::Stdio;
 /// recorded so far is unproven there.
 pub(crate) fn unprove(place: &mut Place) {
     std::fs::remove_file(place.log.join("HEAD")).unwrap();
-    let output = place.holdpoint(&["salvage", "log", "new"]);
+    let output = place.holdpoint(&["copy", "--salvage", "log", "new"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     place.log = place.directory.path().join("new");
     trust(&[&place.log]);
@@ -165,7 +165,7 @@ fn a_hold_that_may_rest_on_unproven_records_lets_nothing_pass() {
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let output = place.holdpoint(&["decision", "wait", request, "--json"]);
     let told = json(&output);
-    assert_eq!((status(&output), &told["outcome"]), (5, &json!("continue")), "{told}");
+    assert_eq!((status(&output), &told["outcome"]), (5, &json!("answered")), "{told}");
     assert!(told["unproven_part"]["first"].is_u64(), "{told}");
     assert!(text(&output.stderr).contains("are unproven"), "{}", text(&output.stderr));
 }
@@ -180,7 +180,7 @@ fn a_decision_that_may_have_ended_in_a_lost_record_is_shown_so() {
     asked(&place, &[]);
     std::fs::write(place.log.join("HEAD"), head).unwrap();
     std::fs::remove_file(place.log.join("LOCK")).unwrap();
-    let output = place.holdpoint(&["salvage", "log", "new", "--json"]);
+    let output = place.holdpoint(&["copy", "--salvage", "log", "new", "--json"]);
     let lost = json(&output)["lost_before"].as_u64().unwrap();
     place.log = place.directory.path().join("new");
     let fear = format!("may have ended in a record that is lost, before record {lost}");
@@ -197,7 +197,7 @@ fn archive(place: &Place, to: &str) -> u64 {
     // Each prints more than a quarter of the first segment's space.
     let long = "head -c 20000 /dev/zero | tr '\\000' x";
     (0..8).for_each(|_| assert_eq!(status(&place.shell(long)), 0));
-    let output = place.holdpoint(&["log", "archive", to, "--json"]);
+    let output = place.holdpoint(&["archive", to, "--json"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     json(&output)["anchor_sequence"].as_u64().unwrap()
 }
@@ -213,7 +213,7 @@ fn assert_unproven(place: &Place, id: &str, what: &str) {
         &["thread", "list"],
         &["replay"],
         &["replay", "--live"],
-        &["health"],
+        &["thread", "list", "--health"],
         &["verify"],
     ];
     for words in verbs {
@@ -295,7 +295,7 @@ fn a_salvaged_log_that_was_set_back_before_what_it_says_is_unproven_says_it_stil
     assert_eq!(report["axes"]["completeness"]["state"], "failed", "{report}");
     let unproven = json!([{ "first": 2, "last": stated - 1 }]);
     assert_eq!(report["unproven_records"], unproven, "{report}");
-    let shown = text(&place.holdpoint(&["log", "show", "--last", "1"]).stderr);
+    let shown = text(&place.holdpoint(&["log", "-n", "1"]).stderr);
     assert!(shown.contains("is shown and unproven"), "{shown}");
     // Nothing is written behind it, which would hide that records are missing.
     let (code, error) = refused(&place, &[&["consume", &id], &bind[..]].concat());
@@ -304,7 +304,7 @@ fn a_salvaged_log_that_was_set_back_before_what_it_says_is_unproven_says_it_stil
     let again = json(&place.holdpoint(&["verify", "--json"]));
     assert_eq!(again["findings"], report["findings"]);
     // Whatever is kept of it is unproven.
-    let output = place.holdpoint(&["salvage", "new", "again", "--json"]);
+    let output = place.holdpoint(&["copy", "--salvage", "new", "again", "--json"]);
     let told = json(&output);
     let last = told["unproven"].as_array().unwrap().last().unwrap();
     assert_eq!((&last["first_sequence"], &last["last_sequence"]), (&2.into(), &stated.into()));
@@ -330,7 +330,7 @@ fn what_the_report_of_a_salvage_alone_calls_unproven_stays_so_in_the_next_one() 
     log.write(&place.log).unwrap();
     let before = json(&place.holdpoint(&["verify", "--json"]))["unproven_records"].clone();
     assert!(before[0]["last"].as_u64() > Some(1), "{before}");
-    assert_ne!(status(&place.holdpoint(&["salvage", "new", "again"])), 1);
+    assert_ne!(status(&place.holdpoint(&["copy", "--salvage", "new", "again"])), 1);
     place.log = place.directory.path().join("again");
     let after = json(&place.holdpoint(&["verify", "--json"]))["unproven_records"].clone();
     assert!(after[0]["last"].as_u64() > before[0]["last"].as_u64(), "{before} {after}");
@@ -341,12 +341,12 @@ fn every_reading_says_that_an_interrupted_write_follows_the_newest_record() {
     let place = Place::new();
     assert_eq!(status(&place.shell("true")), 0);
     let verbs: [&[&str]; 6] = [
-        &["log", "show", "--last", "1"],
-        &["log", "tail", "-n", "1"],
-        &["trace", "1"],
+        &["log", "-n", "1"],
+        &["log", "-n", "1"],
+        &["show", "--trace", "1"],
         &["export"],
         &["replay"],
-        &["log", "stat"],
+        &["log", "--stat"],
     ];
     let said = |words: &[&str]| {
         let output = place.holdpoint(words);
@@ -373,12 +373,12 @@ fn every_reading_says_that_an_interrupted_write_follows_the_newest_record() {
 #[test]
 fn no_reading_calls_a_changed_byte_an_interrupted_write() {
     let verbs: [&[&str]; 6] = [
-        &["log", "show"],
-        &["log", "tail", "-n", "2"],
-        &["trace", "3"],
+        &["log"],
+        &["log", "-n", "2"],
+        &["show", "--trace", "3"],
         &["export"],
         &["replay"],
-        &["log", "stat"],
+        &["log", "--stat"],
     ];
     let place = Place::new();
     let words = ["first", "second", "third", "newest"];

@@ -35,7 +35,7 @@ fn what_lies_behind_a_record_of_an_unknown_kind_or_version_is_not_known_and_that
         let log = place.log.as_path();
         let at = sequence(&of_kind(log, ASKED)[0]);
         let id = ask(&place, &[], &call("t", "pwd"));
-        let newest = sequence(values(&holdpoint(log, &["log", "show", "--json"])).last().unwrap());
+        let newest = sequence(values(&holdpoint(log, &["log", "--json"])).last().unwrap());
         remake(log, at, change);
         let (code, verified, said) = told(&holdpoint(log, &["verify"]));
         assert!(code == 0 && verified.contains("only a newer holdpoint knows"), "{verified}{said}");
@@ -62,7 +62,7 @@ fn what_lies_behind_a_record_of_an_unknown_kind_or_version_is_not_known_and_that
             &["replay", "--live"],
             &["replay", "--live", "--json"],
             &["replay", "--entity", &id],
-            &["bisect", "--where", "totals.events > 100000"],
+            &["diff", "--when", "totals.events > 100000"],
             &["diff", &before, &end],
             &["export", "--format", "jsonl", "--out", "-"],
         ] {
@@ -102,7 +102,7 @@ fn a_record_that_cannot_be_read_is_found_wherever_it_could_be_meant() {
         let log = directory.path();
         let ended = of_kind(log, "execution_loop.halted").pop().unwrap();
         let id = ended["loop_id"].as_str().unwrap();
-        let records = values(&holdpoint(log, &["log", "show", "--json", "--loop", id]));
+        let records = values(&holdpoint(log, &["log", "--json", &format!("loop={id}")]));
         let (at, begun) = (sequence(&ended), sequence(&records[0]).to_string());
         remake(log, at, change);
         let (own, newest) = (at.to_string(), (at + 1).to_string());
@@ -111,26 +111,26 @@ fn a_record_that_cannot_be_read_is_found_wherever_it_could_be_meant() {
                 remove_caches(log);
             }
             for words in [
-                &["runs", "--running", "--since", &begun][..],
+                &["runs", "status=running", "--since", &begun][..],
                 &["runs", "--failed", "--since", &begun],
                 &["runs", "--json", "--since", &begun],
                 &["show", id],
                 &["show", &own],
                 &["output", id],
-                &["trace", &own, "--json"],
-                &["bisect", id],
-                &["log", "show"],
-                &["log", "show", "--reverse", "--json"],
-                &["log", "show", "--loop", id],
-                &["log", "show", "--from", &own, "--to", &own],
-                &["log", "show", "--text", "no such text"],
+                &["show", "--trace", &own, "--json"],
+                &["diff", id],
+                &["log"],
+                &["log", "--reverse", "--json"],
+                &["log", &format!("loop={id}")],
+                &["log", "--since", &own, "--until", &own],
+                &["log", "text=no such text"],
             ] {
                 let (code, stdout, stderr) = told(&holdpoint(log, words));
                 assert_eq!(code, 6, "{words:?}: {stdout}{stderr}");
                 assert!(stderr.contains(&format!("sequence {at}: ")), "{words:?}: {stderr}");
                 assert!(!stderr.contains("the log is corrupt"), "{words:?}: {stderr}");
             }
-            let words = ["log", "show", "--from", &newest, "--json"];
+            let words = ["log", "--since", &newest, "--json"];
             let (code, shown, said) = told(&holdpoint(log, &words));
             assert!(code == 0 && !shown.is_empty(), "what can be read is shown: {said}");
         }
@@ -145,7 +145,7 @@ fn a_trace_tells_of_a_record_whose_body_cannot_be_read_where_its_heading_names_t
     let ended = sequence(&of_kind(log, "execution_loop.halted")[0]);
     let begun = sequence(&of_kind(log, "execution_loop.initialized")[0]).to_string();
     remake(log, ended, GARBLED_BODY);
-    for words in [&["trace", &begun][..], &["trace", &begun, "--json"]] {
+    for words in [&["show", "--trace", &begun][..], &["show", "--trace", &begun, "--json"]] {
         let (code, stdout, stderr) = told(&holdpoint(log, words));
         assert_eq!(code, 6, "{words:?}: {stdout}{stderr}");
         assert!(stderr.contains(&format!("sequence {ended}: ")), "{words:?}: {stderr}");
@@ -166,14 +166,14 @@ fn one_sentence_tells_of_a_record_that_cannot_be_read() {
         }
         let (own, end) = (at.to_string(), (at + 1).to_string());
         for words in [
-            &["trace", &own][..],
-            &["trace", &begun],
+            &["show", "--trace", &own][..],
+            &["show", "--trace", &begun],
             &["diff", "1", &end],
             &["diff", &end, &end],
             &["replay", "--live"],
             &["replay", "--live", "--at", &end],
             &["replay"],
-            &["bisect", "--where", "totals.events > 100000"],
+            &["diff", "--when", "totals.events > 100000"],
         ] {
             let (code, _, stderr) = told(&holdpoint(log, words));
             let (found, shown) = (format!("sequence {at}: "), format!("record {at} "));

@@ -26,7 +26,7 @@ fn where_a_user_namespace_does_not_say_who_its_user_is_nothing_begins() {
     let asked = ["decision", "create", "--prompt", "May it?", "--approvers", "alice"];
     assert_refused(&unmapped(&asked), 5, &why);
     assert_refused(&unmapped(&["doctor"]), 1, &why);
-    for reading in [&["log", "stat"][..], &["verify"], &["decision", "list"], &["replay"]] {
+    for reading in [&["log", "--stat"][..], &["verify"], &["decision", "list"], &["replay"]] {
         let read = unmapped(reading);
         assert_eq!(status(&read), 0, "{reading:?}: {}", told(&read));
     }

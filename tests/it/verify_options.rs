@@ -46,24 +46,24 @@ fn a_range_is_verified_alone_and_what_that_leaves_open_is_said() {
     let (directory, log, [second, third]) = sample();
     let newest = log.chain.sequence;
     let range = format!("{second}..{}", third - 1);
-    let report = json(directory.path(), &["--range", &range], 0);
+    let report = json(directory.path(), &[&range], 0);
     assert_eq!(report["verdict"], "intact");
     assert_eq!(report["records"], third - second);
     assert_eq!(report["from"]["sequence"], second - 1);
     assert_eq!(report["to"]["sequence"], third - 1);
     let open = report["not_checked"].as_array().unwrap();
     assert_eq!(open.len(), 3, "{open:?}");
-    let all = json(directory.path(), &["--range", "1.."], 0);
+    let all = json(directory.path(), &["1.."], 0);
     assert_eq!((&all["records"], &all["last"]), (&newest.into(), &newest.into()));
     assert_eq!(all["to"]["link"], log.chain.link.to_string());
     // Damage counts where it is read, and nowhere else.
     flip(&segment(directory.path(), 1), FIRST_RECORD + 70);
-    assert_eq!(json(directory.path(), &["--range", &range], 0)["verdict"], "intact");
-    let report = json(directory.path(), &["--range", "..5"], 6);
+    assert_eq!(json(directory.path(), &[&range], 0)["verdict"], "intact");
+    let report = json(directory.path(), &["..5"], 6);
     assert_eq!(report["verdict"], "corrupt");
     assert_eq!(report["findings"][0]["sequence"], 1);
     std::fs::remove_file(segment(directory.path(), second)).unwrap();
-    let report = json(directory.path(), &["--range", &format!("{second}..")], 6);
+    let report = json(directory.path(), &[&format!("{second}..")], 6);
     assert_eq!(report["integrity"]["state"], "failed");
 }
 
@@ -72,17 +72,17 @@ fn a_range_that_the_log_does_not_hold_is_not_found_and_one_that_is_none_is_refus
     let (directory, log, _) = sample();
     let newest = log.chain.sequence;
     for range in [format!("{}..", newest + 1), format!("3..{}", newest + 1)] {
-        let report = json(directory.path(), &["--range", &range], 3);
+        let report = json(directory.path(), &[&range], 3);
         assert_eq!(report["error"]["code"], "range_not_here", "{range}");
         let message = report["error"]["message"].as_str().unwrap();
         assert!(message.contains(&format!("reaches record {newest}")), "{message}");
     }
     for range in ["", "..", "0..", "9..3", "a..b"] {
-        let output = holdpoint(directory.path(), &["--range", range]);
+        let output = holdpoint(directory.path(), &[range]);
         assert_eq!(output.status.code(), Some(2), "{range:?}");
     }
     let empty = TempDir::new().unwrap();
-    assert_eq!(json(empty.path(), &["--range", "1.."], 3)["error"]["code"], "range_not_here");
+    assert_eq!(json(empty.path(), &["1.."], 3)["error"]["code"], "range_not_here");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_link_or_a_pipe_in_a_segments_place_is_damage_of_the_range() {
     let aside = directory.path().join("aside");
     std::fs::rename(&file, &aside).unwrap();
     std::os::unix::fs::symlink(&aside, &file).unwrap();
-    let report = json(directory.path(), &["--range", &format!("{second}..")], 6);
+    let report = json(directory.path(), &[&format!("{second}..")], 6);
     assert_eq!(report["findings"][0]["problem"], "not_regular", "{report}");
     assert_eq!(report["findings"][0]["sequence"], second);
 }
@@ -113,7 +113,7 @@ fn a_head_that_does_not_hold_is_a_finding_of_every_range() {
         damage(&directory.path().join("HEAD"));
         let whole = json(directory.path(), &[], 6);
         for range in ["1..".to_string(), format!("{second}..{}", third - 1)] {
-            let report = json(directory.path(), &["--range", &range], 6);
+            let report = json(directory.path(), &[&range], 6);
             assert_eq!(report["verdict"], "corrupt");
             for field in ["segment", "problem", "message"] {
                 let [found, due] = [&report, &whole].map(|one| &one["findings"][0][field]);
@@ -131,12 +131,12 @@ fn a_range_of_a_head_alone_is_damage_and_not_an_empty_log() {
     let (directory, _, _) = sample();
     std::fs::remove_dir_all(directory.path().join("segments")).unwrap();
     let problem = |report: &Value| report["findings"][0]["problem"].as_str().unwrap().to_string();
-    let report = json(directory.path(), &["--range", "1.."], 6);
+    let report = json(directory.path(), &["1.."], 6);
     assert_eq!(problem(&report), "segments_gone");
     std::fs::write(directory.path().join("HEAD"), [7; 152]).unwrap();
-    let report = json(directory.path(), &["--range", "1.."], 6);
+    let report = json(directory.path(), &["1.."], 6);
     assert_eq!(problem(&report), problem(&json(directory.path(), &[], 6)));
-    let shown = holdpoint(directory.path(), &["--range", "3.."]);
+    let shown = holdpoint(directory.path(), &["3.."]);
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("HEAD, byte 0") && shown.contains("no record of it"), "{shown}");
 }
@@ -162,7 +162,7 @@ fn a_missing_segment_is_at_the_same_place_of_a_range_and_of_the_whole_log() {
     let (directory, _, [second, _]) = sample();
     std::fs::remove_file(segment(directory.path(), second)).unwrap();
     let whole = json(directory.path(), &[], 6);
-    let range = json(directory.path(), &["--range", "1.."], 6);
+    let range = json(directory.path(), &["1.."], 6);
     assert_eq!(whole["findings"][0]["sequence"], second);
     assert_eq!(range["findings"][0], whole["findings"][0]);
 }
@@ -198,7 +198,7 @@ fn a_head_behind_the_end_of_the_log_is_missing_for_a_range_as_for_the_whole_log(
     let later = Head { newest_sequence: log.chain.sequence + 1, ..log.head() };
     std::fs::write(&file, later.encode()).unwrap();
     let head = ["--head", file.to_str().unwrap()];
-    for range in [&[][..], &["--range", "1..2"], &["--range", "2.."]] {
+    for range in [&[][..], &["1..2"], &["2.."]] {
         let report = json(directory.path(), &[&head[..], range].concat(), 6);
         assert_eq!(report["heads"][0]["state"], "missing", "{range:?}: {report}");
         assert_eq!(report["verdict"], "corrupt", "{range:?}: {report}");

@@ -429,7 +429,7 @@ fn both_verifiers_agree_on_filled_archived_and_salvaged_logs_and_on_damage_in_th
     assert_eq!(assert_same(&place.log), "intact");
     let (archive, salvaged) =
         (place.directory.path().join("old"), place.directory.path().join("new"));
-    let moved = place.holdpoint(&["log", "archive", archive.to_str().unwrap()]);
+    let moved = place.holdpoint(&["archive", archive.to_str().unwrap()]);
     assert_eq!(status(&moved), 0, "{}", program::text(&moved.stderr));
     assert_eq!(assert_same(&place.log), "intact");
     assert_eq!(assert_same(&archive), "intact");
@@ -438,7 +438,7 @@ fn both_verifiers_agree_on_filled_archived_and_salvaged_logs_and_on_damage_in_th
         assert_eq!(assert_same(&archive), "corrupt");
     }
     let (from, to) = (archive.to_str().unwrap(), salvaged.to_str().unwrap());
-    let output = place.holdpoint(&["salvage", from, to]);
+    let output = place.holdpoint(&["copy", "--salvage", from, to]);
     assert!(salvaged.join(names::HEAD).exists(), "{}", program::text(&output.stderr));
     assert_eq!(assert_same(&salvaged), "intact, with unproven records");
 }

@@ -174,7 +174,7 @@ fn together(place: &Place, archive: &Path) -> [(Option<i32>, Value); 2] {
 }
 
 fn moved(place: &Place, to: &Path) {
-    let output = place.holdpoint(&["log", "archive", to.to_str().unwrap()]);
+    let output = place.holdpoint(&["archive", to.to_str().unwrap()]);
     assert_eq!(status(&output), 0, "{}", program::text(&output.stderr));
 }
 
@@ -306,7 +306,7 @@ fn standing_is_what_the_reading_verbs_say_of_each_record() {
     assert_eq!(shown, ["proven", "withheld", "proven", "unproven"]);
     let place = Place::new();
     let path = directory.path().to_str().unwrap();
-    let output = place.holdpoint(&["log", "show", "--json", "--log", path]);
+    let output = place.holdpoint(&["log", "--json", "--log", path]);
     let told = program::text(&output.stdout);
     let mut count = 0;
     for line in told.lines() {

@@ -18,7 +18,7 @@ const ASKED: &str = "decision_point.created";
 
 /// The records of a kind, the oldest first.
 pub(crate) fn of_kind(log: &Path, kind: &str) -> Vec<Value> {
-    values(&holdpoint(log, &["log", "show", "--json", "--kind", kind]))
+    values(&holdpoint(log, &["log", "--json", &format!("kind={kind}")]))
 }
 
 pub(crate) fn sequence(line: &Value) -> u64 {
@@ -85,7 +85,7 @@ fn no_list_leaves_out_a_run_whose_beginning_is_withheld_as_if_it_were_not_there(
             &["--after", &next],
             &["--after", &next, "-n", "1"],
             &["--since", &at, "--until", &at, "--failed"],
-            &["--since", &at, "--until", &at, "--by", "nobody"],
+            &["--since", &at, "--until", &at, "by=nobody"],
             &["-n", "1000"],
         ] {
             assert_found(log, &[&["runs", "-q"], options].concat());
@@ -124,7 +124,7 @@ fn approved(place: &Place) -> (String, Vec<Value>, Vec<u8>) {
     let ran = run(&["run", "--hold", "before", "--approval", &id, "--", "true"]);
     assert_eq!(status(&ran), 0, "{}", text(&ran.stderr));
     let begun = of_kind(&place.log, BEGINS).pop().unwrap();
-    let words = ["log", "show", "--json", "--decision", &id];
+    let words = ["log", "--json", &format!("decision={id}")];
     let records = values(&holdpoint(&place.log, &words));
     (begun["loop_id"].as_str().unwrap().to_string(), records, head)
 }
@@ -165,17 +165,17 @@ fn nothing_is_said_to_be_missing_that_may_begin_with_a_withheld_record() {
     let session = format!("session:{at}");
     let digits = format!("a{}", &id[4..12]);
     for words in [
-        ["show", &session],
-        ["trace", &session],
-        ["show", "session:claude-code:s"],
-        ["show", &id[..11]],
-        ["show", "DP-000000"],
-        ["show", "REQ-000000"],
-        ["show", "LOOP-000000"],
-        ["show", &digits],
-        ["trace", &id[..11]],
-        ["output", "LOOP-000000"],
-        ["runs", "-q"],
+        &["show", &*session][..],
+        &["show", "--trace", &session],
+        &["show", "session:claude-code:s"],
+        &["show", &id[..11]],
+        &["show", "DP-000000"],
+        &["show", "REQ-000000"],
+        &["show", "LOOP-000000"],
+        &["show", &digits],
+        &["show", "--trace", &id[..11]],
+        &["output", "LOOP-000000"],
+        &["runs", "-q"],
     ] {
         let stdout = assert_found(log, &words);
         assert!(words[0] == "runs" || stdout.is_empty(), "{words:?}: {stdout}");
@@ -194,7 +194,9 @@ fn no_decision_in_an_archive_is_said_to_be_missing_whose_beginning_is_withheld()
         if !has_caches {
             remove_indexes(&sample.archive);
         }
-        for words in [["show", &id[..11]], ["trace", &id[..11]], ["trace", id]] {
+        for words in
+            [&["show", &id[..11]][..], &["show", "--trace", &id[..11]], &["show", "--trace", id]]
+        {
             assert_eq!(assert_found(log, &words), "", "{words:?}");
         }
     }
@@ -206,7 +208,7 @@ fn a_withheld_record_is_found_by_every_verb_that_shows_it_in_every_form() {
     let log = directory.path();
     let begun = of_kind(log, BEGINS).remove(1);
     let (id, first) = (begun["loop_id"].as_str().unwrap(), sequence(&begun));
-    let records = values(&holdpoint(log, &["log", "show", "--json", "--loop", id]));
+    let records = values(&holdpoint(log, &["log", "--json", &format!("loop={id}")]));
     let own: Vec<u64> = records.iter().map(sequence).collect();
     // One in the middle of a batch, and with it whatever comes behind.
     withhold(log, &own[2..]);
@@ -219,30 +221,30 @@ fn a_withheld_record_is_found_by_every_verb_that_shows_it_in_every_form() {
         for words in [
             &["show", id][..],
             &["show", &second],
-            &["trace", id],
-            &["trace", id, "--json"],
-            &["trace", id, "--format", "dot"],
-            &["trace", id, "--format", "mermaid"],
-            &["trace", &first, "--json"],
-            &["trace", &second],
-            &["trace", &second, "--json"],
-            &["log", "show"],
-            &["log", "show", "--json"],
-            &["log", "show", "--reverse"],
-            &["log", "show", "--reverse", "--json"],
-            &["log", "show", "--last", "1000"],
-            &["log", "show", "--kind", kind],
-            &["log", "show", "--kind", kind, "--json"],
-            &["log", "show", "--kind", kind, "--reverse"],
-            &["log", "show", "--from", &second, "--to", &second],
-            &["log", "show", "--from", &second, "--to", &second, "--json"],
-            &["log", "show", "--text", "no such text"],
+            &["show", "--trace", id],
+            &["show", "--trace", id, "--json"],
+            &["show", "--trace", id, "--format", "dot"],
+            &["show", "--trace", id, "--format", "mermaid"],
+            &["show", "--trace", &first, "--json"],
+            &["show", "--trace", &second],
+            &["show", "--trace", &second, "--json"],
+            &["log"],
+            &["log", "--json"],
+            &["log", "--reverse"],
+            &["log", "--reverse", "--json"],
+            &["log", "-n", "1000"],
+            &["log", &format!("kind={kind}")],
+            &["log", &format!("kind={kind}"), "--json"],
+            &["log", &format!("kind={kind}"), "--reverse"],
+            &["log", "--since", &second, "--until", &second],
+            &["log", "--since", &second, "--until", &second, "--json"],
+            &["log", "text=no such text"],
             &["output", id],
         ] {
             assert_found(log, words);
         }
         let newer = (own.last().unwrap() + 1).to_string();
-        let words = ["log", "show", "--from", &newer, "--json"];
+        let words = ["log", "--since", &newer, "--json"];
         let (code, shown, said) = told(&holdpoint(log, &words));
         assert!(code == 0 && !shown.is_empty(), "what nobody withheld is shown: {said}");
     }
@@ -258,7 +260,7 @@ fn nothing_is_written_behind_a_newest_record_that_cannot_be_read() {
         let words = ["record", "--stream", "s", "--type", "t", data.to_str().unwrap()];
         let (code, _, said) = told(&holdpoint(log, &words));
         assert_eq!(code, 0, "{said}");
-        let newest = sequence(values(&holdpoint(log, &["log", "show", "--json"])).last().unwrap());
+        let newest = sequence(values(&holdpoint(log, &["log", "--json"])).last().unwrap());
         withhold(log, &[newest]);
         if !has_snapshots {
             fs::remove_dir_all(log.join("snapshots")).unwrap();

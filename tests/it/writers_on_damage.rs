@@ -1,12 +1,12 @@
-//! Every verb that writes says of a damaged log that it does not verify, and `salvage` makes a new
-//! one in a directory of any name.
+//! Every verb that writes says of a damaged log that it does not verify, and `copy --salvage` makes
+//! a new one in a directory of any name.
 
 use crate::program::{Place, json, status, text};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
-const ANSWER: [&str; 6] = ["decision", "respond", "REQ-1", "--yes", "ABORT", "--json"];
+const ANSWER: [&str; 6] = ["decision", "respond", "REQ-111111", "--yes", "ABORT", "--json"];
 
 fn assert_refused(place: &Place, verbs: &[&[&str]]) {
     assert_eq!(status(&place.holdpoint(&["verify"])), 6);
@@ -35,7 +35,7 @@ fn every_writer_ends_with_6_on_a_log_that_does_not_verify() {
     std::fs::write(&segment, whole).unwrap();
     place.verified();
     std::fs::remove_file(place.log.join("HEAD")).unwrap();
-    let archive = ["log", "archive", "archive", "--json"];
+    let archive = ["archive", "archive", "--json"];
     assert_refused(&place, &[&["decision", "expire", "--json"], &ANSWER, &archive]);
 }
 
@@ -44,12 +44,12 @@ fn salvage_tells_a_program_of_a_directory_whose_name_is_no_text() {
     let place = Place::new();
     assert_eq!(status(&place.shell("true")), 0);
     let odd = OsStr::from_bytes(b"nu\xff\xfe");
-    let mut command = place.command(&["--json", "salvage", "log"]);
+    let mut command = place.command(&["--json", "copy", "--salvage", "log"]);
     let output = command.arg(odd).output().unwrap();
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let told = json(&output)["path"].as_str().unwrap().to_string();
     assert!(told.ends_with("nu\u{fffd}\u{fffd}"), "{told}");
-    let mut back = place.command(&["--json", "salvage"]);
+    let mut back = place.command(&["--json", "copy", "--salvage"]);
     let output = back.arg(odd).arg("again").output().unwrap();
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     assert_eq!(json(&output)["newest_sequence"].as_u64().map(|newest| newest > 1), Some(true));

@@ -88,14 +88,14 @@ impl Look {
             Self::HoldList => "`hold list`",
             Self::DecisionList => "`decision list`",
             Self::ThreadList => "`thread list --open`",
-            Self::ShowSealed => "`log show --from A --to B`, sealed",
-            Self::LastSealed => "`log show --to B --last 100`, sealed",
+            Self::ShowSealed => "`log --since A --until B`, sealed",
+            Self::LastSealed => "`log --until B -n 100`, sealed",
             Self::TraceSealed => "`trace` of a small story, sealed",
-            Self::ShowActive => "`log show --from A --to B`, active",
-            Self::LastActive => "`log show --last 100`, active",
+            Self::ShowActive => "`log --since A --until B`, active",
+            Self::LastActive => "`log -n 100`, active",
             Self::TraceActive => "`trace` of a small story, active",
             Self::Runs => "`runs -n 20`",
-            Self::RunsOfNone => "`runs --status 77`, which no run has",
+            Self::RunsOfNone => "`runs status=77`, which no run has",
             Self::ShowRunSealed => "`show` of a run, sealed",
             Self::ShowRunActive => "`show` of a run by 8 digits, active",
         }
@@ -104,7 +104,7 @@ impl Look {
     fn arguments(self, places: &Places) -> Vec<String> {
         let show = |from: u64| {
             let to = from + SHOWN - 1;
-            format!("log show --from {from} --to {to}")
+            format!("log --since {from} --until {to}")
         };
         let line = match self {
             Self::Start => "--version".to_string(),
@@ -112,13 +112,13 @@ impl Look {
             Self::DecisionList => "decision list".to_string(),
             Self::ThreadList => "thread list --open".to_string(),
             Self::ShowSealed => show(places.sealed),
-            Self::LastSealed => format!("log show --to {} --last {SHOWN}", places.sealed),
-            Self::TraceSealed => format!("trace {}", places.sealed_story.first),
+            Self::LastSealed => format!("log --until {} -n {SHOWN}", places.sealed),
+            Self::TraceSealed => format!("show --trace {}", places.sealed_story.first),
             Self::ShowActive => show(places.active),
-            Self::LastActive => format!("log show --last {SHOWN}"),
-            Self::TraceActive => format!("trace {}", places.active_story.first),
+            Self::LastActive => format!("log -n {SHOWN}"),
+            Self::TraceActive => format!("show --trace {}", places.active_story.first),
             Self::Runs => "runs -n 20".to_string(),
-            Self::RunsOfNone => "runs --status 77".to_string(),
+            Self::RunsOfNone => "runs status=77".to_string(),
             Self::ShowRunSealed => format!("show {}", places.sealed_story.loop_id),
             Self::ShowRunActive => {
                 let digits = places.active_story.loop_id.bytes().take("LOOP-".len() + 8);

@@ -27,7 +27,7 @@ pub(super) fn verify(caller: &Caller<'_>) -> Result<Value, Failure> {
     Ok(json!(report))
 }
 
-/// `audit_query`: a page of records of the log and its archives, in order, as `holdpoint log show
+/// `audit_query`: a page of records of the log and its archives, in order, as `holdpoint log
 /// --json` shows them. What was found wrong, and what was not read, is told beside them. What is
 /// named and is nowhere is not found, unless it may be in an archive that cannot be read.
 pub(super) fn query(caller: &Caller<'_>, arguments: Query) -> Result<Value, Failure> {
@@ -88,7 +88,7 @@ impl Found {
         Ok(Self { records, next_from, searched })
     }
 
-    /// What is to be said of it, in sentences. The failures are those of `log show`.
+    /// What is to be said of it, in sentences. The failures are those of `log`.
     fn notes(&self, directory: &Directory, filter: &Filter) -> Result<Vec<String>, Failure> {
         let mut notes = Vec::new();
         if !self.searched.is_sound() {

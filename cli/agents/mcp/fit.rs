@@ -26,7 +26,7 @@ fn width(character: char) -> usize {
 }
 
 /// A record as it is told. Of one whose line is longer than a page the event is left out; its
-/// length and its SHA-256 are those of its JSON in `log show --json`.
+/// length and its SHA-256 are those of its JSON in `log --json`.
 pub(super) fn record(mut line: Line, most_bytes: usize) -> Value {
     let value = json!(line);
     if bytes_of(&value) <= most_bytes {

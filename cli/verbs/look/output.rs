@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     attempt: Option<u8>,
     /// Only so many of the last lines.
-    #[arg(long, value_name = "LINES")]
+    #[arg(short = 'n', long = "limit", value_name = "LINES")]
     tail: Option<usize>,
     /// Go on as more of it is recorded, until the run is over.
     #[arg(short, long, conflicts_with_all = ["json", "attempt"])]

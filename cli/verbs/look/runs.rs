@@ -5,6 +5,7 @@ mod hidden;
 mod names;
 mod table;
 
+use crate::args::condition::Condition;
 use crate::args::{Global, labels};
 use crate::log::clock::{self, Dated};
 use crate::log::coverage::{self, Awaited, Untied};
@@ -36,16 +37,14 @@ const SHOWN: usize = 20;
 /// Options of `runs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// Only those whose field has this value, of all that are given: `status`, an outcome other
+    /// than `unfinished` and `session`, or an exit status; `by`, who began it; `approver`, who said
+    /// yes; `command`, a text in it; `label`, as NAME=VALUE, several times too.
+    #[arg(value_name = "FIELD=VALUE", value_parser = wanted)]
+    wanted: Vec<Wanted>,
     /// Only runs that ended, and not well.
-    #[arg(long, conflicts_with_all = ["status", "running"])]
+    #[arg(long)]
     failed: bool,
-    /// Only those whose outcome is this word, other than `unfinished` and `session`, or whose
-    /// command ended with this exit status.
-    #[arg(long, value_name = "S", value_parser = status)]
-    status: Option<RunStatus>,
-    /// Only runs that have not ended.
-    #[arg(long, conflicts_with = "status")]
-    running: bool,
     /// Only those that began there or later: a record, a moment, a day, `yesterday`, or how long
     /// ago, such as 2h.
     #[arg(long, value_name = "POINT", value_parser = position::parse)]
@@ -53,20 +52,9 @@ pub(crate) struct Args {
     /// Only those that began there or earlier; of a day, up to its end.
     #[arg(long, value_name = "POINT", value_parser = position::parse)]
     until: Option<Point>,
-    /// Only those that this one began.
-    #[arg(long, value_name = "NAME")]
-    by: Option<String>,
-    /// Only those to which this one said yes.
-    #[arg(long, value_name = "NAME")]
-    approved_by: Option<String>,
-    /// Only those with a command that holds this text.
-    #[arg(long, value_name = "TEXT")]
-    command: Option<String>,
-    /// Only those that have this label; may be given several times.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = labels::parse)]
-    label: Vec<(String, String)>,
     /// So many of them.
-    #[arg(short = 'n', value_name = "N", default_value_t = SHOWN, value_parser = count)]
+    #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = SHOWN)]
+    #[arg(value_parser = count)]
     count: usize,
     /// Those that began before this run or session.
     #[arg(long, value_name = "RUN")]
@@ -83,6 +71,28 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
+/// What one field of a run has to be.
+#[derive(Clone, Debug)]
+enum Wanted {
+    Status(RunStatus),
+    By(String),
+    Approver(String),
+    Command(String),
+    Label(String, String),
+}
+
+fn wanted(text: &str) -> Result<Wanted, String> {
+    let fields = ["status", "by", "approver", "command", "label"];
+    let (field, value) = Condition::parse(text, &fields)?.into_parts();
+    Ok(match field {
+        "status" => Wanted::Status(status(&value)?),
+        "by" => Wanted::By(value),
+        "approver" => Wanted::Approver(value),
+        "command" => Wanted::Command(value),
+        _ => labels::parse(&value).map(|(name, value)| Wanted::Label(name, value))?,
+    })
+}
+
 fn count(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| *count > 0);
     count.ok_or_else(|| "a number from 1 on".to_string())
@@ -93,7 +103,7 @@ fn status(text: &str) -> Result<RunStatus, String> {
         return Ok(RunStatus::Exit(exit));
     }
     if text == UNFINISHED {
-        return Err(format!("of a list, `--status running` finds what it calls {UNFINISHED}"));
+        return Err(format!("of a list, `status=running` finds what it calls {UNFINISHED}"));
     }
     if text == sessions::OUTCOME {
         return Err(
@@ -109,10 +119,10 @@ fn status(text: &str) -> Result<RunStatus, String> {
 /// What an exit status is of which a run has no such one, as a shell saw it.
 const fn other_word(status: RunStatus) -> &'static str {
     match status {
-        RunStatus::Exit(124) => ": a run whose time was over is found by `--status timeout`",
+        RunStatus::Exit(124) => ": a run whose time was over is found by `status=timeout`",
         RunStatus::Exit(129..=192) => {
             ": a shell says 128 and a number where a signal ended a command; here such runs are \
-             found by `--status crashed`, `stopped`, `timeout`, `interrupted` or `aborted`"
+             found by `status=crashed`, `stopped`, `timeout`, `interrupted` or `aborted`"
         }
         RunStatus::Exit(_) | RunStatus::Outcome(_) => "",
     }
@@ -131,7 +141,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let newest = directory.read(|log, _| newest(log))?;
     let ahead_ns = clock::ahead_of(&directory);
     clock::tell(ahead_ns);
-    let (range, mut wanted) = (args.range(&directory)?, args.wanted());
+    let (range, mut wanted) = (args.range(&directory)?, args.wanted()?);
     let mut looked = Looked::at(&directory, args, (&range, &wanted))?;
     if looked.is_empty()
         && let Some(whole) = names::completed(&directory, &wanted)?
@@ -164,7 +174,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     put_lines(global, args, &shown, &mut out, layout.as_ref());
     out.finish()?;
     if shown.is_empty() && uncounted.is_empty() && !global.json && !args.follow {
-        complain(&format!("no run matches{}", args.status.map_or("", other_word)));
+        complain(&format!("no run matches{}", wanted.status.map_or("", other_word)));
     }
     if !global.json {
         tell_end(args.since, newest);
@@ -360,16 +370,32 @@ impl Args {
         Ok(Filter { first, last, since, until, ..Filter::default() })
     }
 
-    fn wanted(&self) -> RunsWanted {
-        RunsWanted {
-            failed: self.failed,
-            running: self.running,
-            status: self.status,
-            by: self.by.clone(),
-            approved_by: self.approved_by.clone(),
-            command: self.command.clone(),
-            labels: self.label.iter().cloned().collect(),
+    fn wanted(&self) -> Result<RunsWanted, Failure> {
+        let mut all = RunsWanted { failed: self.failed, ..RunsWanted::default() };
+        let mut is_twice = false;
+        for wanted in &self.wanted {
+            is_twice |= match wanted {
+                Wanted::Status(status) => {
+                    let is_again = all.running || all.status.is_some();
+                    // What has not ended may wait for a person as well.
+                    all.running = *status == RunStatus::Outcome(RunOutcome::Running);
+                    all.status = Some(*status).filter(|_| !all.running);
+                    is_again
+                }
+                Wanted::By(name) => all.by.replace(name.clone()).is_some(),
+                Wanted::Approver(name) => all.approved_by.replace(name.clone()).is_some(),
+                Wanted::Command(text) => all.command.replace(text.clone()).is_some(),
+                Wanted::Label(name, value) => {
+                    all.labels.insert(name.clone(), value.clone());
+                    false
+                }
+            };
         }
+        if is_twice || all.failed && all.status.is_some() {
+            let message = "a run has one outcome, doer, approver and command: name each once";
+            return Err(Failure::new(Exit::USAGE, "given_twice", message));
+        }
+        Ok(all)
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod id_meaning;
 mod relations;
 mod run;
 mod session;
+pub(crate) mod trace;
 
 use crate::args::{Global, settle};
 use crate::log::captured_output::{expect_run, is_hidden};
@@ -13,8 +14,9 @@ use crate::log::run_records::{tell_standing, tell_uncounted};
 use crate::log::{ArchiveArgs, Directory, escalations, other_logs, recorders, sessions};
 use crate::ui::screen::columns;
 use crate::ui::{Exit, Failure, Output, TimesArgs, complain};
-use crate::verbs::look::show::by_other_verb::{LineRunner, QUESTION, line};
+use crate::verbs::look::show::by_other_verb::{ENTITY, LineRunner, OUTPUT, QUESTION, line};
 use crate::verbs::look::show::id_meaning::Meant;
+use crate::verbs::look::show::trace::TraceArgs;
 use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{Reach, Run, RunFound, Searched, run_of};
 use relations::Relations;
@@ -30,6 +32,14 @@ pub(crate) struct Args {
     /// `FAULT-..`.
     #[arg(value_name = "ID")]
     id: String,
+    /// Show what it printed: `output` has more options.
+    #[arg(long, group = "form", conflicts_with_all = ["archive", "no_archive"])]
+    output: bool,
+    /// Show the records about it: `log` has more options.
+    #[arg(long, group = "form", conflicts_with_all = ["archive", "no_archive"])]
+    records: bool,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// Codes and hashes as well.
     #[arg(long, short)]
     verbose: bool,
@@ -43,11 +53,18 @@ pub(crate) struct Args {
 /// the last lines of what it printed. Exit 3 where there is no such thing, 4 where several ids
 /// begin so, 6 where the log does not verify as far as it was read for that.
 pub(crate) fn main(global: &Global, args: Args, carry_out: LineRunner) -> Exit {
+    if args.trace.trace {
+        return settle(global, trace::show(global, &args));
+    }
     settle(global, other_logs::told(global, &args.id, show(global, &args, carry_out)))
 }
 
 fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Result<Exit, Failure> {
-    if let Some(shown) = by_other_verb::show(global, &args.id, carry_out) {
+    if args.output {
+        args.times.expect_utc()?;
+        return carry_out(global, line(OUTPUT, &args.id));
+    }
+    if let Some(shown) = by_other_verb::show(global, &args.id, args.records, carry_out) {
         args.times.expect_utc()?;
         return shown;
     }
@@ -60,6 +77,10 @@ fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Result<Exit, Fai
         args.times.expect_utc()?;
     }
     match meant {
+        Meant::Run(id, _) | Meant::Decision(id) | Meant::Request(id) if args.records => {
+            args.times.expect_utc()?;
+            carry_out(global, line(ENTITY, &id))
+        }
         Meant::Run(loop_id, met) => show_run(global, args, &directory, (&loop_id, met)),
         Meant::Decision(id) | Meant::Request(id) => carry_out(global, line(QUESTION, &id)),
         Meant::Record(sequence) => by_other_verb::record(global, sequence, carry_out),

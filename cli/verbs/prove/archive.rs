@@ -1,4 +1,4 @@
-//! `holdpoint log archive`: the first records of a log, moved to an archive.
+//! `holdpoint archive`: the first records of a log, moved to an archive.
 
 use crate::args::{Global, LockWaitArgs, settle};
 use crate::log::Directory;
@@ -16,10 +16,10 @@ use holdpoint_replay::{Finding, Progress, Report, Until, Verdict, leading, recor
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Options of `log archive`.
+/// Options of `archive`.
 ///
 /// Whole sealed segments are moved; the records that are still written to stay. The archive is
-/// verified before anything is removed, and is a log of its own: `verify`, `replay` and `log show`
+/// verified before anything is removed, and is a log of its own: `verify`, `replay` and `log`
 /// read it with --log. Nothing may ever be written to it. Verbs that look back read the log and its
 /// archive as one; `verify --archive DST` proves them together. After an interruption, the same
 /// line again goes on.

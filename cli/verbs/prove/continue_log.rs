@@ -1,4 +1,4 @@
-//! `holdpoint log continue`: going on from a log that ends before its HEAD.
+//! `holdpoint continue`: going on from a log that ends before its HEAD.
 
 use crate::args::principal::user;
 use crate::args::{Global, settle};
@@ -34,7 +34,7 @@ const WORD: &str = "continue";
 /// So many of each kind are listed before a person continues a log.
 const LISTED_MAX: usize = 20;
 
-/// Options of `log continue`.
+/// Options of `continue`.
 ///
 /// The records that are in DIR become a log of another identity, in the place of the old one, which
 /// is kept beside it. One batch ends every run and question that is open, revokes every approval
@@ -80,7 +80,7 @@ fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let left = left_behind(&short.path);
     let is_adopted = candidate(&short.path, short.log)?.ground()?.is_ok();
     let found = Continuation { short, world: rebuilt.world, left, is_adopted };
-    let offer = Offer::of_change(found.lines(), "holdpoint log continue", WORD);
+    let offer = Offer::of_change(found.lines(), "holdpoint continue", WORD);
     let Some(line) = offer.typed()? else {
         let message = format!(
             "only a person at a terminal continues a log, and this is none ({})",
@@ -145,16 +145,16 @@ fn tell_of_left(log: &Path, sources: &[String]) -> Result<(), Failure> {
     for left in left_by_interrupted(log, sources).map_err(|error| failure(&error))? {
         match left {
             LeftDirectory::Old(old) => complain(&format!(
-                "the log before `log continue`, which was interrupted, is now at {}",
+                "the log before `continue`, which was interrupted, is now at {}",
                 path(&old)
             )),
             LeftDirectory::Removed(unfinished) => complain(&format!(
-                "{} was left by a `log continue` that was interrupted before its log took the \
+                "{} was left by a `continue` that was interrupted before its log took the \
                  place: it was removed",
                 path(&unfinished)
             )),
             LeftDirectory::Unknown(unknown) => complain(&format!(
-                "{} was left by a `log continue` that was interrupted, and may be a log that was \
+                "{} was left by a `continue` that was interrupted, and may be a log that was \
                  at this place before: look at it with `holdpoint verify --log`, and move it away",
                 path(&unknown)
             )),

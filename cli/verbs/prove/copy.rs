@@ -1,4 +1,7 @@
-//! `holdpoint log copy`: a verified prefix of a log, also while it is being written.
+//! `holdpoint copy`: a verified prefix of a log, also while it is being written; or what verifies
+//! of a damaged one.
+
+mod salvage;
 
 use crate::args::{Global, settle};
 use crate::log::Directory;
@@ -16,7 +19,7 @@ use holdpoint_replay::{Finding, Head, Progress, Report, Unproven, Verdict, leadi
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Options of `log copy`.
+/// Options of `copy`.
 ///
 /// Nothing of SRC is written or locked. The copy ends with a whole batch, holds everything that was
 /// acknowledged when copying began, and is verified before DST has its name. Its HEAD names the
@@ -27,12 +30,15 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The log to copy; it may be on a read-only file system.
+    /// The log to copy, which is only read; it may be on a read-only file system.
     #[arg(value_name = "SRC")]
     source: PathBuf,
     /// Where the copy is to be: an empty directory, or one that does not exist yet.
     #[arg(value_name = "DST")]
     destination: PathBuf,
+    /// Copy what verifies of a damaged log into a new log, of another identity.
+    #[arg(long)]
+    salvage: bool,
 }
 
 /// What was copied.
@@ -65,7 +71,7 @@ struct Summary<'a> {
 /// wrong with records that hold: the copy has it too, and stays. 5 when DST is taken, 2 when it is
 /// inside of SRC, 3 when there is no log.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, copy(global, &args))
+    settle(global, if args.salvage { salvage::run(global, &args) } else { copy(global, &args) })
 }
 
 fn copy(global: &Global, args: &Args) -> Result<Exit, Failure> {

@@ -1,11 +1,13 @@
-//! `holdpoint export`: the log as JSON Lines, CSV or a SQLite database; what one run printed, as a
-//! recording that asciinema plays.
+//! `holdpoint export`: the log as JSON Lines, CSV or a SQLite database; a page of a run or a range;
+//! what one run printed, as a recording that asciinema plays.
 
 mod asciicast;
+pub(crate) mod report;
 
 use crate::args::{Global, settle};
-use crate::log::at_point::{parse_begin, parse_end};
+use crate::log::at_point::{begin, end};
 use crate::log::export_target::Target;
+use crate::log::position::{self, Point};
 use crate::log::record_filter::expect_places_in_order;
 use crate::log::records::expect_archives;
 use crate::log::verdict::exit_of;
@@ -29,12 +31,18 @@ const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// damaged log, what is proven before the damage is exported, and the exit code is 6.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
+#[command(override_usage = "\
+    holdpoint export [OPTIONS] --format <html|asciicast> --out <FILE> <RUN>\n       \
+    holdpoint export [OPTIONS] --format html --out <FILE> --since <POINT> [--until <TO>]\n       \
+    holdpoint export [OPTIONS] [--format <jsonl|csv|sqlite>]")]
 pub(crate) struct Args {
-    /// The run to play, with `--format asciicast`: its id, the beginning of its id, or the number
-    /// of a record about it.
+    /// The run, with `--format html` and `asciicast`.
+    ///
+    /// Its id, the beginning of its id, or the number of a record about it.
     #[arg(value_name = "RUN", conflicts_with_all = ["since", "until"])]
     run: Option<String>,
-    /// One JSON object a line (RFC 8785), one row a record, tables, or what a run printed.
+    /// One JSON object a line (RFC 8785), one row a record, tables, a page of a run or a range,
+    /// what a run printed, or the program that checks such a page.
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
     /// The file to make; else, and with `-`, stdout. It has its name only when it is whole.
@@ -43,13 +51,12 @@ pub(crate) struct Args {
     /// Take the place of FILE if it is there.
     #[arg(long, requires = "out")]
     force: bool,
-    /// Only from there on: a record, a moment such as 2026-01-25T16:00:00Z, a day, `yesterday`, or
-    /// how long ago, such as 2h.
-    #[arg(long, value_name = "POINT", value_parser = parse_begin)]
-    since: Option<Until>,
+    /// Only from there on: a record, a moment, a day, `yesterday`, or how long ago, such as 2h.
+    #[arg(long, value_name = "POINT", value_parser = position::parse)]
+    since: Option<Point>,
     /// Only up to there; of a day, up to its end.
-    #[arg(long, value_name = "POINT", value_parser = parse_end)]
-    until: Option<Until>,
+    #[arg(long, value_name = "POINT", value_parser = position::parse)]
+    until: Option<Point>,
     /// Let the bytes of raw evidence leave the log: whatever commands printed, secrets included.
     #[arg(long)]
     include_evidence: bool,
@@ -58,6 +65,19 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Whether no log is read.
+    pub(crate) fn needs_no_log(&self) -> bool {
+        self.format == Format::Verifier
+    }
+
+    fn since(&self) -> Option<Until> {
+        self.since.map(begin)
+    }
+
+    fn until(&self) -> Option<Until> {
+        self.until.map(end)
+    }
+
     /// The file to make; `None` where stdout is meant.
     fn file(&self) -> Option<&Path> {
         self.out.as_deref().filter(|out| *out != Path::new("-"))
@@ -74,8 +94,12 @@ enum Format {
     Csv,
     /// A SQLite database.
     Sqlite,
+    /// A page of a run or a range.
+    Html,
     /// A recording of one run for asciinema, version 2.
     Asciicast,
+    /// `verify.py`, which checks such a page.
+    Verifier,
 }
 
 /// What `--json` says of a file that was made.
@@ -97,11 +121,16 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 }
 
 fn export(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    match args.format {
+        Format::Html => return report::export(global, args),
+        Format::Verifier => return report::write_verifier(global, args),
+        _ => {}
+    }
     if let Some(run) = asciicast::wanted(args)? {
         return asciicast::export(global, args, run);
     }
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    expect_places_in_order(("--since", args.since), ("--until", args.until))?;
+    expect_places_in_order(("--since", args.since()), ("--until", args.until()))?;
     check(global, args)?;
     if args.include_evidence {
         complain(
@@ -130,7 +159,7 @@ fn check(global: &Global, args: &Args) -> Result<(), Failure> {
         _ if io::stdout().is_terminal() => usage(
             "terminal",
             "an export is not shown on a terminal: name a file with --out FILE, or pipe it; \
-             `holdpoint log show` shows records",
+             `holdpoint log` shows records",
         ),
         _ => Ok(()),
     }
@@ -248,8 +277,8 @@ fn tables(
 }
 
 fn options(args: &Args) -> Options {
-    let until = args.until.unwrap_or(Until::End);
-    let selection = Selection { since: args.since, until };
+    let until = args.until().unwrap_or(Until::End);
+    let selection = Selection { since: args.since(), until };
     Options::new(selection).include_evidence(args.include_evidence)
 }
 
@@ -312,7 +341,7 @@ fn ended(args: &Args, directory: &Directory, exported: &Exported) -> Result<Exit
         _ => None,
     };
     match exit_of(&exported.report) {
-        Exit::DONE => Ok(expect_archives(directory, record(args.since), record(args.until))),
+        Exit::DONE => Ok(expect_archives(directory, record(args.since()), record(args.until()))),
         failed => Ok(failed),
     }
 }

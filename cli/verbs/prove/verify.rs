@@ -42,7 +42,6 @@ pub(crate) struct Args {
     head: Vec<PathBuf>,
     /// Verify the records A to B alone: `A..B`, `A..` or `..B`. Their events are not judged.
     #[arg(
-        long,
         value_name = "A..B",
         conflicts_with_all = ["archive", "caches", "map", "fail_fast"]
     )]
@@ -51,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["archive", "caches", "map"])]
     fail_fast: bool,
     /// Map the damage: every damaged place with its cause as far as the bytes prove it, what still
-    /// holds on both sides, and what `salvage` would keep.
+    /// holds on both sides, and what `copy --salvage` would keep.
     #[arg(long, conflicts_with = "archive")]
     map: bool,
 }
@@ -274,7 +273,9 @@ fn show_findings(out: &mut Output, report: &Report) {
         out.line(format_args!("what to do      {SHORT_OF_HEAD_ADVICE}"));
     } else if report.verdict == Verdict::Corrupt {
         out.line("what to do      keep a copy of the directory as it is; do not write to it;");
-        out.line("                `holdpoint salvage OLD NEW` copies what verifies into a new log");
+        out.line(
+            "                `holdpoint copy --salvage SRC DST` copies what verifies to a new log",
+        );
     } else {
         out.line("what to do      find out what wrote these events; the bytes are as recorded");
     }

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 /// What is said below the options.
 const MORE: &str = "\
 The event says what happened to a stream, in the application's own words; Holdpoint chains it and
-judges nothing of it. Read it back with `holdpoint log show --entity STREAM`. An event holds at most
+judges nothing of it. Read it back with `holdpoint log entity=STREAM`. An event holds at most
 63 MiB, and a line 16 MiB; empty input is an event without bytes, and with --lines no event. Exit 4:
 the stream has come to another record, the key stands for another event, or the log stays locked.";
 

@@ -1,12 +1,13 @@
 //! `holdpoint doctor`: whether what guards the agent is in working order: the log, its lock, the
 //! configuration, and the hooks in the settings of the agent's host. It reads and changes
-//! nothing; with `--terminal` it puts back a terminal instead, and with `--clock-step` a person
+//! nothing; with `terminal` it puts back a terminal instead, and with `clock-step` a person
 //! accepts that the newest record is ahead of the clock: its only writing use.
 
 mod access;
 mod check;
 mod clock_step;
 mod command;
+mod configuration;
 mod hooks;
 mod identity;
 mod log;
@@ -40,27 +41,34 @@ something else failed.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
+    /// Do this alone; of hooks, check everything, and fail where none of them guards a tool.
+    #[arg(value_enum)]
+    subject: Option<Subject>,
     /// Look at the hooks in this file; may be given several times.
     #[arg(long = "settings", value_name = "FILE")]
     settings: Vec<PathBuf>,
-    /// Only put back the settings of the terminal here, where a question that was killed left them.
-    #[arg(long, conflicts_with_all = ["settings", "require"])]
-    terminal: bool,
-    /// Only put on record, typed at a terminal, that this clock is right and the newest record is
-    /// ahead of it: what is due by the old time ends.
-    #[arg(long, conflicts_with_all = ["settings", "require", "terminal"])]
-    clock_step: bool,
     #[command(flatten)]
     turn: LockWaitArgs,
-    /// Fail where this is missing: `hooks`, of which at least one guards a tool.
-    #[arg(long, value_name = "WHAT")]
-    require: Vec<Required>,
 }
 
-/// What may be required.
+impl Args {
+    /// Whether the log that was found is of no concern.
+    pub(crate) fn needs_no_log(&self) -> bool {
+        self.subject == Some(Subject::Config)
+    }
+}
+
+/// What may be asked of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Required {
-    /// A hook that guards some tool.
+enum Subject {
+    /// Show what the configuration and the policies have in force, or what is wrong and where.
+    Config,
+    /// Put back the settings of the terminal here, where a question that was killed left them.
+    Terminal,
+    /// Put on record, typed at a terminal, that this clock is right and the newest record is ahead
+    /// of it: what is due by the old time ends.
+    ClockStep,
+    /// Fail also where no hook guards a tool.
     Hooks,
 }
 
@@ -70,8 +78,11 @@ pub(crate) fn main(global: &Global, args: &Args, read_line: HookLineReader) -> E
     settle(
         global,
         match args {
-            Args { terminal: true, .. } => terminal::put_back(global),
-            Args { clock_step: true, turn, .. } => clock_step::accept(global, turn),
+            Args { subject: Some(Subject::Config), .. } => configuration::check(global),
+            Args { subject: Some(Subject::Terminal), .. } => terminal::put_back(global),
+            Args { subject: Some(Subject::ClockStep), turn, .. } => {
+                clock_step::accept(global, turn)
+            }
             args => examine(global, args, read_line),
         },
     )
@@ -80,11 +91,11 @@ pub(crate) fn main(global: &Global, args: &Args, read_line: HookLineReader) -> E
 fn examine(global: &Global, args: &Args, read_line: HookLineReader) -> Result<Exit, Failure> {
     let (of_log, exit_of_log) = log::check(global);
     let mut checks = of_log;
-    let (of_configuration, exit_of_configuration) = configuration(global);
+    let (of_configuration, exit_of_configuration) = check_configuration(global);
     checks.push(of_configuration);
     checks.push(policy::check());
     checks.push(identity::check());
-    let is_required = args.require.contains(&Required::Hooks);
+    let is_required = args.subject == Some(Subject::Hooks);
     checks.extend(settings::check(&args.settings, &global.log, is_required, read_line));
     let worst = checks.iter().map(|check| check.state).max().unwrap_or(State::Ok);
     let mut out = Output::stdout().folding();
@@ -102,14 +113,14 @@ fn examine(global: &Global, args: &Args, read_line: HookLineReader) -> Result<Ex
 }
 
 /// The configuration, and how the program ends for it: for one that is missing as every verb does.
-fn configuration(global: &Global) -> (Check, Exit) {
+fn check_configuration(global: &Global) -> (Check, Exit) {
     match Configuration::load(global) {
         Ok(_) => {
             let message = "it is well-formed, or there is none";
             (Check::ok("configuration", message), Exit::DONE)
         }
         Err(failure) => {
-            let advice = "mend the file; `holdpoint config check` shows what is in force";
+            let advice = "mend the file; `holdpoint doctor config` shows what is in force";
             let exit = if failure.exit == Exit::NOT_FOUND { failure.exit } else { Exit::FAILED };
             (Check::fail("configuration", failure.message(), advice), exit)
         }

@@ -1,6 +1,7 @@
 //! `holdpoint diff`: what lies between two points of one log, or between two logs, and what differs
-//! between two runs.
+//! between two runs; and with which record something began to hold.
 
+pub(crate) mod bisect;
 pub(crate) mod of_runs;
 
 use crate::args::{Global, settle};
@@ -14,6 +15,7 @@ use crate::log::verdict::exit_of;
 use crate::log::{ArchiveArgs, Directory, IdOf, coverage, ids, run_id};
 use crate::ui::text::command_line;
 use crate::ui::{Exit, Failure, Output, TimesArgs, counted, excerpt, moment};
+use crate::verbs::state::diff::bisect::{Asked, Search};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
@@ -30,24 +32,46 @@ const VALUES_MAX: usize = 12;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The first point: a record, a moment such as 2026-01-25T16:00:00Z, the beginning of a day,
-    /// `yesterday`, or how long ago, such as 2h; 0: before the first record. With `--other`, a
-    /// point of this log, of a day its end; else the end of the log. Or a run: its id, or 6 of its
-    /// hexadecimal digits with a letter among them.
-    #[arg(value_name = "A", value_parser = parse_place, required_unless_present = "other")]
+    /// `yesterday`, or how long ago, such as 2h; 0: before the first record. Or a run: its id, or
+    /// 6 of its hexadecimal digits with a letter among them.
+    ///
+    /// With `--other`, a point of this log, of a day its end; else the end of the log.
+    #[arg(value_name = "A", value_parser = parse_place)]
+    #[arg(required_unless_present_any = ["other", "predicate", "exec"])]
     from: Option<Place>,
-    /// The second point, of a day its end; else the end of the log. With `--other`, a point of the
-    /// other log. Or the run that the first one is compared with.
+    /// The second point, of a day its end; else the end of the log. Or the other run.
+    ///
+    /// With `--other`, a point of the other log. Of a run alone, the first failing run behind the
+    /// last good one of its command and directory is compared with that.
     #[arg(value_name = "B", value_parser = parse_place)]
     to: Option<Place>,
     /// Compare with this log: how far the two are the same, and what differs behind that.
     #[arg(long, value_name = "DIR")]
     other: Option<PathBuf>,
+    /// Find the record between A and B after which this expression over the state began to hold:
+    /// `totals.faults_reported > 3`.
+    #[arg(long = "when", value_name = "EXPR", conflicts_with = "other", group = "search")]
+    predicate: Option<String>,
+    /// The same, asked by a command for `sh` that reads the state as JSON on stdin: 0 it holds, 1
+    /// it does not, 125 this state cannot be judged; anything else ends the search.
+    #[arg(long, value_name = "CMD", conflicts_with = "other", group = "search")]
+    exec: Option<String>,
+    /// With `--when` and `--exec`: show the state of this loop, request, decision or thread as
+    /// `entity`, also when it has left the state of the whole.
+    #[arg(long, value_name = "ID", requires = "search")]
+    entity: Option<String>,
     #[command(flatten)]
     shortcuts: Shortcuts,
     #[command(flatten)]
     times: TimesArgs,
     #[command(flatten)]
     archives: ArchiveArgs,
+}
+
+impl Args {
+    const fn is_search(&self) -> bool {
+        self.predicate.is_some() || self.exec.is_some()
+    }
 }
 
 /// What is compared: a state of the log, or a run.
@@ -82,6 +106,13 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
             Directory::open_with_archives(global, archives)
                 .and_then(|directory| of_runs::show(global, &directory, (from, to), args.times))
         }
+        (Some(Place::Run(run)), None, None) if !args.is_search() => {
+            Directory::open_with_archives(global, archives)
+                .and_then(|directory| bisect::of_run::show(global, &directory, run, args.times))
+        }
+        (_, _, None) if args.is_search() => {
+            args.times.expect_utc().and_then(|()| search(global, &args))
+        }
         (from, to, other) => {
             args.times.expect_utc().and_then(|()| points(&args)).and_then(|points| match other {
                 Some(other) => of_two(global, &args, points, other),
@@ -95,6 +126,19 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
         }
     };
     settle(global, outcome)
+}
+
+/// Finds the record after which something began to hold.
+fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let entity = args.entity.as_deref();
+    let asked = match (&args.predicate, &args.exec) {
+        (Some(text), _) => Asked::predicate(text, entity.is_some())?,
+        (None, command) => Asked::Command(command.as_deref().unwrap_or_default()),
+    };
+    let (from, to) = points(args)?;
+    let from = args.from.is_some().then_some(from).filter(|from| *from != Until::Sequence(0));
+    let to = args.to.is_some().then_some(to);
+    bisect::show(global, (&args.archives, args.shortcuts), &Search { asked, from, to, entity })
 }
 
 /// Two points of the log: what is between them begins with the first instant of a day. Of two logs

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID", conflicts_with = "loop_id")]
     entity: Option<String>,
     /// The state that a writer had there, which what settled has left: what `diff` compares and
-    /// `bisect` asks about. From the nearest snapshot; events before are not judged.
+    /// its search asks about. From the nearest snapshot; events before are not judged.
     #[arg(long, conflicts_with_all = ["loop_id", "entity"])]
     live: bool,
     /// Only what the state holds of this system.

@@ -1,7 +1,7 @@
-//! `holdpoint health`: the newest outcome of interruption continuity for every tenant and issue,
-//! folded from the audit rows themselves.
+//! `thread list --health`: the newest outcome of interruption continuity for every tenant and
+//! issue, folded from the audit rows themselves.
 
-use crate::args::{Global, settle};
+use crate::args::Global;
 use crate::log::archived_hint::{first_record, missing};
 use crate::log::verdict::exit_of;
 use crate::log::{ArchiveArgs, Directory, coverage, warn};
@@ -15,25 +15,15 @@ use holdpoint_replay::{Committed, Reach, Rebuilt, rebuild_live};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Options of `health`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Only rows of this tenant.
-    #[arg(long, value_name = "TENANT")]
-    tenant: Option<String>,
-    #[command(flatten)]
-    archives: ArchiveArgs,
-}
-
 /// Shows the rows, the newest outcome first. Exit 6 when the log does not verify, 3 when there is
 /// no log.
-pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, health(global, args))
-}
-
-fn health(global: &Global, args: Args) -> Result<Exit, Failure> {
-    let directory = Directory::open_with_archives(global, &args.archives)?;
-    let mut fold = Fold { tenant: args.tenant, ..Fold::default() };
+pub(super) fn health(
+    global: &Global,
+    tenant: Option<String>,
+    archives: &ArchiveArgs,
+) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, archives)?;
+    let mut fold = Fold { tenant, ..Fold::default() };
     let rebuilt = read(&directory, &mut fold)?;
     directory.expect_log(&rebuilt.report)?;
     let counted_from_record = first_record(&rebuilt);

@@ -4,9 +4,10 @@ use crate::args::Global;
 use crate::log::archived_hint::missing;
 use crate::log::current_state::WholeArg;
 use crate::log::thread_reading::{read, threads};
-use crate::log::{Directory, LiveState};
+use crate::log::{ArchiveArgs, Directory, LiveState};
 use crate::ui::text::aligned;
 use crate::ui::{Exit, Failure, Output, complain, moment};
+use crate::verbs::thread::health;
 use crate::verbs::thread::view::{newest, now, waits_for};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;
@@ -22,13 +23,22 @@ pub(crate) struct Args {
     /// Only threads that did not end.
     #[arg(long)]
     open: bool,
+    /// Show the newest outcome of interruption continuity for every tenant and issue.
+    #[arg(long, conflicts_with_all = ["open", "whole"])]
+    health: bool,
     #[command(flatten)]
     whole: WholeArg,
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
 /// Lists the live threads, then those that ended, in the order in which they did; exit 3 where
 /// there is no log. What the log does not hold any more is said below them.
-pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
+pub(super) fn list(global: &Global, args: Args) -> Result<Exit, Failure> {
+    if args.health {
+        return health::health(global, args.tenant, &args.archives);
+    }
+    args.archives.expect_none("--health")?;
     let directory = Directory::open(global)?;
     let state = args.read(&directory)?;
     state.expect_log(&directory)?;
@@ -60,6 +70,11 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
 }
 
 impl Args {
+    /// Whether its JSON is an array.
+    pub(crate) const fn is_array(&self) -> bool {
+        !self.health
+    }
+
     /// The state, which is read as far back as threads that are asked for may have ended.
     fn read(&self, directory: &Directory) -> Result<LiveState, Failure> {
         if self.whole.whole && self.open {

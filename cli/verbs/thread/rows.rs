@@ -1,4 +1,4 @@
-//! `holdpoint thread rows`: the audit rows of one thread: committed, refused, and of what ended by
+//! `thread show --rows`: the audit rows of one thread: committed, refused, and of what ended by
 //! no turn.
 
 use crate::args::{Global, lock_wait};
@@ -25,46 +25,50 @@ use holdpoint_engine::shell::{Origin, Submitted, user_name};
 use holdpoint_replay::{Committed, Reach, Until};
 use serde::Serialize;
 
-/// Options of `thread rows`.
+/// Options of `thread show --rows`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    name: Name,
+pub(crate) struct RowsArgs {
+    /// Show its audit rows, committed and refused.
+    #[arg(long, group = "form")]
+    pub(super) rows: bool,
     /// Put on record that the rows are read. Whoever reads needs the capability for it.
-    #[arg(long)]
+    #[arg(long, requires = "rows")]
     diagnostic: bool,
     /// Who reads, with --diagnostic; else this user, as AUTOMATION.
     #[arg(long = "as", value_name = "KIND:ID", value_parser = parse_actor, requires = "diagnostic")]
     reader: Option<ActorId>,
-    #[command(flatten)]
-    archives: ArchiveArgs,
     #[command(flatten)]
     turn: lock_wait::LockWaitArgs,
 }
 
 /// Shows the rows. Only the diagnostic mode writes, and first: the rows shown are then those before
 /// the record that says so, and none where that cannot be recorded.
-pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
-    let directory = Directory::open_with_archives(global, &args.archives)?;
-    let mut reading = Reading::of(&directory, Until::End, &args.name.correlation)?;
+pub(super) fn rows(
+    global: &Global,
+    name: &Name,
+    args: &RowsArgs,
+    archives: &ArchiveArgs,
+) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, archives)?;
+    let mut reading = Reading::of(&directory, Until::End, &name.correlation)?;
     directory.expect_log(&reading.rebuilt.report)?;
     if args.diagnostic {
-        let (tenant, _) = reading.thread(&directory, &args.name)?;
-        let sequence = record_reading(global, &args, tenant)?;
+        let (tenant, _) = reading.thread(&directory, name)?;
+        let sequence = record_reading(global, name, args, tenant)?;
         let until = Until::Sequence(sequence);
-        reading = Reading::of(&directory, until, &args.name.correlation)?;
+        reading = Reading::of(&directory, until, &name.correlation)?;
     }
-    let (tenant, records) = reading.thread(&directory, &args.name)?;
+    let (tenant, records) = reading.thread(&directory, name)?;
     let reach = &reading.rebuilt.report.reach;
     let rows = records.into_iter().flat_map(Row::of).map(|row| row.within(reach));
     let rows: Vec<Row<'_>> = rows.collect();
-    let missing = reading.missing(&directory, &tenant, &args.name.correlation);
+    let missing = reading.missing(&directory, &tenant, &name.correlation);
     let mut out = Output::stdout().folding();
     if global.json {
         out.json(&rows);
         missing.iter().for_each(|missing| complain(missing));
     } else {
-        out.line(title(&tenant, &args.name.correlation));
+        out.line(title(&tenant, &name.correlation));
         missing.iter().for_each(|missing| out.line(format_args!("not here: {missing}")));
         show(&mut out, &rows);
     }
@@ -79,9 +83,14 @@ pub(super) fn rows(global: &Global, args: Args) -> Result<Exit, Failure> {
 }
 
 /// Puts the reading on record, and says so. Gives the sequence of the record.
-fn record_reading(global: &Global, args: &Args, tenant_id: String) -> Result<u64, Failure> {
+fn record_reading(
+    global: &Global,
+    name: &Name,
+    args: &RowsArgs,
+    tenant_id: String,
+) -> Result<u64, Failure> {
     let engine = open(global, &args.turn)?;
-    let correlation_id = args.name.correlation.clone();
+    let correlation_id = name.correlation.clone();
     let default = || ActorId { kind: Actor::Automation, id: user_name() };
     let reader = args.reader.clone().unwrap_or_else(default);
     let shown = actor(&reader);

@@ -3,8 +3,10 @@
 use crate::args::Global;
 use crate::log::at_point::parse_at;
 use crate::log::thread_reading::{Name, Reading, tenants};
-use crate::log::{Directory, LiveState};
+use crate::log::{ArchiveArgs, Directory, LiveState, or_archived};
 use crate::ui::{Exit, Failure, Output, moment};
+use crate::verbs::thread::rows::{self, RowsArgs};
+use crate::verbs::thread::story;
 use crate::verbs::thread::view::{end, expiry, newest, now, pending, quoted, words};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{Marks, OpenPlan, ResumeBuffer, Thread, ThreadView};
@@ -18,12 +20,29 @@ pub(crate) struct Args {
     #[command(flatten)]
     name: Name,
     /// As it was after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
-    #[arg(long, value_name = "POINT", value_parser = parse_at)]
+    #[arg(long, value_name = "POINT", value_parser = parse_at, conflicts_with = "form")]
     at: Option<Until>,
+    /// Tell it turn by turn.
+    #[arg(long, group = "form")]
+    story: bool,
+    #[command(flatten)]
+    rows: RowsArgs,
+    #[command(flatten)]
+    archives: ArchiveArgs,
 }
 
 /// Shows the state. What expired, and is not on record as that yet, is shown as what it is.
 pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let Args { name, rows, archives, .. } = args;
+    match (args.story, rows.rows) {
+        (true, _) => return story::story(global, name, archives),
+        (_, true) => return rows::rows(global, name, rows, archives),
+        _ => archives.expect_none("--rows or --story")?,
+    }
+    or_archived(global, state(global, args))
+}
+
+fn state(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let Found { state, thread, place } = match args.at {
         None => live(&directory, &args.name)?.map_or_else(|| whole(&directory, args), Ok)?,

@@ -1,4 +1,4 @@
-//! `holdpoint thread story`: one thread turn by turn.
+//! `thread show --story`: one thread turn by turn.
 
 use crate::args::Global;
 use crate::log::thread_reading::{Name, Reading};
@@ -20,22 +20,13 @@ use holdpoint_replay::records::Line;
 use holdpoint_replay::{Committed, Until};
 use std::fmt::Display;
 
-/// Options of `thread story`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    name: Name,
-    #[command(flatten)]
-    archives: ArchiveArgs,
-}
-
 /// Tells the story from the records that are in the log.
-pub(super) fn story(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let directory = Directory::open_with_archives(global, &args.archives)?;
-    let reading = Reading::of(&directory, Until::End, &args.name.correlation)?;
+pub(super) fn story(global: &Global, name: &Name, archives: &ArchiveArgs) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, archives)?;
+    let reading = Reading::of(&directory, Until::End, &name.correlation)?;
     directory.expect_log(&reading.rebuilt.report)?;
-    let (tenant, records) = reading.thread(&directory, &args.name)?;
-    let correlation = args.name.correlation.as_str();
+    let (tenant, records) = reading.thread(&directory, name)?;
+    let correlation = name.correlation.as_str();
     let records = reading.with_sessions((&tenant, correlation), records);
     let newest = records.last().map_or(0, |record| record.header.sequence);
     let missing = reading.missing(&directory, &tenant, correlation);

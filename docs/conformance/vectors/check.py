@@ -94,7 +94,7 @@ def check(program, file, only, faults):
             refused = [it for it in given if "receipt" not in it or it.get("exit")]
             answer = ask(vector["when"], id) if "when" in vector else answer
             answered.append((vector, id, {"given": refused} if refused else answer))
-    records = [json.loads(line) for line in show("log", "show").splitlines()]
+    records = [json.loads(line) for line in show("log").splitlines()]
     events = {it["sequence"]: it["event"] for it in records if "event" in it}
     rows = {row["id"]: row for row in json.loads(show("decision", "list", "--state", "all"))}
     for vector, id, got in answered:

@@ -176,7 +176,7 @@ pub struct Archive<'w, W: Storage> {
 }
 
 /// What an archive's mark says to a person; a program looks at its name alone.
-const MARK: &[u8] = b"The first records of a log are here. Nothing but `holdpoint log archive` \
+const MARK: &[u8] = b"The first records of a log are here. Nothing but `holdpoint archive` \
 may write to this directory.\n";
 
 impl<W: Storage> Archive<'_, W> {

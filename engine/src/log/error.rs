@@ -50,7 +50,7 @@ pub enum OpenError {
     /// An archive, to which nothing but a move of records is written.
     #[error(
         "{path} is an archive{}, and nothing is written to it: name the log itself; `verify`, \
-         `replay` and `log show` read an archive",
+         `replay` and `log` read an archive",
         of_log(*.log)
     )]
     Archive {
@@ -155,9 +155,9 @@ pub(super) fn way_on(row: Row) -> &'static str {
     match row {
         Row::ShortOfHead => {
             "copy it anew, HEAD before its segments, or go on from it with \
-             `holdpoint log continue DIR`"
+             `holdpoint continue DIR`"
         }
-        _ => "go on in a new log that `holdpoint salvage` makes of what holds",
+        _ => "go on in a new log that `holdpoint copy --salvage` makes of what holds",
     }
 }
 
@@ -234,7 +234,7 @@ pub enum AppendError {
     /// The record is durable, and HEAD does not name it yet; the handle still works.
     #[error(
         "record {sequence} is on the log and stands, but HEAD could not follow ({reason}), so \
-         damage to it might pass for a torn write: free some space; `holdpoint log show --from \
+         damage to it might pass for a torn write: free some space; `holdpoint log --since \
          {sequence}` shows what was recorded, which need not be asked for again"
     )]
     Unwitnessed {

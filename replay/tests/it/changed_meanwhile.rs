@@ -107,16 +107,16 @@ const READINGS: [(&str, Reading); 17] = [
         let rebuilt = rebuild(log, Until::End, OPTIONS, &mut |_| {}, &mut |_| {})?;
         unless_failed(&rebuilt.report, rebuilt.world.fingerprint_digest().to_string())
     }),
-    ("log stat", |log| {
+    ("log --stat", |log| {
         let counted = statistics(log, OPTIONS, &mut |_| {})?;
         unless_failed(&counted.report, format!("{counted:?}"))
     }),
     ("export", exported),
-    ("log show", |log| searched(log, &Filter::default(), Order::OldestFirst)),
-    ("log show --reverse", |log| searched(log, &Filter::default(), Order::NewestFirst)),
-    ("log show --from --to", |log| searched(log, &between(9, 20), Order::OldestFirst)),
-    ("log show --reverse --to", |log| searched(log, &between(1, 20), Order::NewestFirst)),
-    ("log show --kind --to", |log| {
+    ("log", |log| searched(log, &Filter::default(), Order::OldestFirst)),
+    ("log --reverse", |log| searched(log, &Filter::default(), Order::NewestFirst)),
+    ("log --since --until", |log| searched(log, &between(9, 20), Order::OldestFirst)),
+    ("log --reverse --until", |log| searched(log, &between(1, 20), Order::NewestFirst)),
+    ("log kind --until", |log| {
         let kind = Some("execution_loop".to_string());
         searched(log, &Filter { kind, ..between(1, 20) }, Order::OldestFirst)
     }),

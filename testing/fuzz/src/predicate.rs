@@ -1,4 +1,4 @@
-//! Expressions of `bisect --where`: the program's own reader of them, over any text.
+//! Expressions of `diff --when`: the program's own reader of them, over any text.
 
 use holdpoint_cli::readers::{Exit, Failure, Predicate};
 use serde_json::{Value, json};

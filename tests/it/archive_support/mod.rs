@@ -15,24 +15,24 @@ const FILLERS: u64 = 40;
 /// What is asked of a log before and after its first records are moved. `NEWEST` is its newest
 /// record before that.
 const READINGS: [&str; 20] = [
-    "log show --to NEWEST",
-    "log show --to NEWEST --reverse",
-    "log show --loop LOOP",
-    "log show --loop LOOP --reverse",
-    "log show --decision DECISION",
-    "log show --kind execution_loop.halted --to NEWEST",
-    "log show --from 3 --to 9",
-    "log show --last 90 --to NEWEST",
+    "log --until NEWEST",
+    "log --until NEWEST --reverse",
+    "log loop=LOOP",
+    "log loop=LOOP --reverse",
+    "log decision=DECISION",
+    "log kind=execution_loop.halted --until NEWEST",
+    "log --since 3 --until 9",
+    "log -n 90 --until NEWEST",
     "replay --until NEWEST",
     "replay --until NEWEST --loop LOOP",
     "replay --until NEWEST --entity LOOP",
     "replay --until 5",
-    "trace 3",
-    "trace NEWEST",
+    "show --trace 3",
+    "show --trace NEWEST",
     "export --until NEWEST",
     "export --until NEWEST --format csv",
-    "bisect --to NEWEST --where totals.loops_initialized>1",
-    "bisect --to NEWEST --where totals.loops_initialized>0 --entity LOOP",
+    "diff 0 NEWEST --when totals.loops_initialized>1",
+    "diff 0 NEWEST --when totals.loops_initialized>0 --entity LOOP",
     "diff 5 NEWEST",
     "diff 5 9",
 ];
@@ -70,7 +70,7 @@ impl Sample {
 
     /// Moves to an archive what can be; gives the last record that was moved.
     pub(crate) fn archive_to(&self, to: &Path) -> u64 {
-        let output = self.place.holdpoint(&["log", "archive", to.to_str().unwrap(), "--json"]);
+        let output = self.place.holdpoint(&["archive", to.to_str().unwrap(), "--json"]);
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
         json(&output)["anchor_sequence"].as_u64().unwrap()
     }
@@ -83,13 +83,18 @@ impl Sample {
 
     pub(crate) fn ask(&self, line: &str, newest: u64) -> Output {
         let newest = newest.to_string();
-        let words = line.split(' ').map(|word| match word {
-            "NEWEST" => &newest,
-            "LOOP" => &self.first_loop,
-            "DECISION" => &self.decision,
-            word => word,
+        let value = |word: &str| match word {
+            "NEWEST" => newest.clone(),
+            "LOOP" => self.first_loop.clone(),
+            "DECISION" => self.decision.clone(),
+            word => word.to_string(),
+        };
+        let words = line.split(' ').map(|word| match word.split_once('=') {
+            Some((field, word)) => format!("{field}={}", value(word)),
+            None => value(word),
         });
-        self.place.holdpoint(&words.collect::<Vec<_>>())
+        let words: Vec<String> = words.collect();
+        self.place.holdpoint(&words.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// What each reading shows, as text and as JSON without what says where it lies.

@@ -50,7 +50,7 @@ fn table(rows: &[Row]) -> String {
 const HEADING: &str = "\
 Each row is an attack on the directory of one small log, made by testing/forger from the documents
 of the format alone; `forge list` describes each. Each column is a reading of the attacked log.
-`log copy` and `salvage` are read by `log show` of their results. tests/it/attacks.rs makes this
+`copy` and `copy --salvage` are read by `log` of their results. tests/it/attacks.rs makes this
 table, allows no hole, and compares it; HOLDPOINT_WRITE_ATTACKS=1 writes it. docs/verify.md explains
 row `j`.
 

@@ -34,7 +34,7 @@ const NO_FACTS: [&str; 18] = [
     "not_counted",
 ];
 
-/// What `log stat` counts; the rest is its verdict.
+/// What `log --stat` counts; the rest is its verdict.
 const COUNTED: [&str; 4] = ["records_by_kind", "batches", "first_time", "last_time"];
 
 /// The standing of a record of which `verify` of a salvaged log finds that it states what is false.
@@ -83,7 +83,7 @@ impl Fact {
 pub(crate) struct Known(BTreeSet<String>);
 
 impl Known {
-    /// From its records as `log show` shows them and as `export` does.
+    /// From its records as `log` shows them and as `export` does.
     pub(crate) fn of(shown: &Reading, exported: &Reading) -> Self {
         let in_steps = shown.values.iter().map(|line| {
             let keys = ["sequence", "time", "kind", "summary"];

@@ -79,7 +79,7 @@ struct Stage<V: 'static> {
     sample: Sample<V>,
     place: Place,
     log: V,
-    /// Its records, as `log show` shows them.
+    /// Its records, as `log` shows them.
     lines: BTreeMap<u64, Value>,
     known: Known,
     /// What an attack on no record is looked at by.
@@ -95,13 +95,15 @@ impl<V: Victim> Stage<V> {
             let verb = Verb::on_log(line);
             verb.read(&place, &verb.plain())
         };
-        let (shown, exported) = (read("log show"), read("export --format jsonl --out -"));
+        let (shown, exported) = (read("log"), read("export --format jsonl --out -"));
         let known = Known::of(&shown, &exported);
         let of = |line: &Value| (line["sequence"].as_u64().unwrap(), line.clone());
         let lines: BTreeMap<u64, Value> = shown.values.iter().map(of).collect();
         let first =
             |key: &str| lines.values().find_map(|line| line[key].as_str()).unwrap().to_string();
-        let waiting = &read("decision list --kind hold").values[0][0]["id"];
+        let listed = read("decision list").values[0].clone();
+        let mut listed = listed.as_array().unwrap().iter();
+        let waiting = &listed.find(|question| question["kind"] == "hold").unwrap()["id"];
         let entities = Entities {
             loop_id: first("loop_id"),
             decision_id: first("decision_id"),

@@ -87,7 +87,7 @@ pub(crate) fn talk(log: &mut HandMade) {
     lines.iter().for_each(|line| submit(log, line));
 }
 
-/// Two more turns of it, which leave an outcome for `health`.
+/// Two more turns of it, which leave an outcome for `thread list --health`.
 fn interrupt(log: &mut HandMade) {
     let said = interruption_at(log.now.nanoseconds(), "It is noon, and it rains.", 1);
     submit(log, &turn("acme", "talk", 2, said));

@@ -56,11 +56,13 @@ impl Verb {
     pub(crate) fn words(self, target: &Target) -> Vec<String> {
         let sequence = target.sequence.to_string();
         let words = self.line.split(' ').map(|word| match word {
-            "KIND" => target.kind.clone(),
+            "kind=KIND" => format!("kind={}", target.kind),
             "LOOP" => target.entities.loop_id.clone(),
+            "loop=LOOP" => format!("loop={}", target.entities.loop_id),
             "DECISION" => target.entities.decision_id.clone(),
+            "decision=DECISION" => format!("decision={}", target.entities.decision_id),
             "REQUEST" => target.entities.request_id.clone(),
-            "TEXT" => target.text.clone(),
+            "text=TEXT" => format!("text={}", target.text),
             word => word.replace("SEQ", &sequence),
         });
         words.chain(["--json".to_string()]).collect()
@@ -95,7 +97,7 @@ impl Verb {
 
     /// What another log says that was made of this one.
     fn read_made(self, made: Answer, place: &Place) -> Reading {
-        let words = ["log", "show", "--no-archive", "--json"].map(ToString::to_string);
+        let words = ["log", "--no-archive", "--json"].map(ToString::to_string);
         let shown = Answer::of(place, &words);
         let verb = Verb::on_log("verify");
         let found_false = found_false(&verb.read(place, &verb.plain()));
@@ -238,7 +240,7 @@ pub(crate) struct Reading {
     pub(crate) code: i32,
     /// The records by which what was shown is known, where not all of the log was read.
     pub(crate) stated_by: BTreeSet<u64>,
-    /// What `log show` and `export` showed, and the report of the others.
+    /// What `log` and `export` showed, and the report of the others.
     pub(crate) values: Vec<Value>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) says_why: bool,

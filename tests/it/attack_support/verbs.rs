@@ -35,51 +35,49 @@ const fn verb(line: &'static str, shows: Shows) -> Verb {
 }
 
 pub(crate) const DIFF: Verb = verb("diff 0", Shows::Parts(&["entities"]));
-const BISECT: Verb =
-    verb("bisect --where totals.events>=SEQ", Shows::Parts(&["records", "causes"]));
+const BISECT: Verb = verb("diff --when totals.events>=SEQ", Shows::Parts(&["records", "causes"]));
 const REPLAY_LOOP: Verb = verb("replay --loop LOOP", Shows::Parts(&["story"]));
-const HEALTH: Verb = verb("health", Shows::Parts(&["rows"]));
+const HEALTH: Verb = verb("thread list --health", Shows::Parts(&["rows"]));
 const RUNS: Verb = verb("runs", Shows::State);
-const RUNS_OK: Verb = verb("runs --status ok", Shows::State);
+const RUNS_OK: Verb = verb("runs status=ok", Shows::State);
 const SHOW_LOOP: Verb = verb("show LOOP", Shows::Parts(&["outputs"]));
 const SHOW_DECISION: Verb = verb("show DECISION", Shows::State);
 const INBOX: Verb = verb("inbox", Shows::State);
 const OUTPUT: Verb = verb("output LOOP", Shows::State);
 const EXPORT: Verb = verb("export --format jsonl --out -", Shows::Records);
-const LOG_COPY: Verb = verb("log copy LOG NEW", Shows::Made);
-const SALVAGE: Verb = verb("salvage LOG NEW", Shows::Kept);
+const LOG_COPY: Verb = verb("copy LOG NEW", Shows::Made);
+const SALVAGE: Verb = verb("copy --salvage LOG NEW", Shows::Kept);
 
 /// Every reading of a log, in the order of the columns.
 ///
-/// What would tell the same code twice is left out: `log show --entity`, `--actor`,
-/// `--correlation`, `--since` and `--until` choose as `--loop` and `--kind` do, `export --format
-/// csv` and `sqlite` write the records of `jsonl`, `verify --fail-fast` is `verify` up to its first
-/// finding, `replay --entity` is `--loop` for other things, `diff --other` compares two states as
-/// `diff` does, `--whole` and `--at` read as `replay` does, `report` tells what `verify` and `log
-/// show` do, and what its pages carry has a matrix of its own, `runs --failed` and the like choose
-/// as `--status` does, and `show REQUEST` is another verb as `show DECISION` is. What waits for
-/// more (`log tail --follow`, `decision watch` and `wait`, `hold wait`) or serves others (`hook`,
-/// `mcp`) begins with the looks and turns that stand here.
-pub(crate) const ON_LOG: [Verb; 40] = [
+/// What would tell the same code twice is left out: `log entity=ID`, `actor`, `correlation`,
+/// `--since` and `--until` choose as `loop` and `kind` do, `export --format csv` and `sqlite` write
+/// the records of `jsonl`, `verify --fail-fast` is `verify` up to its first finding, `replay
+/// --entity` is `--loop` for other things, `diff --other` compares two states as `diff` does,
+/// `--whole` and `--at` read as `replay` does, `report` tells what `verify` and `log` do, and what
+/// its pages carry has a matrix of its own, `runs --failed` and the like choose as `--status` does,
+/// and `show REQUEST` is another verb as `show DECISION` is. What waits for more (`log --follow`,
+/// `decision wait`) or serves others (`hook`, `mcp`) begins with the looks
+/// and turns that stand here.
+pub(crate) const ON_LOG: [Verb; 39] = [
     verb("verify", Shows::Verdict),
-    verb("verify --range SEQ..SEQ", Shows::Verdict),
+    verb("verify SEQ..SEQ", Shows::Verdict),
     verb("verify --caches", Shows::Caches),
     verb("verify --map", Shows::Verdict),
     verb("doctor", Shows::Verdict),
-    verb("log show", Shows::Records),
-    verb("log show --reverse", Shows::Records),
-    verb("log show --last 3", Shows::Records),
-    verb("log show --from SEQ --to SEQ", Shows::Records),
-    verb("log show --kind KIND", Shows::Records),
-    verb("log show --loop LOOP", Shows::Records),
-    verb("log show --decision DECISION", Shows::Records),
-    verb("log show --text TEXT", Shows::Records),
-    verb("log tail -n 3", Shows::Records),
-    verb("log stat", Shows::State),
+    verb("log", Shows::Records),
+    verb("log --reverse", Shows::Records),
+    verb("log -n 3", Shows::Records),
+    verb("log --since SEQ --until SEQ", Shows::Records),
+    verb("log kind=KIND", Shows::Records),
+    verb("log loop=LOOP", Shows::Records),
+    verb("log decision=DECISION", Shows::Records),
+    verb("log text=TEXT", Shows::Records),
+    verb("log --stat", Shows::State),
     LOG_COPY,
     SALVAGE,
     EXPORT,
-    verb("trace SEQ", Shows::Steps),
+    verb("show --trace SEQ", Shows::Steps),
     verb("replay", Shows::State),
     verb("replay --until SEQ", Shows::State),
     REPLAY_LOOP,
@@ -91,8 +89,8 @@ pub(crate) const ON_LOG: [Verb; 40] = [
     verb("decision show DECISION", Shows::State),
     verb("thread list", Shows::State),
     verb("thread show talk", Shows::State),
-    verb("thread rows talk", Shows::State),
-    verb("thread story talk", Shows::State),
+    verb("thread show --rows talk", Shows::State),
+    verb("thread show --story talk", Shows::State),
     HEALTH,
     verb("policy show", Shows::State),
     RUNS,
@@ -104,25 +102,24 @@ pub(crate) const ON_LOG: [Verb; 40] = [
 ];
 
 /// Every reading of a log whose first records are in an archive. Those that do not look into it
-/// (`--last`, `log tail`, the looks at what lives) are here for what was done to HEAD and to the
+/// (`-n`, the looks at what lives) are here for what was done to HEAD and to the
 /// statement of what was moved. `verify` without `--archive` says that it did not look there.
-pub(crate) const ON_PAIR: [Verb; 36] = [
+pub(crate) const ON_PAIR: [Verb; 35] = [
     verb("verify --archive ARCHIVE", Shows::Verdict),
-    verb("log show", Shows::Records),
-    verb("log show --archive ARCHIVE", Shows::Records),
-    verb("log show --reverse", Shows::Records),
-    verb("log show --last 3", Shows::Records),
-    verb("log show --from SEQ --to SEQ", Shows::Records),
-    verb("log show --kind KIND", Shows::Records),
-    verb("log show --loop LOOP", Shows::Records),
-    verb("log show --decision DECISION", Shows::Records),
-    verb("log show --text TEXT", Shows::Records),
-    verb("log tail -n 3", Shows::Records),
-    verb("log stat", Shows::State),
+    verb("log", Shows::Records),
+    verb("log --archive ARCHIVE", Shows::Records),
+    verb("log --reverse", Shows::Records),
+    verb("log -n 3", Shows::Records),
+    verb("log --since SEQ --until SEQ", Shows::Records),
+    verb("log kind=KIND", Shows::Records),
+    verb("log loop=LOOP", Shows::Records),
+    verb("log decision=DECISION", Shows::Records),
+    verb("log text=TEXT", Shows::Records),
+    verb("log --stat", Shows::State),
     LOG_COPY,
     SALVAGE,
     EXPORT,
-    verb("trace SEQ", Shows::Steps),
+    verb("show --trace SEQ", Shows::Steps),
     verb("replay", Shows::State),
     verb("replay --archive ARCHIVE", Shows::State),
     verb("replay --until SEQ", Shows::State),
@@ -132,8 +129,8 @@ pub(crate) const ON_PAIR: [Verb; 36] = [
     verb("decision list", Shows::State),
     verb("decision show DECISION", Shows::State),
     verb("thread list", Shows::State),
-    verb("thread rows talk", Shows::State),
-    verb("thread story talk", Shows::State),
+    verb("thread show --rows talk", Shows::State),
+    verb("thread show --story talk", Shows::State),
     HEALTH,
     verb("policy show", Shows::State),
     RUNS,

@@ -100,7 +100,7 @@ fn archive_copy(place: &Place, moved: &Path, archive: &Path) {
     let copied = Command::new("cp").arg("-r").arg(&place.log).arg(moved).status().unwrap();
     assert!(copied.success());
     let (moved, archive) = (moved.to_str().unwrap(), archive.to_str().unwrap());
-    let output = place.holdpoint(&["log", "archive", archive, "--json", "--log", moved]);
+    let output = place.holdpoint(&["archive", archive, "--json", "--log", moved]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     assert!(json(&output)["anchor_sequence"].is_u64());
 }

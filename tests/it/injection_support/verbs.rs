@@ -8,30 +8,29 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// On the whole log. With `[--json]` both ways.
-const ON_LOG: [&str; 53] = [
+const ON_LOG: [&str; 52] = [
     "verify [--json]",
     "verify --caches [--json]",
     "verify --map [--json]",
-    "verify --range 5..30 [--json]",
+    "verify 5..30 [--json]",
     "verify --fail-fast",
-    "log show [--json]",
-    "log show --last 5 [--json]",
-    "log show --reverse --json",
-    "log show --from 10 --to 40 --json",
-    "log show --since 2026-01-01T00:00:00Z --json",
-    "log show --kind execution_loop.halted [--json]",
-    "log show --loop LOOP [--json]",
-    "log show --decision DECISION [--json]",
-    "log show --entity REQUEST --reverse --json",
-    "log show --entity acme/talk --json",
-    "log show --actor selene-os --text talk --json",
-    "log tail -n 5 [--json]",
-    "log stat [--json]",
-    "trace 12 [--json]",
+    "log [--json]",
+    "log -n 5 [--json]",
+    "log --reverse --json",
+    "log --since 10 --until 40 --json",
+    "log --since 2026-01-01T00:00:00Z --json",
+    "log kind=execution_loop.halted [--json]",
+    "log loop=LOOP [--json]",
+    "log decision=DECISION [--json]",
+    "log entity=REQUEST --reverse --json",
+    "log entity=acme/talk --json",
+    "log actor=selene-os text=talk --json",
+    "log --stat [--json]",
+    "show --trace 12 [--json]",
     "runs --utc",
     "runs --json",
-    "runs --status 1 --json",
-    "runs --running --json",
+    "runs status=1 --json",
+    "runs status=running --json",
     "runs --since 5 --json",
     "runs --after LOOP --json",
     "show LOOP --json",
@@ -48,7 +47,7 @@ const ON_LOG: [&str; 53] = [
     "export",
     "export --format csv",
     "diff 10 [--json]",
-    "bisect --where totals.loops_initialized>3 [--json]",
+    "diff --when totals.loops_initialized>3 [--json]",
     "decision list [--json]",
     "decision show REQUEST [--json]",
     "decision list [--json]",
@@ -57,30 +56,30 @@ const ON_LOG: [&str; 53] = [
     "thread list [--json]",
     "thread list --open [--json]",
     "thread show talk [--json]",
-    "thread rows talk [--json]",
-    "thread story talk [--json]",
+    "thread show --rows talk [--json]",
+    "thread show --story talk [--json]",
     "policy show [--json]",
     "doctor [--json]",
-    "health [--json]",
+    "thread list --health [--json]",
 ];
 
 /// From the whole log to a directory or file that is not there yet.
 const FROM_LOG: [&str; 7] = [
-    "salvage OLD NEW",
-    "salvage OLD NEW --json",
-    "log copy OLD NEW",
-    "log copy OLD NEW --json",
+    "copy --salvage OLD NEW",
+    "copy --salvage OLD NEW --json",
+    "copy OLD NEW",
+    "copy OLD NEW --json",
     "export --format sqlite --out NEW",
-    "report LOOP --out NEW",
-    "report --since 1 --include-evidence --out NEW --json",
+    "export --format html LOOP --out NEW",
+    "export --format html --since 1 --include-evidence --out NEW --json",
 ];
 
 /// On the log whose first records are in an archive.
 const ON_MOVED: [&str; 11] = [
     "verify --json",
     "verify --archive ARCHIVE [--json]",
-    "log show --json",
-    "log show --decision DECISION --json",
+    "log --json",
+    "log decision=DECISION --json",
     "replay --json",
     "export",
     "diff 140 --json",
@@ -93,10 +92,10 @@ const ON_MOVED: [&str; 11] = [
 /// On the log, where the calls on the archive fail.
 const WITH_ARCHIVE: [&str; 9] = [
     "verify --archive ARCHIVE --json",
-    "log show --archive ARCHIVE --json",
-    "log show --archive ARCHIVE --reverse --json",
+    "log --archive ARCHIVE --json",
+    "log --archive ARCHIVE --reverse --json",
     "replay --archive ARCHIVE --loop LOOP --json",
-    "trace 12 --archive ARCHIVE --json",
+    "show --trace 12 --archive ARCHIVE --json",
     "runs --archive ARCHIVE --json",
     "show LOOP --archive ARCHIVE --json",
     "output LOOP --archive ARCHIVE",
@@ -105,7 +104,7 @@ const WITH_ARCHIVE: [&str; 9] = [
 
 /// On the archive, and beside it on the log.
 const ON_ARCHIVE: [&str; 4] =
-    ["verify --json", "log show --last 5 --json", "replay --json", "decision list --json"];
+    ["verify --json", "log -n 5 --json", "replay --json", "decision list --json"];
 
 /// Where the list is of many logs.
 const INBOX: &str = "inbox";
@@ -152,6 +151,9 @@ impl Verb {
             "BEGINNING" => sample.held_loop[..BEGINNING].to_string(),
             "REQUEST" => sample.request.clone(),
             "DECISION" => sample.decision.clone(),
+            "loop=LOOP" => format!("loop={}", sample.held_loop),
+            "decision=DECISION" => format!("decision={}", sample.decision),
+            "entity=REQUEST" => format!("entity={}", sample.request),
             "OLD" => log.to_str().unwrap().to_string(),
             "NEW" => made.to_str().unwrap().to_string(),
             "ARCHIVE" => sample.archive.to_str().unwrap().to_string(),
@@ -220,12 +222,13 @@ impl Verb {
 
     /// Whether it can read beside somebody who writes.
     pub(crate) fn reads_beside_writers(&self) -> bool {
-        self.words[0] != "salvage"
+        !self.words.iter().any(|word| word == "--salvage")
     }
 
     /// Whether it shows what lives, from a snapshot where one can be read.
     fn is_look(&self) -> bool {
-        ["decision", "thread", INBOX].contains(&self.words[0].as_str())
+        let looks = ["decision", "thread", INBOX].contains(&self.words[0].as_str());
+        looks && !self.name.contains("--health")
     }
 
     /// Whether it shows states, from snapshots where some can be read.
@@ -233,7 +236,7 @@ impl Verb {
         let is_of_state = self.name.contains("--live") || self.name.contains("--entity");
         match self.words[0].as_str() {
             "replay" => is_of_state,
-            verb => ["diff", "bisect"].contains(&verb),
+            verb => verb == "diff",
         }
     }
 

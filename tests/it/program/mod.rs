@@ -32,7 +32,7 @@ impl Place {
 
     /// Every record of the log.
     pub(crate) fn records(&self) -> Vec<Value> {
-        json_lines(&self.holdpoint(&["log", "show", "--json"]))
+        json_lines(&self.holdpoint(&["log", "--json"]))
     }
 
     /// A place in which a log without records is.

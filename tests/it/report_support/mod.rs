@@ -30,7 +30,8 @@ for line in sys.stdin:
 
 /// What `verify.py` finds in each page.
 pub(crate) fn found_by_python(pages: &[PathBuf]) -> Vec<Vec<String>> {
-    let verifier = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/report/verify.py");
+    let verifier =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/export/report/verify.py");
     let mut python = python(&["-c", DRIVER, verifier.to_str().unwrap()]);
     let mut child = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -81,7 +82,9 @@ impl Pages {
 /// Makes a page, and gives its text.
 pub(crate) fn page_of(place: &Place, options: &[&str]) -> String {
     let file = place.directory.path().join("page.html");
-    let arguments = [&["report", "--force", "--out", file.to_str().unwrap()], options].concat();
+    let arguments =
+        [&["export", "--format", "html", "--force", "--out", file.to_str().unwrap()], options]
+            .concat();
     let output = place.holdpoint(&arguments);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     std::fs::read_to_string(file).unwrap()

@@ -114,6 +114,6 @@ pub(crate) fn waiting(place: &Place, arguments: &[&str]) -> Child {
 
 /// Every record of a kind.
 pub(crate) fn records(place: &Place, kind: &str) -> Vec<Value> {
-    let output = place.holdpoint(&["log", "show", "--kind", kind, "--json"]);
+    let output = place.holdpoint(&["log", &format!("kind={kind}"), "--json"]);
     json_lines(&output)
 }

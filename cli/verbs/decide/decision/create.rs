@@ -65,8 +65,8 @@ pub(crate) struct Args {
     /// The work item that the question is about.
     #[arg(value_name = "ISSUE")]
     issue: Option<String>,
-    /// The round to propose anew, after guidance: prompt, context, options and default replace those
-    /// of that round, and the rest stays as before.
+    /// The round to propose anew, after guidance: prompt, context, options and default replace
+    /// those of that round, and the rest stays as before.
     #[arg(long, value_name = "ID", conflicts_with_all = NOT_REVISED)]
     revises: Option<String>,
     /// The question, at most 4 KiB.

@@ -25,8 +25,8 @@ pub(crate) struct Args {
     change: Change,
 }
 
-/// Records a reminder or an escalation, which `decision wait --follow` shows; sends nothing. Who may
-/// answer stays as it was.
+/// Records a reminder or an escalation, which `decision wait --follow` shows; sends nothing. Who
+/// may answer stays as it was.
 pub(super) fn notify(global: &Global, args: Args) -> Result<Exit, Failure> {
     let Args { to, reason, change } = args;
     let is_reminder = to.is_none();

@@ -1,6 +1,6 @@
-//! `holdpoint log stat`: how much a log holds, and of what.
+//! How much a log holds, and of what.
 
-use crate::args::{Global, settle};
+use crate::args::Global;
 use crate::log::coverage::followed;
 use crate::log::verdict::{exit_of, show_reach};
 use crate::log::{ArchiveArgs, Directory, warn};
@@ -15,20 +15,9 @@ const BAR_LENGTH_MIN: usize = 8;
 /// How wide a kind and its count are, with the blanks around them.
 const KIND_COLUMNS: usize = 53;
 
-/// Options of `log stat`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    archives: ArchiveArgs,
-}
-
 /// Shows what the log holds. Exit 6 when it does not verify, 3 when there is none.
-pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, stat(global, &args))
-}
-
-fn stat(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let directory = Directory::open_with_archives(global, &args.archives)?;
+pub(super) fn stat(global: &Global, archives: &ArchiveArgs) -> Result<Exit, Failure> {
+    let directory = Directory::open_with_archives(global, archives)?;
     let mut bar = Bar::new();
     let found = directory.read(|storage, options| {
         statistics(storage, options, &mut |progress| bar.update(progress))

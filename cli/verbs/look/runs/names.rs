@@ -1,4 +1,4 @@
-//! Names of which the beginning is given: `--by` and `--approved-by` take it where one name on
+//! Names of which the beginning is given: `by` and `approver` take it where one name on
 //! record begins so.
 
 use crate::log::Directory;
@@ -30,10 +30,10 @@ pub(super) fn completed(
     if let Some(by) = &wanted.by {
         let mut began = names.began;
         began.extend(of_sessions(directory, by)?);
-        whole.by = Some(only(("--by", "no run is by"), by, &began)?);
+        whole.by = Some(only(("by", "no run is by"), by, &began)?);
     }
     if let Some(by) = &wanted.approved_by {
-        let option = ("--approved-by", "no run was approved by");
+        let option = ("approver", "no run was approved by");
         let mut answered = names.answered;
         let sessions = newest_sessions(directory)?;
         answered.extend(sessions.iter().flat_map(approvers).map(|who| who.id.to_string()));

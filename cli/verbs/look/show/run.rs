@@ -233,7 +233,7 @@ pub(crate) fn lines(
     if !run.outputs.is_empty() && !view.hides_output {
         page.sentence(&format!("`{program} output {id}` has all that was kept of its output"));
     }
-    page.sentence(&format!("`{program} log show --loop {id}` has its records"));
+    page.sentence(&format!("`{program} log loop={id}` has its records"));
     painted(page.lines(), RunOutcome::of(&run.entity), view.is_coloured)
 }
 

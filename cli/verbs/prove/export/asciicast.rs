@@ -22,8 +22,8 @@ pub(super) fn wanted(args: &Args) -> Result<Option<&str>, Failure> {
         (_, Some(_)) => Err(Failure::new(
             Exit::USAGE,
             "whole_log",
-            "this format holds the whole log, of no one run: leave RUN away, or use `--format \
-             asciicast`",
+            "this format holds the whole log, of no one run: leave RUN away, or use \
+             `--format html` or `asciicast`",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! `verify --range`: some records alone.
+//! `verify A..B`: some records alone.
 
 use super::{colour_of, head, show_axis, show_finding, show_heads};
 use crate::args::Global;

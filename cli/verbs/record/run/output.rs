@@ -101,8 +101,8 @@ fn waiting(end: &EndWaits) -> String {
         (Some(failure), _) => (failure.as_str(), ", and the next writer puts it on the log"),
         (None, true) => (
             "the log's disk is full",
-            "; once there is room (`df`), `holdpoint decision expire` puts it on the log, or whoever \
-             writes next",
+            "; once there is room (`df`), `holdpoint decision expire` puts it on the log, or \
+             whoever writes next",
         ),
         (None, false) => {
             ("another process keeps the log locked", ", and the next writer puts it on the log")

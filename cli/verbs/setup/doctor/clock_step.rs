@@ -27,7 +27,7 @@ const WORD: &str = "clock-step";
 /// So many of what ends are listed before a person accepts a step.
 const LISTED_MAX: usize = 20;
 
-const ADVICE: &str = "where this clock is right, `holdpoint doctor --clock-step` puts that on \
+const ADVICE: &str = "where this clock is right, `holdpoint doctor clock-step` puts that on \
                       record, typed at a terminal: limits made from then on end by it alone";
 
 /// By how much the newest record is ahead of this clock.
@@ -122,7 +122,7 @@ pub(super) fn accept(global: &Global, turn: &LockWaitArgs) -> Result<Exit, Failu
                        no step to accept";
         return Err(Failure::new(Exit::NOT_FOUND, "no_clock_step", message));
     }
-    let offer = Offer::of_change(step.lines(), "holdpoint doctor --clock-step", WORD);
+    let offer = Offer::of_change(step.lines(), "holdpoint doctor clock-step", WORD);
     let Some(line) = offer.typed()? else {
         let message = format!(
             "only a person at a terminal accepts a step of the clock, and this is none ({})",

@@ -33,7 +33,8 @@ const RUN_BYTES: u64 = 192 << 10;
 /// The most of LOCK that is read, in bytes; it is shorter.
 const LOCK_BYTES_MAX: usize = 4096;
 
-const VERIFY: &str = "`holdpoint verify` tells all; `holdpoint salvage` copies what verifies";
+const VERIFY: &str =
+    "`holdpoint verify` tells all; `holdpoint copy --salvage` copies what verifies";
 
 /// What was found, and the exit code that the log alone asks for. Every record is read, as every
 /// hook does when it opens the log: what it would refuse is told here.
@@ -93,7 +94,7 @@ fn nothing_here(directory: &Directory, report: &Report) -> Check {
     Check::fail(LOG, message, "hooks make no log and deny every call while there is none")
 }
 
-/// What a `log continue` that was killed left beside the log.
+/// What a `continue` that was killed left beside the log.
 fn left(directory: &Directory) -> Vec<Check> {
     let log = path(&directory.path);
     let left = match left_beside(&directory.path) {
@@ -104,9 +105,9 @@ fn left(directory: &Directory) -> Vec<Check> {
         }
     };
     let one = |left: &PathBuf| {
-        let message = format!("{} was left by a `log continue` that was killed", path(left));
+        let message = format!("{} was left by a `continue` that was killed", path(left));
         let advice = format!(
-            "`holdpoint log continue {log}` removes it, or gives it its name where it is the log \
+            "`holdpoint continue {log}` removes it, or gives it its name where it is the log \
              that was here before"
         );
         Check::warn(LEFT, message, &advice)

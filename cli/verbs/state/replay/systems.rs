@@ -221,7 +221,7 @@ impl<'w> Systems<'w> {
         if let Some(forgotten) = self.streams_forgotten.filter(|it| *it > 0) {
             out.line(format_args!(
                 "streams whose last record is one up to {forgotten} may be missing here: \
-                 `holdpoint log show --entity STREAM` finds each"
+                 `holdpoint log entity=STREAM` finds each"
             ));
         }
         let registered = self.registrations.as_ref().map(|all| {

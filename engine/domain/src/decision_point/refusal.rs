@@ -387,7 +387,7 @@ refusals! {
     /// What was approved has started.
     #[error(
         "the approval of decision {decision_id} was spent at {at} by {by}, and started {tool}: \
-         `holdpoint trace {sequence}` shows it; an approval is revoked before it is spent"
+         `holdpoint show {sequence} --trace` shows it; an approval is revoked before it is spent"
     )]
     AlreadySpent {
         /// The decision point.

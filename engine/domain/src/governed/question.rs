@@ -68,12 +68,33 @@ impl HeldRequest {
         hash: Option<&'a str>,
         next: Option<&'a str>,
     ) -> DecisionPointView<'a> {
+        let mut view = self.as_open_decision(now, hash);
+        view.superseded_by = next;
+        view.resolution_kind = self.resolution();
+        (view.responded_at, view.recorded_at) = (self.ended_at(), self.ended_at());
+        let Some(decided) = self.decided() else { return view };
+        if decided.record.is_timeout() {
+            (view.responded_by, view.responded_kind) = (Some(BY_TIMEOUT), Some(SYSTEM));
+            return view;
+        }
+        view.selected_option = Some(decided.record.decision.name());
+        view.approved = decided.record.decision == HumanDecision::Continue;
+        view.comment = decided.record.reason.as_deref();
+        view.responded_by = Some(&*decided.record.human_id);
+        view.responded_kind = Some("human");
+        view.authenticated_by = decided.means.as_ref().map(proof);
+        view.responded_means = decided.means.as_ref().map(|means| means.detail.as_str());
+        view
+    }
+
+    /// The same, with no word of how it ended.
+    fn as_open_decision<'a>(
+        &'a self,
+        now: Timestamp,
+        hash: Option<&'a str>,
+    ) -> DecisionPointView<'a> {
         let (request, context) = (&self.request, &self.context);
-        let answer = self.decided().filter(|decided| !decided.record.is_timeout());
-        let means = answer.and_then(|answer| answer.means.as_ref());
-        let is_timeout = self.decided().is_some_and(|decided| decided.record.is_timeout());
-        let ended_at = self.ended_at();
-        let decision = answer.map(|answer| answer.record.decision);
+        let offered = request.allowed_decisions.iter();
         DecisionPointView {
             schema: DECISION_SCHEMA,
             id: &request.request_id,
@@ -85,11 +106,11 @@ impl HeldRequest {
             waits_for: self.is_open().then_some("answer"),
             prompt: &context.command_line,
             context: None,
-            options: request.allowed_decisions.iter().map(|it| Cow::Owned(option(*it))).collect(),
+            options: offered.map(|it| Cow::Owned(option(*it))).collect(),
             default_option: None,
-            selected_option: decision.map(HumanDecision::name),
+            selected_option: None,
             response_text: None,
-            comment: answer.and_then(|answer| answer.record.reason.as_deref()),
+            comment: None,
             guidance: None,
             guidance_given: None,
             iteration: 1,
@@ -102,19 +123,14 @@ impl HeldRequest {
             expires_at: Some(request.timeout_at),
             on_timeout: OnTimeout::Abort,
             overdue: self.is_open() && request.is_expired(now),
-            warning: WarningView {
-                warning_at: Some(request.warning_at()),
-                warning: self.warning.as_ref(),
-            },
-            resolution_kind: self.resolution(),
-            responded_by: answer
-                .map(|answer| answer.record.human_id.as_str())
-                .or(is_timeout.then_some(BY_TIMEOUT)),
-            responded_kind: answer.map(|_| "human").or(is_timeout.then_some(SYSTEM)),
-            authenticated_by: means.map(proof),
-            responded_means: means.map(|means| means.detail.as_str()),
-            responded_at: ended_at,
-            recorded_at: ended_at,
+            warning: self.warning_view(),
+            resolution_kind: None,
+            responded_by: None,
+            responded_kind: None,
+            authenticated_by: None,
+            responded_means: None,
+            responded_at: None,
+            recorded_at: None,
             quorum: None,
             approvers: Vec::new(),
             allow_requester: None,
@@ -125,7 +141,7 @@ impl HeldRequest {
             blocks: vec![context.loop_id.as_str()],
             released_at: None,
             binding: None,
-            approved: decision == Some(HumanDecision::Continue),
+            approved: false,
             valid_until: None,
             lapsed_at: None,
             revoked: RevokedView { revoked_at: None, revoked_by: None, revoked_reason: None },
@@ -133,7 +149,7 @@ impl HeldRequest {
             consumed_by: None,
             claimed_outcome: None,
             supersedes: context.escalated_from.as_deref(),
-            superseded_by: next,
+            superseded_by: None,
             reminders: 0,
             escalated_to: context.asked_of.as_deref(),
             late_responses: Vec::new(),
@@ -141,6 +157,11 @@ impl HeldRequest {
             version: self.version(),
             head: HeadView { seq: self.version(), hash },
         }
+    }
+
+    fn warning_view(&self) -> WarningView<'_> {
+        let warning_at = Some(self.request.warning_at());
+        WarningView { warning_at, warning: self.warning.as_ref() }
     }
 
     fn ended_at(&self) -> Option<Timestamp> {
@@ -151,12 +172,15 @@ impl HeldRequest {
     }
 
     fn resolution(&self) -> Option<ResolutionKind> {
-        Some(match self.decision_state() {
-            DecisionPointState::Aborted => ResolutionKind::Abort,
-            DecisionPointState::Cancelled => ResolutionKind::Cancel,
-            DecisionPointState::Superseded => ResolutionKind::Supersede,
-            DecisionPointState::Resolved => ResolutionKind::Option,
-            _ => return None,
+        let RequestOutcome::Decided(decided) = self.outcome.as_ref()? else {
+            return Some(ResolutionKind::Cancel);
+        };
+        Some(match decided.record.decision {
+            _ if decided.record.is_timeout() => ResolutionKind::Abort,
+            HumanDecision::Escalate => ResolutionKind::Supersede,
+            HumanDecision::Continue | HumanDecision::Retry | HumanDecision::Abort => {
+                ResolutionKind::Option
+            }
         })
     }
 }

@@ -79,9 +79,9 @@ impl From<HumanDecisionTimeout> for u64 {
 /// A warning that was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
-    /// When it was due.
+    /// Time when it was due.
     pub due_at: Timestamp,
-    /// When somebody looked.
+    /// Time when somebody looked.
     pub recorded_at: Timestamp,
     /// The sequence of the record.
     pub sequence: u64,

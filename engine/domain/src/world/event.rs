@@ -275,11 +275,9 @@ impl Event {
     #[must_use]
     pub fn question(&self) -> Option<&str> {
         use HumanDecisionEvent::{LateAnswerRecorded, OutputShown};
-        match self {
-            Self::HumanDecision(LateAnswerRecorded(_) | OutputShown(_)) => None,
-            Self::HumanDecision(event) => Some(event.request_id()),
-            _ => self.decision_point(),
-        }
+        let Self::HumanDecision(event) = self else { return self.decision_point() };
+        let changes_none = matches!(event, LateAnswerRecorded(_) | OutputShown(_));
+        (!changes_none).then(|| event.request_id())
     }
 }
 

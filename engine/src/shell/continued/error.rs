@@ -39,7 +39,7 @@ pub enum ContinueError {
     /// Something else is wrong with it.
     #[error(
         "the log at {path} is not only short of HEAD, and is not continued: {finding}. Look at it \
-         with `holdpoint verify`, and keep what holds with `holdpoint salvage`"
+         with `holdpoint verify`, and keep what holds with `holdpoint copy --salvage`"
     )]
     Damaged {
         /// The directory.

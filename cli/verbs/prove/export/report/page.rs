@@ -7,7 +7,7 @@ use super::story::{self, mark, standing};
 use super::{block, evidence};
 use crate::log::coverage::none_yet;
 use crate::ui::{counted, moment};
-use crate::verbs::prove::report::questions;
+use crate::verbs::prove::export::report::questions;
 use base64ct::{Base64, Encoding};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::visible;
@@ -182,11 +182,12 @@ fn trust(html: &mut Html) {
          change the page can change its script as well. Only a check from outside counts:",
     );
     html.markup(
-        "<pre>holdpoint report --verifier verify.py\npython3 -I verify.py THIS-PAGE.html</pre>\n",
+        "<pre>holdpoint export --format verifier --out verify.py\n\
+         python3 -I verify.py THIS-PAGE.html</pre>\n",
     );
     html.sentence(
         "Take verify.py from a holdpoint that you trust, not from whoever gave you the page. It \
-         ends with the link of the last record. Compare that one with the log (`holdpoint log show \
+         ends with the link of the last record. Compare that one with the log (`holdpoint log \
          --json`), or with a link that was kept elsewhere: records that were made up follow from \
          each other too, and have other links.",
     );
@@ -232,7 +233,7 @@ fn row(html: &mut Html, told: &Told, record: &TakenRecord) {
 mod tests {
     use super::*;
     use crate::golden::{Sample, compare_file};
-    use crate::verbs::prove::report::gather::{BYTES_MAX, RECORDS_MAX};
+    use crate::verbs::prove::export::report::gather::{BYTES_MAX, RECORDS_MAX};
     use holdpoint_log_format::BootId;
     use holdpoint_replay::{Extracted, ReadOptions, Taken, extract, verify};
 

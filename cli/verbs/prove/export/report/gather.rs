@@ -1,6 +1,5 @@
 //! What a page tells: the runs, the records that they lie in, and what the whole log proves.
 
-use super::Args;
 use crate::log::captured_output::{began_twice, no_run};
 use crate::log::export_target::Target;
 use crate::log::position::Point;
@@ -9,6 +8,7 @@ use crate::log::records::expect_archives;
 use crate::log::verdict::damaged;
 use crate::log::{Directory, run_id};
 use crate::ui::{Bar, Exit, Failure, moment};
+use crate::verbs::prove::export::Args;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::governed::ExecutionLoop;

@@ -1,6 +1,6 @@
-//! `holdpoint salvage`: what verifies of a damaged log, copied into a new one.
+//! What verifies of a damaged log, copied into a new one.
 
-use crate::args::{Global, settle};
+use crate::args::Global;
 use crate::log::Directory;
 use crate::log::damage::NEWER_VERSION;
 use crate::log::open::read_end;
@@ -9,6 +9,7 @@ use crate::questions::adoption::show_adoption;
 use crate::ui::program::program;
 use crate::ui::text::bytes;
 use crate::ui::{Bar, Exit, Failure, Output, complain, counted, path};
+use crate::verbs::prove::copy::Args;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::log::{RecordsLost, RecordsUnproven, UnprovenReason};
@@ -19,51 +20,35 @@ use holdpoint_log_files::SurveyError;
 use holdpoint_log_format::names;
 use holdpoint_replay::{Progress, Rebuilt, leading, records_named};
 use serde_json::json;
-use std::path::PathBuf;
 
 /// Losses and findings shown to a person; `--json` shows all.
 const SHOWN_MAX: usize = 20;
 
-/// Options of `salvage`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// The directory of the damaged log. It is only read.
-    #[arg(value_name = "OLD")]
-    old: PathBuf,
-    /// The directory of the new log: missing, or empty.
-    #[arg(value_name = "NEW")]
-    new: PathBuf,
-}
-
-/// Salvages a log. Exit 0 when a new log was made, also if something was lost; 6 when that one does
-/// not verify, because the rules forbid what was kept; 3 when there was nothing to keep, 5 when NEW
-/// is taken.
-pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, run(global, &args))
-}
-
-fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let old = Directory::open_argument(&args.old, "OLD")?.path;
+/// Salvages SRC into DST. Exit 0 when a new log was made, also if something was lost; 6 when that
+/// one does not verify, because the rules forbid what was kept; 3 when there was nothing to keep, 5
+/// when DST is taken.
+pub(super) fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let old = Directory::open_argument(&args.source, "SRC")?.path;
     warn_of_writer(args);
     let mut bar = Bar::new();
     let mut update = |progress: SalvageProgress| {
         let SalvageProgress { sequence, expected } = progress;
         bar.update(Progress { sequence, expected });
     };
-    let salvaged = salvage(&old, &args.new, &SystemClock, &mut update);
+    let salvaged = salvage(&old, &args.destination, &SystemClock, &mut update);
     drop(bar);
     let report = salvaged.map_err(|error| failure(&error))?;
-    let made = read_end(&Directory::open_other(&args.new)?)?;
+    let made = read_end(&Directory::open_other(&args.destination)?)?;
     show(global, &report, &made)?;
-    warn_of_made("the new log is kept, and has what OLD has", &args.new, &made.report);
+    warn_of_made("the new log is kept, and has what SRC has", &args.destination, &made.report);
     Ok(exit_of(&made.report))
 }
 
 fn warn_of_writer(args: &Args) {
-    if let Some(pid) = writer_of(&args.old) {
+    if let Some(pid) = writer_of(&args.source) {
         complain(&format!(
             "process {pid} is writing to {}: what it adds from now on is not salvaged",
-            path(&args.old)
+            path(&args.source)
         ));
     }
 }

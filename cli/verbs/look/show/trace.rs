@@ -1,16 +1,17 @@
-//! `holdpoint trace`: the causal story of a record.
+//! The causal story of a record.
 
 mod graph;
 pub(crate) mod id_meaning;
 mod text;
 
-use crate::args::{Global, settle};
+use crate::args::Global;
 use crate::log::coverage::Untied;
 use crate::log::records::of_part;
 use crate::log::verdict::verify_tells;
-use crate::log::{ArchiveArgs, Directory, IdOf, ids, other_logs, warn};
+use crate::log::{Directory, IdOf, ids, other_logs, warn};
 use crate::ui::{Exit, Failure, Output, complain, moment};
-use crate::verbs::look::trace::id_meaning::{Meant, meant};
+use crate::verbs::look::show::Args;
+use crate::verbs::look::show::trace::id_meaning::{Meant, meant};
 use clap::ValueEnum;
 use holdpoint_replay::trace::DEPTH_MAX;
 use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, leading, trace};
@@ -18,30 +19,25 @@ use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, leading, trace};
 /// How deep a story is told where nothing else is said.
 const DEPTH: u32 = 64;
 
-/// Options of `trace`.
+/// Options of `show --trace`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// The record: its sequence, as `log show` has it. Of a run, a decision or a request (its id,
-    /// or the beginning of its id), of `session:N`, `thread:NAME`, `correlation:NAME`,
-    /// `stream:NAME` or a part of a run, such as `FAULT-..`, the record that began it.
-    #[arg(value_name = "SEQ|ID", value_parser = meant)]
-    wanted: Meant,
+pub(crate) struct TraceArgs {
+    /// Show what led to the record, back to a person, and everything that it caused; of a run, a
+    /// decision or another id, of the record that began it.
+    #[arg(long, group = "form")]
+    pub(super) trace: bool,
     /// So many steps back, and so many on.
     #[arg(
         long,
         value_name = "N",
+        requires = "trace",
         default_value_t = DEPTH,
         value_parser = clap::value_parser!(u32).range(..=i64::from(DEPTH_MAX))
     )]
     depth: u32,
     /// As a tree for people, or as a graph for Mermaid or Graphviz.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_enum, requires = "trace", default_value_t = Format::Text)]
     format: Format,
-    /// With the codes of each record in the place of plain words.
-    #[arg(long)]
-    verbose: bool,
-    #[command(flatten)]
-    archives: ArchiveArgs,
 }
 
 /// How a story is shown.
@@ -58,19 +54,20 @@ enum Format {
 /// Tells what led to a record, back to where its story began and to the person in it, and
 /// everything that it caused. Exit 3 when there is no log, no such record and nothing of that id, 4
 /// where several begin so, 6 when the log does not verify as far as it was read.
-pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    let outcome = tell(global, &args);
-    let outcome = match &args.wanted {
+pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    args.times.expect_utc()?;
+    let wanted = meant(&args.id).map_err(|why| Failure::new(Exit::USAGE, "no_id", why))?;
+    let outcome = tell(global, args, &wanted);
+    match &wanted {
         Meant::Named(id) => other_logs::told(global, id, outcome),
         Meant::Record(_) => outcome,
-    };
-    settle(global, outcome)
+    }
 }
 
-fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
+fn tell(global: &Global, args: &Args, wanted: &Meant) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let sequence = args.wanted.sequence(&directory)?;
-    let traced = directory.read(|log, options| trace(log, sequence, args.depth, options))?;
+    let sequence = wanted.sequence(&directory)?;
+    let traced = directory.read(|log, options| trace(log, sequence, args.trace.depth, options))?;
     let story = match traced {
         Traced::Story(story) => story,
         Traced::NoRecord { span, checked } => {
@@ -78,7 +75,7 @@ fn tell(global: &Global, args: &Args) -> Result<Exit, Failure> {
         }
     };
     let mut out = Output::paged(global.json);
-    match args.format {
+    match args.trace.format {
         _ if global.json => out.json(&story),
         Format::Text => text::show(&mut out, global, &story, args.verbose),
         Format::Mermaid => graph::mermaid(&mut out, &story, args.verbose),

@@ -1,5 +1,4 @@
-//! `holdpoint report`: one page of a run or a range, which a person can read and a program can
-//! check.
+//! One page of a run or a range, which a person can read and a program can check.
 
 mod block;
 mod evidence;
@@ -9,64 +8,20 @@ mod page;
 pub(crate) mod questions;
 mod story;
 
-use crate::args::{Global, settle};
+use crate::args::Global;
 use crate::log::export_target::Target;
-use crate::log::position::{self, Point};
 use crate::log::verdict::{exit_of, verify_tells};
-use crate::log::{ArchiveArgs, Directory, coverage, other_logs, warn};
+use crate::log::{Directory, coverage, other_logs, warn};
 use crate::ui::{Exit, Failure, Output, complain, counted, path};
+use crate::verbs::prove::export::Args;
 use gather::{Told, gather};
 use holdpoint_replay::{Finding, Head, Reach, Verdict, leading};
 use serde::Serialize;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Checks a page from outside: whoever wants to check one is given it.
 const VERIFIER: &str = include_str!("report/verify.py");
-
-/// Options of `report`.
-#[derive(Debug, clap::Args)]
-#[command(override_usage = "\
-    holdpoint report [OPTIONS] --out <FILE> <RUN>\n       \
-    holdpoint report [OPTIONS] --out <FILE> --since <POINT> [--until <POINT>]\n       \
-    holdpoint report [--force] --verifier <FILE>")]
-pub(crate) struct Args {
-    /// The run: its id, the beginning of its id, or the number of a record about it.
-    #[arg(value_name = "RUN", required_unless_present_any = ["since", "verifier"])]
-    run: Option<String>,
-    /// Every run that a record is about from there on: a record, a moment, a day, `yesterday`, or
-    /// how long ago, such as 2h.
-    #[arg(long, value_name = "POINT", value_parser = position::parse, conflicts_with = "run")]
-    since: Option<Point>,
-    /// Only up to there; of a day, up to its end.
-    #[arg(long, value_name = "POINT", value_parser = position::parse, requires = "since")]
-    until: Option<Point>,
-    /// The page to make. It has its name only when it is whole.
-    #[arg(long, value_name = "FILE", required_unless_present = "verifier")]
-    out: Option<PathBuf>,
-    /// Take the place of FILE if it is there.
-    #[arg(long)]
-    force: bool,
-    /// Put the bytes of raw evidence on the page: whatever commands printed, secrets included.
-    #[arg(long)]
-    include_evidence: bool,
-    /// Make no page: write verify.py, which checks one, to a file.
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = ["run", "since", "until", "out", "include_evidence"]
-    )]
-    verifier: Option<PathBuf>,
-    #[command(flatten)]
-    archives: ArchiveArgs,
-}
-
-impl Args {
-    /// Whether no log is read.
-    pub(crate) const fn asks_for_verifier(&self) -> bool {
-        self.verifier.is_some()
-    }
-}
 
 /// What `--json` says of a page that was made.
 #[derive(Serialize)]
@@ -84,25 +39,14 @@ struct Summary<'a> {
     reach: &'a Reach,
 }
 
-/// Makes a page. Exit 3 where there is no such run or no record there, 6 where the log does not
-/// verify: the page is made, and says so.
-pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    let made = match (&args.verifier, &args.out) {
-        (Some(file), _) => write_verifier(global, file, args.force),
-        (None, Some(out)) => report(global, &args, out),
-        (None, None) => {
-            Err(Failure::new(Exit::USAGE, "out_missing", "name a file with --out FILE"))
-        }
+/// Writes verify.py, which checks a page.
+pub(super) fn write_verifier(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let Some(file) = args.file() else {
+        let mut out = Output::stdout();
+        out.bytes(VERIFIER.as_bytes());
+        return out.finish().map(|()| Exit::DONE);
     };
-    let made = match &args.run {
-        Some(run) => other_logs::told(global, run, made),
-        None => made,
-    };
-    settle(global, made)
-}
-
-fn write_verifier(global: &Global, file: &Path, is_forced: bool) -> Result<Exit, Failure> {
-    let written = put(Target::new(file, is_forced, None)?, file, VERIFIER)?;
+    let written = put(Target::new(file, args.force, None)?, file, VERIFIER)?;
     let mut out = Output::stdout();
     match global.json {
         true => out.json(&serde_json::json!({ "out": written })),
@@ -112,11 +56,24 @@ fn write_verifier(global: &Global, file: &Path, is_forced: bool) -> Result<Exit,
     Ok(Exit::DONE)
 }
 
-fn report(global: &Global, args: &Args, file: &Path) -> Result<Exit, Failure> {
-    if file == Path::new("-") {
-        let message = "a report is a file: name it with --out FILE";
-        return Err(Failure::new(Exit::USAGE, "out_missing", message));
+/// Makes a page. Exit 3 where there is no such run or no record there, 6 where the log does not
+/// verify: the page is made, and says so.
+pub(super) fn export(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let made = report(global, args);
+    match &args.run {
+        Some(run) => other_logs::told(global, run, made),
+        None => made,
     }
+}
+
+fn report(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let usage = |code: &'static str, message: &str| Failure::new(Exit::USAGE, code, message);
+    if args.run.is_none() && args.since.is_none() {
+        return Err(usage("run_missing", "a report is of a run or a range: name RUN or --since"));
+    }
+    let file = args.file();
+    let file =
+        file.ok_or_else(|| usage("out_missing", "a report is a file: name it with --out FILE"))?;
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let target = Target::new(file, args.force, Some(&directory))?;
     let told = gather(&directory, args, &target)?;

@@ -6,7 +6,7 @@ use crate::log::run_facts::{ended, length, marked, outcome, proven, who};
 use crate::log::snapshots::{Stretch, stretches, until};
 use crate::ui::text::bytes;
 use crate::ui::{counted, moment, named};
-use crate::verbs::prove::report::questions::votes;
+use crate::verbs::prove::export::report::questions::votes;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;

@@ -1,6 +1,6 @@
-//! `holdpoint config check`: what is in force, and where it comes from.
+//! `doctor config`: what is in force, and where it comes from.
 
-use crate::args::{Global, settle};
+use crate::args::Global;
 use crate::log::configuration::Demands;
 use crate::log::configuration::{Asked, InForce};
 use crate::log::configuration::{Configuration, floors};
@@ -13,29 +13,13 @@ use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::log::{GatePolicy, GateTerms};
 use holdpoint_engine::floors::EvidenceTable;
 use serde::Serialize;
-use std::path::PathBuf;
 use std::time::Duration;
-
-/// Options of `config check`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// The file to check, instead of the one that would be used.
-    #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
-}
 
 /// Shows what is in force. Exit 2 when the file says something that it may not, with line and
 /// column; 3 when there is no such file; 5 when it asks for less than is demanded; 6 where the log
 /// does not verify. A log that is not there yet demands nothing.
-pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, check(global, args))
-}
-
-fn check(global: &Global, args: Args) -> Result<Exit, Failure> {
-    let configuration = match args.file {
-        Some(file) => Configuration::read(&file)?,
-        None => Configuration::load(global)?,
-    };
+pub(super) fn check(global: &Global) -> Result<Exit, Failure> {
+    let configuration = Configuration::load(global)?;
     let floors = floors()?;
     let rebuilt = read_end(&Directory::open(global)?)?;
     refuse_damaged(&rebuilt.report)?;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks the records in a page of `holdpoint report`: `verify.py FILE.html [--link SEQUENCE LINK]`.
+"""Checks the records in a page of `holdpoint export --format html`: `verify.py FILE.html [--link SEQUENCE LINK]`.
 
 Written from log-format/FORMAT.md alone, with Python's standard library; numbers in parentheses name
 its sections. It looks at the bytes that the page carries: sizes, padding, checksums, sequences,
-links and digests of payloads. It does not look at the words on the page: `holdpoint report` makes
+links and digests of payloads. It does not look at the words on the page: `holdpoint export --format html` makes
 them anew from the log. `--link` is what somebody kept elsewhere: the link of a record of the page;
 whether it matches is said.
 Exit codes: 0 nothing is wrong, 6 something is, 1 the file cannot be read, 2 usage."""

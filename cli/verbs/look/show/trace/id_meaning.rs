@@ -38,7 +38,7 @@ pub(super) fn meant(text: &str) -> Result<Meant, String> {
         None if is_named || is_digits => Ok(Meant::Named(text.to_string())),
         None => Err(ids::unlike(text).unwrap_or_else(|| {
             format!(
-                "give the number of a record, as `holdpoint log show` has it, or the id of a run, \
+                "give the number of a record, as `holdpoint log` has it, or the id of a run, \
                  a decision or a request, or at least {DIGITS_MIN} of its first hexadecimal digits"
             )
         })),

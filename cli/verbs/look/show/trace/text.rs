@@ -76,12 +76,7 @@ fn lines(story: &Trace, program: &str, screen: Screen) -> Vec<Told> {
 
 /// The verb that shows all of a story, as a shell takes it.
 fn showing(correlation: &str) -> String {
-    let named = match correlation.starts_with('-') {
-        true => vec![format!("--correlation={correlation}")],
-        false => vec!["--correlation".to_string(), correlation.to_string()],
-    };
-    let words = std::iter::once("show".to_string()).chain(named).map(OsString::from);
-    shell_line(OsStr::new("log"), &words.collect::<Vec<_>>())
+    shell_line(OsStr::new("log"), &[OsString::from(format!("correlation={correlation}"))])
 }
 
 const fn is_narrow(columns: usize) -> bool {
@@ -266,9 +261,9 @@ mod tests {
 
     #[test]
     fn the_verb_that_shows_a_story_is_one_that_a_shell_takes_whole() {
-        assert_eq!(showing("story-1"), "log show --correlation story-1");
-        assert_eq!(showing("the story"), "log show --correlation 'the story'");
-        assert_eq!(showing("-x"), "log show --correlation=-x");
+        assert_eq!(showing("story-1"), "log correlation=story-1");
+        assert_eq!(showing("the story"), "log 'correlation=the story'");
+        assert_eq!(showing("-x"), "log correlation=-x");
     }
 
     #[test]

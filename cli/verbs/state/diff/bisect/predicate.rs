@@ -233,7 +233,7 @@ fn failure(text: &str, position: Position, what: &str) -> Failure {
         None => "at its end".to_string(),
     };
     let message = format!(
-        "--where, {place}: {}; `holdpoint replay --live --json` shows what a state is made of",
+        "--when, {place}: {}; `holdpoint replay --live --json` shows what a state is made of",
         visible_once(bounded(what, REPEATED_MAX))
     );
     let failure = Failure::new(Exit::USAGE, "bad_predicate", message);

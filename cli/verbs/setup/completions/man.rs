@@ -1,9 +1,9 @@
-//! `holdpoint man`: the manual, generated from the command line itself: the same for the same
+//! The manual, generated from the command line itself: the same for the same
 //! program, without a date and without the settings of whoever generates it.
 
 mod exit_status;
 
-use crate::args::{Global, command_line, settle};
+use crate::args::command_line;
 use crate::ui::{Exit, Failure, Output, path};
 use clap::Command;
 use clap_mangen::Man;
@@ -12,28 +12,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is said below the options.
-const MORE: &str = "\
-To read it: holdpoint man | man -l -
-To install it: holdpoint man --dir ~/.local/share/man/man1
-It needs no log, and writes the same with --json.";
-
-/// Options of `man`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = MORE)]
-pub(crate) struct Args {
-    /// Write a page for the program and one for each verb into this directory, which is made where
-    /// it is missing; pages that are there are replaced. Left away: the program's page, to stdout.
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
-}
-
-/// Writes the manual.
-pub(crate) fn main(global: &Global, args: &Args) -> Exit {
-    settle(global, write(args.dir.as_deref()))
-}
-
-fn write(directory: Option<&Path>) -> Result<Exit, Failure> {
+/// Writes the manual: every page into a directory, or the program's to stdout.
+pub(super) fn write(directory: Option<&Path>) -> Result<Exit, Failure> {
     let mut program = command_line::declared().disable_help_subcommand(true);
     program.build();
     let mut out = Output::stdout();

@@ -1,17 +1,17 @@
-//! `holdpoint bisect`: the record after which something began to hold, who caused it, and what
+//! The record after which something began to hold, who caused it, and what
 //! caused that; and the run with which a command began to fail.
 
 mod command;
-mod of_run;
+pub(super) mod of_run;
 pub(crate) mod predicate;
 
-use crate::args::{Global, settle};
-use crate::log::at_point::{Shortcuts, parse_begin, parse_end, travelled, unknown};
+use crate::args::Global;
+use crate::log::at_point::{Shortcuts, travelled, unknown};
 use crate::log::record_filter::expect_places_in_order;
 use crate::log::records::of_record;
 use crate::log::verdict::exit_of;
 use crate::log::{ArchiveArgs, Directory, coverage, not_found, warn};
-use crate::ui::{Exit, Failure, Output, TimesArgs, counted};
+use crate::ui::{Exit, Failure, Output, counted};
 use command::ask_command;
 use holdpoint_replay::bisect::Bisected;
 use holdpoint_replay::report::Head;
@@ -27,61 +27,31 @@ use std::fmt::Display;
 /// What of a watched entity the predicate sees: its readable form.
 const ENTITY: &str = "entity";
 
-/// Options of `bisect`.
-#[derive(Debug, clap::Args)]
-#[group(id = "asked", required = true, multiple = false, args = ["run", "predicate", "exec"])]
-pub(crate) struct Args {
-    /// A run that failed: its id, the beginning of its id, or a record about it. The first failing
-    /// run behind the last good one of the same command and directory, and what differs.
-    #[arg(value_name = "RUN", conflicts_with_all = ["from", "to", "entity"])]
-    run: Option<String>,
-    /// An expression over the state that is true or false: `totals.faults_reported > 3`.
-    #[arg(long = "where", value_name = "EXPR")]
-    predicate: Option<String>,
-    /// A command for `sh` that reads the state as JSON on stdin: 0 it holds, 1 it does not, 125
-    /// this state cannot be judged; anything else ends the search.
-    #[arg(long, value_name = "CMD")]
-    exec: Option<String>,
-    /// Where it does not hold yet: a record, a moment such as 2026-01-25T16:00:00Z, a day, which is
-    /// its beginning, `yesterday`, or how long ago, such as 2h; else before the first record.
-    #[arg(long, value_name = "POINT", value_parser = parse_begin)]
-    from: Option<Until>,
-    /// Where it holds: as for `--from`, of a day its end; else the end of the log.
-    #[arg(long, value_name = "POINT", value_parser = parse_end)]
-    to: Option<Until>,
-    /// Show the state of this loop, request, decision or thread as `entity`, also when it has left
-    /// the state of the whole.
-    #[arg(long, value_name = "ID")]
-    entity: Option<String>,
-    #[command(flatten)]
-    shortcuts: Shortcuts,
-    #[command(flatten)]
-    times: TimesArgs,
-    #[command(flatten)]
-    archives: ArchiveArgs,
+/// A search: what is asked of each state, and between which places.
+pub(super) struct Search<'a> {
+    pub(super) asked: Asked<'a>,
+    /// Where it does not hold yet; else before the first record.
+    pub(super) from: Option<Until>,
+    /// Where it holds; else the end of the log.
+    pub(super) to: Option<Until>,
+    /// What the state shows as `entity`, also when it has left the state of the whole.
+    pub(super) entity: Option<&'a str>,
 }
 
-/// Finds and shows it. Exit 3 when there is no such record or run, 6 when the log does not verify.
-pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    let outcome = match &args.run {
-        Some(run) => Directory::open_with_archives(global, &args.archives)
-            .and_then(|directory| of_run::show(global, &directory, run, args.times)),
-        None => args.times.expect_utc().and_then(|()| search(global, &args)),
-    };
-    settle(global, outcome)
-}
-
-fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    expect_places_in_order(("--from", args.from), ("--to", args.to))?;
-    let asked = Asked::of(args)?;
-    let directory = Directory::open_with_archives(global, &args.archives)?;
-    let (line, found) =
-        travelled(&directory, args.shortcuts, |line| bisected(&directory, line, args, &asked))?;
+/// Finds and shows it. Exit 3 when there is no such record, 6 when the log does not verify.
+pub(super) fn show(
+    global: &Global,
+    (archives, shortcuts): (&ArchiveArgs, Shortcuts),
+    args: &Search<'_>,
+) -> Result<Exit, Failure> {
+    expect_places_in_order(("A", args.from), ("B", args.to))?;
+    let directory = Directory::open_with_archives(global, archives)?;
+    let (line, found) = travelled(&directory, shortcuts, |line| bisected(&directory, line, args))?;
     let report = line.report_of(&found.unread, found.stated_by.iter().copied());
     let mut out = Output::stdout().folding();
     match global.json {
         true => out.json(&Shown { found: &found, reach: &report.reach }),
-        false => show(&mut out, &found),
+        false => show_to_person(&mut out, &found),
     }
     out.finish()?;
     if args.from.is_none() {
@@ -99,18 +69,17 @@ fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
 fn bisected(
     directory: &Directory,
     line: &Timeline<'_, ArchivedLog>,
-    args: &Args,
-    asked: &Asked<'_>,
+    args: &Search<'_>,
 ) -> Result<Result<Bisected, Failure>, ReadError> {
-    if let Some(wanted) = &args.entity
+    if let Some(wanted) = args.entity
         && let Err(failure) = expect_one(directory, line, args, wanted)?
     {
         return Ok(Err(failure));
     }
     let from = args.from.unwrap_or(Until::Sequence(line.anchor()));
     let to = args.to.unwrap_or(Until::End);
-    let mut ask = |moment: &Moment| asked.answer(moment, args.entity.is_some());
-    let found = bisect(line, (from, to), args.entity.as_deref(), &mut ask);
+    let mut ask = |moment: &Moment| args.asked.answer(moment, args.entity.is_some());
+    let found = bisect(line, (from, to), args.entity, &mut ask);
     found.map(Ok).or_else(|error| match error {
         BisectError::Read(error) => Err(error),
         BisectError::Asking { after, source } => {
@@ -124,7 +93,7 @@ fn bisected(
 fn expect_one(
     directory: &Directory,
     line: &Timeline<'_, ArchivedLog>,
-    args: &Args,
+    args: &Search<'_>,
     wanted: &str,
 ) -> Result<Result<(), Failure>, ReadError> {
     let to = args.to.unwrap_or(Until::End);
@@ -147,20 +116,15 @@ struct Shown<'a> {
 }
 
 /// What is asked about each state.
-enum Asked<'a> {
+pub(super) enum Asked<'a> {
     Predicate(Box<Predicate>),
     Command(&'a str),
 }
 
 impl<'a> Asked<'a> {
-    fn of(args: &'a Args) -> Result<Self, Failure> {
-        match (&args.predicate, &args.exec) {
-            (Some(text), _) => {
-                let predicate = Predicate::parse(text, args.entity.is_some());
-                Ok(Self::Predicate(Box::new(predicate?)))
-            }
-            (None, command) => Ok(Self::Command(command.as_deref().unwrap_or_default())),
-        }
+    /// That an expression holds.
+    pub(super) fn predicate(text: &str, with_entity: bool) -> Result<Self, Failure> {
+        Ok(Self::Predicate(Box::new(Predicate::parse(text, with_entity)?)))
     }
 
     fn answer(&self, moment: &Moment, with_entity: bool) -> Result<Answer, Failure> {
@@ -190,19 +154,19 @@ fn watched(found: &[Entity]) -> Value {
     }
 }
 
-fn show(out: &mut Output, found: &Bisected) {
+fn show_to_person(out: &mut Output, found: &Bisected) {
     match &found.outcome {
         Outcome::Found(found) => show_found(out, found),
         Outcome::HoldsFromTheStart { head: None } => {
             out.line("it holds before the first record already: no record made it so");
         }
         Outcome::HoldsFromTheStart { head } => out.line(format_args!(
-            "it holds {} already: name an earlier point with --from",
+            "it holds {} already: name an earlier point as A",
             after(head.as_ref())
         )),
         Outcome::DoesNotHoldAtTheEnd { head } => out.line(format_args!(
             "it does not hold {}; whether it did before is not known: name a point where it holds \
-             with --to",
+             as B",
             after(head.as_ref())
         )),
         Outcome::OnlySkippedLeft { after, up_to } => out.line(format_args!(
@@ -210,7 +174,7 @@ fn show(out: &mut Output, found: &Bisected) {
              between could not be judged"
         )),
         Outcome::EndSkipped { head } => out.line(format_args!(
-            "the state {} cannot be judged: name another point with --from or --to",
+            "the state {} cannot be judged: name another A or B",
             after(head.as_ref())
         )),
     }
@@ -239,8 +203,8 @@ fn show_found(out: &mut Output, found: &Found) {
     if let Some(run) = found.records.iter().find_map(|line| line.loop_id.as_deref()) {
         let record = found.record;
         out.line(format_args!(
-            "of {run}: `holdpoint show {run}` tells of it, `holdpoint trace {record}` what led to \
-             it"
+            "of {run}: `holdpoint show {run}` tells of it, \
+             `holdpoint show {record} --trace` what led to it"
         ));
     }
     if !found.causes.is_empty() {

@@ -20,7 +20,7 @@ const READ_TOGETHER: (usize, usize) = (64, 4_096);
 
 /// Finds and shows it. Exit 3 where there is no such run, it has not failed, or no earlier one
 /// ended well; 6 where the log does not verify as far as it was read.
-pub(super) fn show(
+pub(in crate::verbs::state::diff) fn show(
     global: &Global,
     directory: &Directory,
     wanted: &str,

@@ -1,0 +1,57 @@
+//! Conditions of the command line, `FIELD=VALUE`, of which all must hold.
+
+use crate::ui::{Exit, Failure};
+
+/// What one field has to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Condition {
+    field: &'static str,
+    value: String,
+}
+
+impl Condition {
+    /// Reads one, of one of these fields.
+    pub(crate) fn parse(text: &str, fields: &[&'static str]) -> Result<Self, String> {
+        let read = text.split_once('=').and_then(|(field, value)| {
+            let field = fields.iter().find(|known| **known == field)?;
+            Some(Self { field, value: value.to_string() })
+        });
+        read.ok_or_else(|| format!("write FIELD=VALUE; the fields are {}", fields.join(", ")))
+    }
+
+    /// The field and its value.
+    pub(crate) fn into_parts(self) -> (&'static str, String) {
+        (self.field, self.value)
+    }
+
+    /// Takes the value of a field out of all conditions. Exit 2 where it stands there twice.
+    pub(crate) fn take(all: &mut Vec<Self>, field: &str) -> Result<Option<String>, Failure> {
+        let values: Vec<Self> = all.extract_if(.., |it| it.field == field).collect();
+        match <[Self; 1]>::try_from(values) {
+            Ok([only]) => Ok(Some(only.value)),
+            Err(none) if none.is_empty() => Ok(None),
+            Err(several) => {
+                let message = format!("{field} is given {} times: name it once", several.len());
+                Err(Failure::new(Exit::USAGE, "given_twice", message))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_has_a_known_field_and_a_field_has_one_value() {
+        let read = |text| Condition::parse(text, &["kind", "text"]);
+        for wrong in ["kind", "kinds=x", "=x", ""] {
+            assert!(read(wrong).unwrap_err().contains("kind, text"), "{wrong}");
+        }
+        let mut all = ["text=a=b", "kind=x"].map(|text| read(text).unwrap()).to_vec();
+        assert_eq!(Condition::take(&mut all, "text"), Ok(Some("a=b".to_string())));
+        assert_eq!(Condition::take(&mut all, "text"), Ok(None));
+        let mut twice = ["kind=x", "kind=y"].map(|text| read(text).unwrap()).to_vec();
+        assert!(Condition::take(&mut twice, "kind").unwrap_err().message().contains("2 times"));
+    }
+}
