@@ -55,6 +55,9 @@ fn runs_are_listed_by_how_they_ended_the_newest_first() {
     assert_eq!(listed(&place, &["--since", &second]), all[..2]);
     assert_eq!(listed(&place, &["--until", &second]), all[1..]);
     assert!(listed(&place, &["by=nobody-at-all"]).is_empty());
+    for twice in [&["--failed", "status=running"][..], &["status=ok", "status=running"]] {
+        assert_eq!(status(&place.holdpoint(&[&["runs"], twice].concat())), 2, "{twice:?}");
+    }
     let lines = place.holdpoint(&["runs", "--json"]);
     let newest: Value = serde_json::from_str(text(&lines.stdout).lines().next().unwrap()).unwrap();
     assert_eq!((&newest["run"], &newest["signal"]), (&all[0].as_str().into(), &9.into()));

@@ -177,7 +177,7 @@ fn nothing_is_said_to_be_missing_that_may_begin_with_a_withheld_record() {
         &["output", "LOOP-000000"],
         &["runs", "-q"],
     ] {
-        let stdout = assert_found(log, &words);
+        let stdout = assert_found(log, words);
         assert!(words[0] == "runs" || stdout.is_empty(), "{words:?}: {stdout}");
     }
 }
@@ -197,7 +197,7 @@ fn no_decision_in_an_archive_is_said_to_be_missing_whose_beginning_is_withheld()
         for words in
             [&["show", &id[..11]][..], &["show", "--trace", &id[..11]], &["show", "--trace", id]]
         {
-            assert_eq!(assert_found(log, &words), "", "{words:?}");
+            assert_eq!(assert_found(log, words), "", "{words:?}");
         }
     }
 }

@@ -375,13 +375,7 @@ impl Args {
         let mut is_twice = false;
         for wanted in &self.wanted {
             is_twice |= match wanted {
-                Wanted::Status(status) => {
-                    let is_again = all.running || all.status.is_some();
-                    // What has not ended may wait for a person as well.
-                    all.running = *status == RunStatus::Outcome(RunOutcome::Running);
-                    all.status = Some(*status).filter(|_| !all.running);
-                    is_again
-                }
+                Wanted::Status(status) => all.status.replace(*status).is_some(),
                 Wanted::By(name) => all.by.replace(name.clone()).is_some(),
                 Wanted::Approver(name) => all.approved_by.replace(name.clone()).is_some(),
                 Wanted::Command(text) => all.command.replace(text.clone()).is_some(),
@@ -395,6 +389,9 @@ impl Args {
             let message = "a run has one outcome, doer, approver and command: name each once";
             return Err(Failure::new(Exit::USAGE, "given_twice", message));
         }
+        // What has not ended may wait for a person as well.
+        all.running = all.status == Some(RunStatus::Outcome(RunOutcome::Running));
+        all.status = all.status.filter(|_| !all.running);
         Ok(all)
     }
 }
