@@ -16,7 +16,7 @@ use super::guarded::wait_in_reserve;
 /// Where none can be forked that other start is made.
 ///
 /// In the guard the answer comes once that has done its work and is to end, and says what
-/// [`serve_as_guard`] does. In this process it is `None`.
+/// [`serve_as_guard`](super::serve_as_guard) does. In this process it is `None`.
 pub fn fork_guard() -> Option<io::Result<()>> {
     let (ours, theirs) = UnixStream::pair().ok()?;
     match fork_alone().ok()? {

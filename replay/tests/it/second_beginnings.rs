@@ -413,13 +413,13 @@ fn a_state_that_forgot_what_ended_is_not_told_where_that_began_again_behind_it()
     };
     log.snapshot(directory.path());
     give(&mut log, &asker(), &question(u64::MAX).1);
-    assert!(told(&log, Tells::Decisions) && told(&log, Tells::Threads), "both begin once");
+    assert!(told(&log, Tells::Questions) && told(&log, Tells::Threads), "both begin once");
     give(&mut log, &asker(), &question(0).1);
-    assert!(!told(&log, Tells::Decisions) && !told(&log, Tells::Questions));
+    assert!(!told(&log, Tells::Questions));
     assert!(told(&log, Tells::Threads), "it tells of no decision");
     talk_again(&mut log);
     assert!(!told(&log, Tells::Threads));
     // What a snapshot holds is as the record behind it states.
     log.snapshot(directory.path());
-    assert!(told(&log, Tells::Decisions) && told(&log, Tells::Threads));
+    assert!(told(&log, Tells::Questions) && told(&log, Tells::Threads));
 }
