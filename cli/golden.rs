@@ -16,7 +16,7 @@ use holdpoint_domain::{Command, Envelope};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::BootId;
 use holdpoint_replay::{
-    Filter, ReadOptions, Retry, Run, RunFound, Session, begun, find_sessions, retries_of, run_of,
+    Filter, ReadOptions, Retry, Run, RunLookup, Session, begun, find_sessions, retries_of, run_of,
     runs_of,
 };
 use holdpoint_testing::hand_made::HandMade;
@@ -135,7 +135,7 @@ impl Sample {
     pub(crate) fn whole(&self) -> Vec<Run> {
         let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
         let run = |id: &String| match run_of(&self.storage(), id, options).unwrap() {
-            (RunFound::Run(run), _) => *run,
+            (RunLookup::Run(run), _) => *run,
             _ => panic!("no run {id}"),
         };
         self.ids.iter().map(run).collect()

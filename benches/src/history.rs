@@ -294,7 +294,7 @@ mod tests {
     use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
     use holdpoint_log_format::BootId;
     use holdpoint_replay::{
-        Filter, ReadOptions, Run, RunOutcome, RunStatus, RunsWanted, find_runs, ids_beginning_with,
+        Filter, ReadOptions, Run, RunFilter, RunOutcome, RunStatus, find_runs, ids_beginning_with,
     };
     use std::collections::BTreeSet;
     use std::path::Path;
@@ -373,7 +373,7 @@ mod tests {
     }
 
     /// The ids of the runs that are wanted.
-    fn found(at: &Path, wanted: &RunsWanted, most: usize) -> Vec<String> {
+    fn found(at: &Path, wanted: &RunFilter, most: usize) -> Vec<String> {
         let (storage, range) = (DirectoryStorage::new(at), Filter::default());
         let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
         let listed = find_runs(&storage, &range, wanted, most, options, &mut |_| {});
@@ -385,7 +385,7 @@ mod tests {
     fn every_run(at: &Path) -> Vec<Run> {
         let (storage, range) = (DirectoryStorage::new(at), Filter::default());
         let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
-        let wanted = RunsWanted::default();
+        let wanted = RunFilter::default();
         let listed = find_runs(&storage, &range, &wanted, usize::MAX, options, &mut |_| {});
         listed.expect("it can be read").runs
     }
@@ -395,22 +395,22 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         happen(place.path(), 3, 1_500);
         let all = every_run(place.path());
-        let outcomes = RunOutcome::ALL.map(|word| RunsWanted {
+        let outcomes = RunOutcome::ALL.map(|word| RunFilter {
             status: Some(RunStatus::Outcome(word)),
-            ..RunsWanted::default()
+            ..RunFilter::default()
         });
         let person = words::person().id.to_string();
         let text = all.iter().find_map(|run| run.entity.command_line.get(20..24));
-        let every = RunsWanted::default;
+        let every = RunFilter::default;
         let others = [
-            RunsWanted { failed: true, ..every() },
-            RunsWanted { running: true, ..every() },
-            RunsWanted { status: Some(RunStatus::Exit(0)), ..every() },
-            RunsWanted { status: Some(RunStatus::Exit(77)), ..every() },
-            RunsWanted { by: Some(words::automation().id.to_string()), ..every() },
-            RunsWanted { approved_by: Some(person), ..every() },
-            RunsWanted { command: text.map(str::to_string), ..every() },
-            RunsWanted { labels: [("env".into(), "prod".into())].into(), ..every() },
+            RunFilter { failed: true, ..every() },
+            RunFilter { running: true, ..every() },
+            RunFilter { status: Some(RunStatus::Exit(0)), ..every() },
+            RunFilter { status: Some(RunStatus::Exit(77)), ..every() },
+            RunFilter { by: Some(words::automation().id.to_string()), ..every() },
+            RunFilter { approved_by: Some(person), ..every() },
+            RunFilter { command: text.map(str::to_string), ..every() },
+            RunFilter { labels: [("env".into(), "prod".into())].into(), ..every() },
         ];
         let mut seen = BTreeSet::new();
         for is_indexed in [true, false] {

@@ -11,7 +11,7 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
-    ArchivedLog, Moment, Named, ReadError, Report, Timeline, Until, each_name, ids, leading,
+    ArchivedLog, Moment, NameKind, ReadError, Report, Timeline, Until, each_name, ids, leading,
     read_directory, travel,
 };
 use std::collections::BTreeSet;
@@ -226,7 +226,7 @@ fn in_log(directory: &Directory, wanted: &str) -> Option<String> {
     let mut closest = Closest::to(wanted);
     let read = directory.read(|storage, options| {
         each_name(storage, options, &mut |name| {
-            if name.of == Named::Entity {
+            if name.of == NameKind::Entity {
                 closest.take(name.name);
             }
         })

@@ -10,7 +10,7 @@ use crate::ui::{Exit, Failure, counted};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{BegunTwice, CapturedOutput, Reach, Run, RunFound, Searched, run_of};
+use holdpoint_replay::{BegunTwice, CapturedOutput, Reach, Run, RunLookup, Searched, run_of};
 
 /// Whether what a run printed is hidden now: a person is to decide about it, and floors say so.
 pub(crate) fn is_hidden(global: &Global, run: &Run) -> bool {
@@ -86,13 +86,13 @@ pub(crate) fn read(directory: &Directory, loop_id: &str) -> Result<Read, Failure
 pub(crate) fn expect_run(
     directory: &Directory,
     loop_id: &str,
-    found: RunFound,
+    found: RunLookup,
 ) -> Result<Box<Run>, Failure> {
     match found {
-        RunFound::Run(run) => Ok(run),
-        RunFound::Nothing => Err(no_run(directory, loop_id, None)),
-        RunFound::NoBeginning(first) => Err(no_run(directory, loop_id, Some(first))),
-        RunFound::BegunTwice(twice) => Err(began_twice(&twice)),
+        RunLookup::Run(run) => Ok(run),
+        RunLookup::Nothing => Err(no_run(directory, loop_id, None)),
+        RunLookup::NoBeginning(first) => Err(no_run(directory, loop_id, Some(first))),
+        RunLookup::BegunTwice(twice) => Err(began_twice(&twice)),
     }
 }
 

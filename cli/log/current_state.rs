@@ -10,7 +10,7 @@ use crate::log::{Directory, refuse_damaged, warn};
 use crate::ui::{Exit, Failure, complain};
 use holdpoint_domain::World;
 use holdpoint_domain::core::doubt::Doubt;
-use holdpoint_replay::{Head, Rebuilt, Report, Stated, Tells, Unproven, rebuild_live, stated};
+use holdpoint_replay::{Head, NewestState, Rebuilt, Report, Tells, Unproven, rebuild_live, stated};
 use serde::Serialize;
 
 /// The option that lets a verb read the whole log.
@@ -25,7 +25,7 @@ pub(crate) struct WholeArg {
 /// The state at the end of a log.
 pub(crate) enum LiveState {
     /// What a record of the log states, and what was read behind it.
-    Stated(Box<Stated>),
+    Stated(Box<NewestState>),
     /// What reading the whole log gave.
     Whole(Box<Rebuilt>),
 }
@@ -232,8 +232,8 @@ pub(crate) fn tell_lost(world: &World) {
 }
 
 /// That what is shown is what a record says, and what reads the records before it.
-fn as_stated(stated: &Stated) -> String {
-    let Stated { stated_by, anchor, fits_no_archive, .. } = stated;
+fn as_stated(stated: &NewestState) -> String {
+    let NewestState { stated_by, anchor, fits_no_archive, .. } = stated;
     let begins = anchor.saturating_add(1);
     let read = match fits_no_archive {
         _ if *anchor == 0 => String::new(),

@@ -7,7 +7,7 @@ use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, complain, excerpt};
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_replay::{
-    IdMatches, RunFound, Searched, Tells, ids_beginning_with, run_beginning_with, span, verify,
+    IdMatches, RunLookup, Searched, Tells, ids_beginning_with, run_beginning_with, span, verify,
 };
 use std::collections::BTreeSet;
 use strsim::damerau_levenshtein;
@@ -180,7 +180,7 @@ pub(crate) fn only_with_run(
     directory: &Directory,
     digits: &str,
     of: &[IdOf],
-) -> Result<(String, Option<(RunFound, Searched)>), Failure> {
+) -> Result<(String, Option<(RunLookup, Searched)>), Failure> {
     let beginnings = beginnings(digits, of);
     let IdMatches { ids, run, searched } =
         directory.read(|log, options| run_beginning_with(log, &beginnings, options))?;

@@ -10,7 +10,9 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::world::REGISTRY;
 use holdpoint_replay::records::is_kind;
-use holdpoint_replay::{ActorWanted, Filter, Named, Order, TextWanted, Until, each_name, search};
+use holdpoint_replay::{
+    ActorFilter, Filter, NameKind, Order, TextFilter, Until, each_name, search,
+};
 use std::ops::ControlFlow;
 
 /// The fields of a record that may be asked for.
@@ -39,8 +41,8 @@ impl WantedArgs {
         let mut take = |field| Condition::take(&mut all, field);
         let kind = take("kind")?;
         kind.as_deref().map_or(Ok(()), expect_kind)?;
-        let text = take("text")?.map(|text| TextWanted { text, ignores_case: false });
-        let itext = take("itext")?.map(|text| TextWanted { text, ignores_case: true });
+        let text = take("text")?.map(|text| TextFilter { text, ignores_case: false });
+        let itext = take("itext")?.map(|text| TextFilter { text, ignores_case: true });
         let mut filter = Filter {
             kind,
             loop_id: take("loop")?,
@@ -86,20 +88,22 @@ pub(crate) fn expect_known_saying(
     filter: &Filter,
     otherwise: &str,
 ) -> Result<(), Failure> {
-    let about = |of: Named, wanted: &str| match of {
-        Named::Entity => Filter { entity: Some(wanted.to_string()), ..Filter::default() },
-        Named::Loop => Filter { loop_id: Some(wanted.to_string()), ..Filter::default() },
-        Named::Correlation => Filter { correlation: Some(wanted.to_string()), ..Filter::default() },
-        Named::Actor => Filter {
-            actor: Some(ActorWanted { kind: None, id: wanted.to_string() }),
+    let about = |of: NameKind, wanted: &str| match of {
+        NameKind::Entity => Filter { entity: Some(wanted.to_string()), ..Filter::default() },
+        NameKind::Loop => Filter { loop_id: Some(wanted.to_string()), ..Filter::default() },
+        NameKind::Correlation => {
+            Filter { correlation: Some(wanted.to_string()), ..Filter::default() }
+        }
+        NameKind::Actor => Filter {
+            actor: Some(ActorFilter { kind: None, id: wanted.to_string() }),
             ..Filter::default()
         },
     };
     let names = [
-        (Named::Entity, filter.entity.as_deref(), "loop, request, decision, thread or stream"),
-        (Named::Loop, filter.loop_id.as_deref(), "loop"),
-        (Named::Actor, filter.actor.as_ref().map(|actor| actor.id.as_str()), "actor"),
-        (Named::Correlation, filter.correlation.as_deref(), "story"),
+        (NameKind::Entity, filter.entity.as_deref(), "loop, request, decision, thread or stream"),
+        (NameKind::Loop, filter.loop_id.as_deref(), "loop"),
+        (NameKind::Actor, filter.actor.as_ref().map(|actor| actor.id.as_str()), "actor"),
+        (NameKind::Correlation, filter.correlation.as_deref(), "story"),
     ];
     for (of, wanted, noun) in names {
         if let Some(wanted) = wanted
@@ -134,12 +138,12 @@ pub(crate) fn decision(directory: &Directory, wanted: &str) -> Result<String, Fa
 }
 
 /// `HUMAN ada`, as it is shown, or a name alone.
-fn actor_of(text: &str) -> ActorWanted {
+fn actor_of(text: &str) -> ActorFilter {
     let named = text.split_once(' ');
     let known = named.and_then(|(kind, id)| Some((Actor::from_name(kind)?, id)));
     match known {
-        Some((kind, id)) => ActorWanted { kind: Some(kind), id: id.to_string() },
-        None => ActorWanted { kind: None, id: text.to_string() },
+        Some((kind, id)) => ActorFilter { kind: Some(kind), id: id.to_string() },
+        None => ActorFilter { kind: None, id: text.to_string() },
     }
 }
 
@@ -202,7 +206,7 @@ mod tests {
 
     #[test]
     fn an_actor_is_named_alone_or_as_it_is_shown() {
-        let ada = |kind| ActorWanted { kind, id: "ada".to_string() };
+        let ada = |kind| ActorFilter { kind, id: "ada".to_string() };
         assert_eq!(actor_of("ada"), ada(None));
         assert_eq!(actor_of("HUMAN ada"), ada(Some(Actor::Human)));
         assert_eq!(actor_of("Mr ada").id, "Mr ada");

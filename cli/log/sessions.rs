@@ -13,7 +13,7 @@ use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::{DecisionPoint, ResolutionKind};
 use holdpoint_replay::{
-    Filter, QUESTIONS_MAX, RunsWanted, Session, SessionsFound, find_sessions, session_asking,
+    Filter, QUESTIONS_MAX, RunFilter, Session, SessionList, find_sessions, session_asking,
 };
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -115,11 +115,11 @@ pub(crate) fn id(session: &Session) -> String {
 /// so none is shown where that is asked for.
 pub(crate) fn read(
     directory: &Directory,
-    (range, wanted): (&Filter, &RunsWanted),
+    (range, wanted): (&Filter, &RunFilter),
     (least, most): (Option<u64>, usize),
-) -> Result<Option<SessionsFound>, Failure> {
+) -> Result<Option<SessionList>, Failure> {
     let may_be = wanted.by.as_deref().is_none_or(is_name);
-    let asks_of_runs = !RunsWanted { by: None, approved_by: None, ..wanted.clone() }.is_all();
+    let asks_of_runs = !RunFilter { by: None, approved_by: None, ..wanted.clone() }.is_all();
     if !may_be || asks_of_runs {
         return Ok(None);
     }
@@ -148,7 +148,7 @@ pub(crate) fn tell_unlooked(looked_back_to: Option<u64>) {
 }
 
 /// The session that an id names. Exit 2 for what is no id, 3 where there is none such.
-pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<SessionsFound, Failure> {
+pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<SessionList, Failure> {
     let named = wanted.strip_prefix(PREFIX).unwrap_or(wanted);
     let name = match named.parse::<u64>() {
         Ok(sequence) => {

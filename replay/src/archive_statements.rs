@@ -24,7 +24,7 @@ const STATEMENTS_MAX: usize = 4_096;
 
 /// What the statements of one kind have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Stated {
+struct AnchorClaim {
     anchor: u64,
     link: [u8; 32],
     /// The fingerprint of the state as it is stated, and as it is carried, where it is of the
@@ -35,7 +35,7 @@ struct Stated {
 /// The statements, each with the first place where it is made.
 #[derive(Debug, Default)]
 pub(crate) struct ArchiveStatements {
-    made: BTreeMap<Stated, Place>,
+    made: BTreeMap<AnchorClaim, Place>,
     false_ones: Vec<Finding>,
 }
 
@@ -55,7 +55,7 @@ impl ArchiveStatements {
         let is_comparable = body.state_schema == STATE_SCHEMA_VERSION;
         let fingerprints =
             is_comparable.then(|| [body.state_fingerprint, fingerprint_of(body.state.as_bytes())]);
-        let stated = Stated { anchor, link: *body.anchor_link.as_bytes(), fingerprints };
+        let stated = AnchorClaim { anchor, link: *body.anchor_link.as_bytes(), fingerprints };
         self.made.entry(stated).or_insert_with(|| place_of(record));
     }
 
@@ -104,7 +104,7 @@ impl ArchiveStatements {
     }
 }
 
-impl Stated {
+impl AnchorClaim {
     /// Returns what HEAD's anchor is, where a statement has its sequence or its link, and not both.
     fn differs_from(&self, anchor: &Anchor) -> Option<String> {
         let ChainPosition { sequence, link, .. } = anchor.position;
@@ -126,7 +126,10 @@ fn refuted(place: Place, expected: &str, found: String) -> Finding {
 }
 
 /// Returns what was due, where the segment behind the stated record says otherwise.
-fn wrong_link<S: ReadStorage>(storage: &S, stated: &Stated) -> Result<Option<String>, SurveyError> {
+fn wrong_link<S: ReadStorage>(
+    storage: &S,
+    stated: &AnchorClaim,
+) -> Result<Option<String>, SurveyError> {
     let header = read_header(storage, stated.anchor.saturating_add(1))?;
     Ok(match header.map(|header| header.previous) {
         Some(last) if (last.sequence, last.link.0) == (stated.anchor, stated.link) => None,

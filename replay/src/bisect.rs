@@ -42,7 +42,7 @@ pub enum Answer {
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     /// It began to hold with a batch.
-    Found(Box<Found>),
+    Found(Box<FirstBatch>),
     /// It holds at the first moment already.
     HoldsFromTheStart {
         /// The record that the state is the one behind; `None`: the beginning.
@@ -69,7 +69,7 @@ pub enum Outcome {
 
 /// The batch with which it began to hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Found {
+pub struct FirstBatch {
     /// The last record of the batch: from here on it holds.
     pub record: u64,
     /// The last record behind which it does not hold; 0: none was there.
@@ -253,11 +253,11 @@ impl<S: ReadStorage, E> Search<'_, '_, S, E> {
         }
     }
 
-    fn found(&self, after: u64, record: u64) -> Result<Found, ReadError> {
+    fn found(&self, after: u64, record: u64) -> Result<FirstBatch, ReadError> {
         let first = after.saturating_add(1);
         let records = self.line.lines(first, record.min(first.saturating_add(LINES_MAX - 1)))?;
         let causes = self.causes(records.iter().find_map(|line| line.causation))?;
-        Ok(Found { record, after, records, causes })
+        Ok(FirstBatch { record, after, records, causes })
     }
 
     fn causes(&self, nearest: Option<u64>) -> Result<Vec<Line>, ReadError> {

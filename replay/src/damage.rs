@@ -53,12 +53,12 @@ pub struct DamageMap {
     /// Stretches beyond those.
     pub stretches_left_out: u64,
     /// Part that a salvage would keep.
-    pub salvage: Kept,
+    pub salvage: SalvageYield,
 }
 
 /// Part of a log that `copy --salvage` would keep.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Kept {
+pub struct SalvageYield {
     /// Number of records it keeps as they are.
     pub records_kept: u64,
     /// Number of them that HEAD does not tie: the new log says that they are unproven.
@@ -113,7 +113,8 @@ pub(crate) fn map<S: ReadStorage>(
     let mut mapper = Mapper::new(storage, survey, scanned.as_ref(), is_being_written, outside);
     mapper.map()?;
     mapper.map_heads(heads);
-    let kept = scanned.as_ref().map_or_else(Kept::default, |(_, scan)| Kept::of(scan));
+    let kept =
+        scanned.as_ref().map_or_else(SalvageYield::default, |(_, scan)| SalvageYield::of(scan));
     Ok(mapper.finish(kept))
 }
 
@@ -131,7 +132,7 @@ fn scan<S: ReadStorage>(
     Ok(Some((source, scan)))
 }
 
-impl Kept {
+impl SalvageYield {
     fn of(scan: &DamageScan) -> Self {
         let mut runs: Vec<Records> = Vec::new();
         for kept in scan.kept() {

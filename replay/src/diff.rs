@@ -1,7 +1,7 @@
 //! Changes of a state: from one moment to another of one log, or of two.
 
 use crate::entity::value;
-use crate::outcome::{EndSeen, RunOutcome, measured};
+use crate::outcome::{EndRecords, RunOutcome, measured};
 use crate::reach::Reach;
 use crate::read::{Committed, ReadError};
 use crate::rebuild::Until;
@@ -71,7 +71,7 @@ pub struct EntityChange {
     pub last_words: Option<String>,
     /// Run that it is, and how it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub run: Option<RunTold>,
+    pub run: Option<RunSummary>,
     /// Proof of the records about it up to the last one, of the weakest: a name that
     /// `holdpoint_log_files::Standing` gives; `stated` where it began before what was read for it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub struct ValueChange {
 
 /// A run, as people know it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RunTold {
+pub struct RunSummary {
     /// Command that it runs, as whoever began it said.
     pub command_line: String,
     /// Outcome of it, where it ended in between and that is known.
@@ -223,40 +223,40 @@ fn changed_values(before: &Value, after: &Value) -> Vec<ValueChange> {
 /// The records about each entity on the way from one moment to another.
 #[derive(Debug, Default)]
 struct Passed {
-    entities: BTreeMap<&'static str, BTreeMap<String, Records>>,
+    entities: BTreeMap<&'static str, BTreeMap<String, EntityRecords>>,
     count: usize,
     records_left_out: u64,
 }
 
 /// The records about one entity.
 #[derive(Debug)]
-struct Records {
+struct EntityRecords {
     first: u64,
     last: u64,
     summary: String,
     words: String,
     /// The first of them is its beginning. Threads stay in the state for long after their end.
     began: bool,
-    run: RunSeen,
+    run: RunRecords,
 }
 
 /// What the records about a run say of it.
 #[derive(Debug, Default)]
-struct RunSeen {
+struct RunRecords {
     command_line: Option<String>,
-    end: EndSeen,
+    end: EndRecords,
     /// What its last process used was measured: somebody watched it.
     is_measured: bool,
 }
 
-impl RunSeen {
+impl RunRecords {
     fn take(&mut self, event: &Event) {
         self.is_measured = measured(event).unwrap_or(self.is_measured);
         let Event::ExecutionLoop(event) = event else { return };
         if let ExecutionLoopEvent::LoopInitialized(body) = event {
             self.command_line = Some(body.command_line.to_string());
         }
-        self.end.go_on(EndSeen::of(event));
+        self.end.go_on(EndRecords::of(event));
     }
 
     /// `before` is the state of the run before the first of the records: its process may have been
@@ -299,16 +299,16 @@ impl Passed {
             self.count += 1;
             let (first, last) = (sequence, sequence);
             let (summary, words) = (summary(event), in_words(event));
-            let (began, mut run) = (subject.begins, RunSeen::default());
+            let (began, mut run) = (subject.begins, RunRecords::default());
             run.take(event);
-            known.insert(subject.id, Records { first, last, summary, words, began, run });
+            known.insert(subject.id, EntityRecords { first, last, summary, words, began, run });
         } else {
             return false;
         }
         true
     }
 
-    fn of_room(&self, room: &str) -> impl Iterator<Item = (&String, &Records)> {
+    fn of_room(&self, room: &str) -> impl Iterator<Item = (&String, &EntityRecords)> {
         self.entities.get(room).into_iter().flatten()
     }
 
@@ -323,7 +323,7 @@ impl Passed {
         let seen = records.map(|records| &records.run);
         let in_state = || Some(state?.get("command_line")?.as_str()?.to_string());
         let command_line = seen.and_then(|run| run.command_line.clone()).or_else(in_state);
-        let outcome = seen.and_then(RunSeen::outcome);
+        let outcome = seen.and_then(RunRecords::outcome);
         let is_reported = seen.and_then(|run| run.is_reported(state));
         let run = command_line.filter(|_| room == RUNS);
         EntityChange {
@@ -335,7 +335,7 @@ impl Passed {
             last_record: records.map(|records| records.last),
             last_summary: records.map(|records| records.summary.clone()),
             last_words: records.map(|records| records.words.clone()),
-            run: run.map(|command_line| RunTold { command_line, outcome, is_reported }),
+            run: run.map(|command_line| RunSummary { command_line, outcome, is_reported }),
             standing: None,
         }
     }

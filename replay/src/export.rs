@@ -24,7 +24,7 @@ pub struct Selection {
 
 /// View of an export of a log.
 #[derive(Clone, Copy, Debug)]
-pub enum Seen<'a> {
+pub enum ExportStep<'a> {
     /// The state that the log begins with, where its first records were moved to an archive.
     Beginning(&'a World),
     /// A batch up to the selection's end.
@@ -51,7 +51,7 @@ pub fn export<S: ReadStorage>(
     selection: Selection,
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
-    visit: &mut dyn FnMut(Seen<'_>),
+    visit: &mut dyn FnMut(ExportStep<'_>),
 ) -> Result<Report, ReadError> {
     let Selection { since, until } = selection;
     let (reading, (mut meaning, reach)) = steadily(options, |mut attempt| {
@@ -62,7 +62,7 @@ pub fn export<S: ReadStorage>(
         }
         let mut meaning = Meaning::new(start.keeping_settled(), until);
         if anchor.position.sequence > 0 {
-            visit(Seen::Beginning(&meaning.world));
+            visit(ExportStep::Beginning(&meaning.world));
         }
         let reach = tie_whole(storage)?;
         (attempt.judges, attempt.builds_indexes) = (true, until == Until::End);
@@ -74,7 +74,7 @@ pub fn export<S: ReadStorage>(
             meaning.apply(batch);
             let is_selected = since.is_none_or(|since| since.begins_by(&last.header));
             let world = &meaning.world;
-            visit(Seen::Batch { records: batch, world, is_selected, reach: &reach });
+            visit(ExportStep::Batch { records: batch, world, is_selected, reach: &reach });
             meaning.world.forget_settled();
         })?;
         Ok((reading, (meaning, reach)))

@@ -72,12 +72,12 @@ pub use anchor::Archived;
 pub use archives::ArchivedLog;
 pub use beginnings::ids_beginning_with;
 pub use begun_twice::{BegunOnce, BegunTwice, begun_twice};
-pub use bisect::{Answer, BisectError, Found, Outcome, bisect};
+pub use bisect::{Answer, BisectError, FirstBatch, Outcome, bisect};
 pub use caches::{CacheState, CachedIndex, CachedSnapshot, Caches, check_caches};
 pub use captured_output::{CapturedOutput, Missing, OutputHole, OutputPart};
 pub use caused::{Caused, caused_by};
 pub use damage::DamageMap;
-pub use diff::{Change, Difference, EntityChange, RunTold, ValueChange, diff, diff_states};
+pub use diff::{Change, Difference, EntityChange, RunSummary, ValueChange, diff, diff_states};
 pub use directory::{read_directory, rebuild_directory, verify_directory};
 pub use entity::{Entity, find_entities, ids};
 pub use extract::{Extract, Extracted, Taken, TakenRecord, extract};
@@ -86,7 +86,7 @@ pub use holdpoint_log_files::later::{Later, told_of};
 pub use holdpoint_log_files::records_named;
 pub use holdpoint_log_files::survey::Reached;
 pub use interrupted::Interrupted;
-pub use live::{Stated, Tells, is_salvaged, stated};
+pub use live::{NewestState, Tells, is_salvaged, stated};
 pub use outcome::RunOutcome;
 pub use prefix::{CommonPrefix, common_prefix};
 pub use progress::Progress;
@@ -94,15 +94,15 @@ pub use reach::{Reach, durable_to};
 pub use read::{Committed, Content, ReadError, ReadOptions};
 pub use rebuild::{Rebuilt, Until, rebuild, rebuild_live};
 pub use records::{
-    ActorWanted, Filter, Line, Name, Named, OneOf, Order, Part, Searched, Span, TextWanted,
+    ActorFilter, Filter, Line, Name, NameKind, OneOf, Order, Part, Searched, Span, TextFilter,
     each_name, is_part, links_of, newest, records, search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
-pub use run::{Approver, Doer, IdMatches, Run, RunFound, run_beginning_with, run_of};
+pub use run::{Approver, Doer, IdMatches, Run, RunLookup, run_beginning_with, run_of};
 pub use run_names::{RunNames, names_of_runs};
 pub use runs::{Begun, Listed, RUN_BEGINS, begun, decision_points, runs_of};
-pub use runs_wanted::{RunStatus, RunsWanted, find_runs};
-pub use sessions::{Asks, QUESTIONS_MAX, Session, SessionsFound, find_sessions, session_asking};
+pub use runs_wanted::{RunFilter, RunStatus, find_runs};
+pub use sessions::{Asks, QUESTIONS_MAX, Session, SessionList, find_sessions, session_asking};
 pub use state::state_of;
 pub use statistics::{Statistics, statistics};
 pub use tail::{LogTail, Missed, TailError};
@@ -112,7 +112,7 @@ pub use timeline::{Moment, Timeline, travel};
 pub use together::{Together, verify_together};
 pub use trace::{Beginning, Person, Role, Step, StepRecord, Trace, Traced, TracedRun, trace};
 pub use verify::{
-    Asked, OutsideHead, OutsideState, Range, RangeReport, Witnessed, verify, verify_asked,
+    OutsideHead, OutsideState, Range, RangeReport, VerifyRequest, Witnessed, verify, verify_asked,
     verify_range,
 };
 pub use words::in_words;

@@ -31,7 +31,7 @@ use std::ops::ControlFlow;
 
 /// The state behind the newest record, as far as a record of the log states it.
 #[derive(Debug)]
-pub struct Stated {
+pub struct NewestState {
     /// The state: what lives, and what ended lately.
     pub world: World,
     /// The record that states what the state was behind the one before it. From there on the
@@ -67,7 +67,7 @@ pub fn stated<S: ReadStorage>(
     storage: &S,
     tells: Tells,
     options: ReadOptions<'_>,
-) -> Result<Option<Stated>, ReadError> {
+) -> Result<Option<NewestState>, ReadError> {
     let mut moved = None;
     for _ in 0..READINGS_MAX {
         let looked = look(storage, options).map_err(unfollowed);
@@ -86,7 +86,7 @@ pub fn stated<S: ReadStorage>(
     moved.map_or(Ok(None), Err)
 }
 
-impl Stated {
+impl NewestState {
     /// The same, with what a log begins as that does not begin with record 1. What cannot be read
     /// of that is for a reading to tell.
     fn with_beginning<S: ReadStorage>(self, storage: &S) -> Self {
@@ -123,7 +123,7 @@ fn beginning<S: ReadStorage>(storage: &S) -> Result<Option<Follower>, ReadError>
 }
 
 enum Look {
-    Told(Option<Box<Stated>>),
+    Told(Option<Box<NewestState>>),
     /// Something is behind the newest record. It may be being written just now.
     Unsettled,
 }
@@ -207,6 +207,6 @@ fn look<S: ReadStorage>(storage: &S, options: ReadOptions<'_>) -> Result<Look, F
         let head = moment.head();
         let anchor = survey.head.valid().map_or(0, |head| head.anchor_sequence);
         let (world, fits_no_archive) = (moment.world, false);
-        Box::new(Stated { world, stated_by, head, anchor, fits_no_archive, reached })
+        Box::new(NewestState { world, stated_by, head, anchor, fits_no_archive, reached })
     })))
 }

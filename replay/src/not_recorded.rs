@@ -13,12 +13,12 @@ pub(crate) struct NotRecorded {
     bytes: u64,
     /// The first of them.
     #[serde(default, rename = "not_recorded")]
-    ranges: Vec<Range>,
+    ranges: Vec<ByteRange>,
 }
 
 /// Bytes of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-struct Range {
+struct ByteRange {
     stream: OutputStream,
     offset: u64,
     length: u64,

@@ -162,7 +162,7 @@ fn has_started(entity: &ExecutionLoop, halted_from: ExecutionLoopState) -> bool 
 
 /// What records say of how a run ended, of each kind the newest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EndSeen {
+pub(crate) struct EndRecords {
     /// How the process of the last attempt ended; the inner `None`: it has not.
     pub(crate) exit: Option<Option<Exit>>,
     pub(crate) halt: Option<Halted>,
@@ -188,7 +188,7 @@ pub(crate) struct Halted {
     fault_type: Option<ExecutionFaultType>,
 }
 
-impl EndSeen {
+impl EndRecords {
     /// What an event says.
     pub(crate) const fn of(event: &ExecutionLoopEvent) -> Self {
         match event {
@@ -280,9 +280,9 @@ mod tests {
             (&ended[..], Some(Some(Exit::Status(1))), Some(RunOutcome::Failed)),
         ];
         for (facts, exit, outcome) in stories {
-            let (mut forth, mut back) = (EndSeen::default(), EndSeen::default());
-            facts.iter().for_each(|fact| forth.go_on(EndSeen::of_row(fact)));
-            facts.iter().rev().for_each(|fact| back.go_back(EndSeen::of_row(fact)));
+            let (mut forth, mut back) = (EndRecords::default(), EndRecords::default());
+            facts.iter().for_each(|fact| forth.go_on(EndRecords::of_row(fact)));
+            facts.iter().rev().for_each(|fact| back.go_back(EndRecords::of_row(fact)));
             assert_eq!(forth, back, "{facts:?}");
             assert_eq!((forth.exit, forth.outcome()), (exit, outcome), "{facts:?}");
         }

@@ -11,7 +11,7 @@ use crate::meaning::place_of;
 use crate::progress::{Meter, Progress};
 use crate::report::{MEANING_FINDINGS_MAX, Unproven};
 pub(crate) use content::{Beside, cause_named_by, content_of, unread};
-use content::{Made, complete};
+use content::{WorkerResult, complete};
 use holdpoint_domain::application::{ApplicationEvent, ApplicationRecorded};
 use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::time::Timestamp;
@@ -323,9 +323,9 @@ pub(crate) fn read<S: ReadStorage>(
     visit: &mut dyn FnMut(&[Committed]),
 ) -> Result<Reading, ReadError> {
     let threads = available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX));
-    let made = |_: &RecordPlace, record: &Record<'_>| Made::of(content_of(record, wanted));
+    let made = |_: &RecordPlace, record: &Record<'_>| WorkerResult::of(content_of(record, wanted));
     let returns = Returns::default();
-    let complete = |block: &mut [Made]| {
+    let complete = |block: &mut [WorkerResult]| {
         returns.take_own();
         complete(block, attempt.judges, attempt.builds_indexes);
     };
@@ -342,7 +342,7 @@ pub(crate) fn read<S: ReadStorage>(
         let mut take = |place: &RecordPlace, record: &Record<'_>, made| {
             batches.take(*place, record, made);
         };
-        let make: (&Make<'_, Made>, &Complete<'_, Made>) = (&made, &complete);
+        let make: (&Make<'_, WorkerResult>, &Complete<'_, WorkerResult>) = (&made, &complete);
         let survey = survey_completing(storage, survey_options, threads, make, &mut take)
             .map_err(|error| batches.moved(error))?;
         if is_being_written || is_settled(storage, options, &survey)? {
@@ -488,7 +488,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         self.pending.clear();
     }
 
-    fn take(&mut self, place: RecordPlace, record: &Record<'_>, made: Made) {
+    fn take(&mut self, place: RecordPlace, record: &Record<'_>, made: WorkerResult) {
         self.record_bytes = self.record_bytes.saturating_add(place.length);
         if place.offset == SEGMENT_HEADER_LENGTH as u64 {
             // A batch ends in the segment in which it began, and each segment has its own threads.
@@ -505,7 +505,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
             self.cut_off = Some(place.segment);
             return;
         }
-        let (header, Made { content, beside }) = (record.header.clone(), made);
+        let (header, WorkerResult { content, beside }) = (record.header.clone(), made);
         self.pending.push(Committed { place, header, content, beside });
         if !record.header.flags.more_follows() {
             self.hand_on(record);
@@ -513,7 +513,7 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
     }
 
     /// Where a header cannot be read again, the index is built from the segment when it is needed.
-    fn add_to_index(&mut self, place: &RecordPlace, header: &RecordHeader, made: &Made) {
+    fn add_to_index(&mut self, place: &RecordPlace, header: &RecordHeader, made: &WorkerResult) {
         let Some(indexes) = &mut self.indexes else { return };
         if place.offset == SEGMENT_HEADER_LENGTH as u64 {
             let header = read_header(self.storage, place.segment).ok().flatten();

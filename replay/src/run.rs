@@ -11,7 +11,7 @@ use crate::captured_output::{CapturedOutput, Outputs};
 use crate::interrupted::Interrupted;
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{
-    Asked, Filter, Line, OneOf, Order, Searched, search, search_asking, search_only,
+    Filter, Line, NewestQuery, OneOf, Order, Searched, search, search_asking, search_only,
 };
 use crate::terminal::TerminalSize;
 use holdpoint_domain::core::actor::Authentication;
@@ -122,7 +122,7 @@ pub struct Approver<'r> {
 }
 
 /// Outcome of looking for a run.
-pub enum RunFound {
+pub enum RunLookup {
     /// The run.
     Run(Box<Run>),
     /// No record is about it.
@@ -142,10 +142,10 @@ pub fn run_of<S: ReadStorage>(
     storage: &S,
     loop_id: &str,
     options: ReadOptions<'_>,
-) -> Result<(RunFound, Searched), ReadError> {
+) -> Result<(RunLookup, Searched), ReadError> {
     let about = Filter { loop_id: Some(loop_id.to_string()), ..Filter::default() };
-    let asked = Asked::about(&BTreeSet::new());
-    let mut told = Told::by(storage, options);
+    let asked = NewestQuery::about(&BTreeSet::new());
+    let mut told = RunReader::by(storage, options);
     let mut take = |line: Line, standing| told.take(line, standing);
     let searched = search_asking(storage, &about, &asked, options, &mut take)?;
     told.found(loop_id, searched)
@@ -156,7 +156,7 @@ pub struct IdMatches {
     /// The ids.
     pub ids: BTreeSet<String>,
     /// The run, where it is the only one of them, and was met while they were looked for.
-    pub run: Option<RunFound>,
+    pub run: Option<RunLookup>,
     /// Extent of what was read.
     pub searched: Searched,
 }
@@ -171,7 +171,7 @@ pub fn run_beginning_with<S: ReadStorage>(
     beginnings: &BTreeSet<String>,
     options: ReadOptions<'_>,
 ) -> Result<IdMatches, ReadError> {
-    let mut told = Told::by(storage, options);
+    let mut told = RunReader::by(storage, options);
     let mut take = |line: Line, standing| told.take(line, standing);
     let Some((ids, searched)) = search_only(storage, beginnings, options, &mut take)? else {
         let (ids, searched) = ids_beginning_with(storage, beginnings, options)?;
@@ -185,7 +185,7 @@ pub fn run_beginning_with<S: ReadStorage>(
 }
 
 /// A run as its records are met.
-struct Told<'t, S> {
+struct RunReader<'t, S> {
     storage: &'t S,
     options: ReadOptions<'t>,
     gathered: Gathered,
@@ -193,7 +193,7 @@ struct Told<'t, S> {
     also_read: Option<Searched>,
 }
 
-impl<'t, S: ReadStorage> Told<'t, S> {
+impl<'t, S: ReadStorage> RunReader<'t, S> {
     fn by(storage: &'t S, options: ReadOptions<'t>) -> Self {
         let gathered = Gathered::keeping_output();
         Self { storage, options, gathered, failed: None, also_read: None }
@@ -219,7 +219,7 @@ impl<'t, S: ReadStorage> Told<'t, S> {
         self,
         loop_id: &str,
         mut searched: Searched,
-    ) -> Result<(RunFound, Searched), ReadError> {
+    ) -> Result<(RunLookup, Searched), ReadError> {
         self.failed.map_or(Ok(()), Err)?;
         self.also_read.into_iter().for_each(|also_read| searched.join(also_read));
         Ok((self.gathered.into_run(loop_id), searched))
@@ -443,14 +443,14 @@ impl Gathered {
     }
 
     /// Returns what its records come to.
-    pub(crate) fn into_run(self, loop_id: &str) -> RunFound {
-        let Some((first, last)) = self.ends else { return RunFound::Nothing };
+    pub(crate) fn into_run(self, loop_id: &str) -> RunLookup {
+        let Some((first, last)) = self.ends else { return RunLookup::Nothing };
         if let [first, again, ..] = self.begun[..] {
             let what = BegunOnce::Loop(loop_id.to_string());
-            return RunFound::BegunTwice(BegunTwice { what, first, again });
+            return RunLookup::BegunTwice(BegunTwice { what, first, again });
         }
         let Some(entity) = self.world.find_loop(loop_id).cloned() else {
-            return RunFound::NoBeginning(first);
+            return RunLookup::NoBeginning(first);
         };
         let is_interrupted =
             entity.halt.as_ref().is_some_and(|halt| halt.reason == HaltReason::Interrupted);
@@ -458,7 +458,7 @@ impl Gathered {
         let Self { approval, doers, instruction, outputs, cause, unread, labels, .. } = self;
         let (terminals, on_full, commands) = (self.terminals, self.on_full, self.commands);
         let (taken_up, is_end_taken_up) = (self.taken_up, self.is_end_taken_up);
-        RunFound::Run(Box::new(Run {
+        RunLookup::Run(Box::new(Run {
             entity,
             approval,
             doers,

@@ -3,7 +3,7 @@
 use crate::begun_twice::{BegunOnce, BegunTwice, begun_twice};
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Filter, Line, OneOf, Order, Searched, search};
-use crate::run::{Approvals, Gathered, Run, RunFound, approval_of};
+use crate::run::{Approvals, Gathered, Run, RunLookup, approval_of};
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_log_files::ReadStorage;
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,8 +125,8 @@ pub(crate) fn gather<S: ReadStorage>(
     for begun in begun {
         let run = gathered.remove(begun.loop_id.as_str());
         match run.map(|run| run.into_run(&begun.loop_id)) {
-            Some(RunFound::Run(run)) => listed.runs.push(*run),
-            Some(RunFound::BegunTwice(twice)) => listed.uncounted.push(Begun::again(twice)),
+            Some(RunLookup::Run(run)) => listed.runs.push(*run),
+            Some(RunLookup::BegunTwice(twice)) => listed.uncounted.push(Begun::again(twice)),
             // Of one that began twice, both may be among them.
             None if listed.tells_begun_twice(&begun.loop_id) => {}
             _ => listed.uncounted.push(begun.clone()),

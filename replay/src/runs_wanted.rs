@@ -1,7 +1,7 @@
 //! Runs of which something is asked: which of them can be meant is told by what indexes keep of
 //! single records, and whether they are is told by all of their records.
 
-use crate::outcome::{EndSeen, RunOutcome};
+use crate::outcome::{EndRecords, RunOutcome};
 use crate::progress::Progress;
 use crate::read::{ReadError, ReadOptions};
 use crate::records::{Filter, Order, SegmentFacts, row_facts, search};
@@ -28,7 +28,7 @@ pub enum RunStatus {
 
 /// Conditions on runs. Nothing said: all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunsWanted {
+pub struct RunFilter {
     /// Those that ended, and not well.
     pub failed: bool,
     /// Those that have not ended.
@@ -47,14 +47,14 @@ pub struct RunsWanted {
 
 /// What records say of a run, as far back as they were gone through.
 #[derive(Default)]
-struct Known {
-    end: EndSeen,
+struct RunHistory {
+    end: EndRecords,
     agreed: Vec<Text>,
     labels: Vec<u64>,
     is_again: bool,
 }
 
-impl Known {
+impl RunHistory {
     /// Returns whether the run may have been given another command than it began with: in an
     /// attempt after the first one, behind a person's CONTINUE. Its records tell.
     fn may_have_another_command(&self) -> bool {
@@ -62,7 +62,7 @@ impl Known {
     }
 }
 
-impl RunsWanted {
+impl RunFilter {
     /// Returns whether all runs are wanted.
     #[must_use]
     pub fn is_all(&self) -> bool {
@@ -105,7 +105,7 @@ impl RunsWanted {
     }
 
     /// Returns whether a run can be wanted of which this is known.
-    fn may_admit(&self, began: &Began<'_>, known: &Known, answers: &Answers) -> bool {
+    fn may_admit(&self, began: &Began<'_>, known: &RunHistory, answers: &Answers) -> bool {
         let outcome = known.end.outcome();
         let has_status = |status| match status {
             // Whether a lost run had begun is told by its records.
@@ -155,7 +155,7 @@ struct Began<'f> {
 pub fn find_runs<S: ReadStorage>(
     storage: &S,
     range: &Filter,
-    wanted: &RunsWanted,
+    wanted: &RunFilter,
     most: usize,
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
@@ -191,17 +191,17 @@ pub fn find_runs<S: ReadStorage>(
 
 /// The runs that can be wanted, as segments are gone through from the newest one back.
 struct Candidates<'w> {
-    wanted: &'w RunsWanted,
+    wanted: &'w RunFilter,
     /// The first and the last record with which one of them can begin.
     bounds: (u64, u64),
     /// Of runs whose beginning was not come to yet.
-    known: BTreeMap<RunKey, Known>,
+    known: BTreeMap<RunKey, RunHistory>,
     /// True if nothing was met that could not be read.
     is_sure: bool,
 }
 
 impl<'w> Candidates<'w> {
-    fn new(wanted: &'w RunsWanted, bounds: (u64, u64)) -> Self {
+    fn new(wanted: &'w RunFilter, bounds: (u64, u64)) -> Self {
         Self { wanted, bounds, known: BTreeMap::new(), is_sure: true }
     }
 
@@ -242,7 +242,7 @@ impl<'w> Candidates<'w> {
             RowFact::Again { ref run }
             | RowFact::Exited { ref run, .. }
             | RowFact::Halted { ref run, .. } => {
-                let end = EndSeen::of_row(&fact);
+                let end = EndRecords::of_row(&fact);
                 let known = self.of_run(run.clone());
                 known.end.go_back(end);
                 known.is_again |= matches!(fact, RowFact::Again { .. });
@@ -260,7 +260,7 @@ impl<'w> Candidates<'w> {
         }
     }
 
-    fn of_run(&mut self, run: RunKey) -> &mut Known {
+    fn of_run(&mut self, run: RunKey) -> &mut RunHistory {
         self.known.entry(run).or_default()
     }
 }
@@ -299,7 +299,7 @@ impl Listed {
     ) -> Result<(), ReadError> {
         let mut range = range.clone();
         while let Some(oldest) = page.last().map(|begun| begun.sequence) {
-            self.read_page(storage, &page, &RunsWanted::default(), options)?;
+            self.read_page(storage, &page, &RunFilter::default(), options)?;
             let is_last = page.len() < due || !self.searched.is_sound();
             if is_last || self.runs.len() >= most {
                 return Ok(());
@@ -318,7 +318,7 @@ impl Listed {
         &mut self,
         storage: &S,
         candidates: &[Begun],
-        wanted: &RunsWanted,
+        wanted: &RunFilter,
         most: usize,
         options: ReadOptions<'_>,
     ) -> Result<(), ReadError> {
@@ -338,7 +338,7 @@ impl Listed {
         &mut self,
         storage: &S,
         page: &[Begun],
-        wanted: &RunsWanted,
+        wanted: &RunFilter,
         options: ReadOptions<'_>,
     ) -> Result<bool, ReadError> {
         let Self { runs, uncounted, searched } = gather(storage, page, options)?;

@@ -34,12 +34,12 @@ pub(crate) struct Beginnings {
     /// may begin again once the records of the first one are in an archive.
     names: Vec<TermHash>,
     /// What is looked for in a second reading, instead of all this.
-    sought: Option<Sought>,
+    sought: Option<Suspects>,
 }
 
 /// What seems to begin twice.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sought {
+pub(crate) struct Suspects {
     /// The hashes, in order.
     hashes: Vec<TermHash>,
     /// The record with which each first began, by the SHA-256 of its term's canonical bytes: these
@@ -72,7 +72,7 @@ impl Beginnings {
         let hash = TermHash::of(&canonical);
         match &mut self.sought {
             Some(sought) => {
-                let found = |first| Begun {
+                let found = |first| SecondBeginning {
                     rule: new.rule,
                     expected: "what never began before".into(),
                     found: format!("what began with record {first}, which alone counts"),
@@ -92,7 +92,7 @@ impl Beginnings {
         match &mut self.sought {
             _ if is_copy => {}
             Some(sought) => {
-                let found = |first| Begun {
+                let found = |first| SecondBeginning {
                     rule: Rule::Idempotency,
                     expected: format!("what record {first} was recorded for, under the same key"),
                     found: "something else".into(),
@@ -158,18 +158,18 @@ fn each_known(world: &World, each: &mut dyn FnMut(Term<'_>, u64)) {
 type Used<'u> = (TermHash, &'u [u8], Option<Digest>);
 
 /// What is said of something that was used before.
-struct Begun {
+struct SecondBeginning {
     rule: Rule,
     expected: String,
     found: String,
 }
 
-impl Sought {
+impl Suspects {
     fn of(hashes: &[TermHash]) -> Self {
         Self { hashes: hashes.to_vec(), ..Self::default() }
     }
 
-    fn take(&mut self, record: &Committed, used: Used<'_>, said: &dyn Fn(u64) -> Begun) {
+    fn take(&mut self, record: &Committed, used: Used<'_>, said: &dyn Fn(u64) -> SecondBeginning) {
         let sequence = record.header.sequence;
         let Some(first) = self.first_of(used, sequence) else { return };
         if self.found.len() >= MEANING_FINDINGS_MAX {
@@ -177,7 +177,7 @@ impl Sought {
             return;
         }
         let loop_id = record.envelope().and_then(|envelope| envelope.event.loop_id());
-        let Begun { rule, expected, found } = said(first);
+        let SecondBeginning { rule, expected, found } = said(first);
         let problem = Problem::Forbidden(ForbiddenEvent {
             sequence,
             kind: record.header.kind,
@@ -245,12 +245,12 @@ impl Meaning {
     fn confirm(
         &mut self,
         twice: &[TermHash],
-        seek: &dyn Fn(Sought) -> Result<Sought, ReadError>,
+        seek: &dyn Fn(Suspects) -> Result<Suspects, ReadError>,
     ) -> Result<(), ReadError> {
         let mut left = twice.len();
         for hashes in twice.chunks(SOUGHT_TOGETHER) {
             left = left.saturating_sub(hashes.len());
-            let Sought { found, left_out, .. } = seek(Sought::of(hashes))?;
+            let Suspects { found, left_out, .. } = seek(Suspects::of(hashes))?;
             if !found.is_empty() {
                 self.take_second_beginnings(found, left_out.saturating_add(left as u64));
                 return Ok(());
@@ -265,8 +265,8 @@ fn seek<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,
     end: ChainPosition,
-    sought: &Sought,
-) -> Result<Sought, ReadError> {
+    sought: &Suspects,
+) -> Result<Suspects, ReadError> {
     let until = Until::Sequence(end.sequence);
     let wanted = |header: &RecordHeader| until.includes(header);
     let (_, meaning) = steadily(options, |mut attempt| {
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn different_terms_with_one_hash_are_no_second_beginning() {
         let hash = TermHash(7);
-        let mut sought = Sought::of(&[hash]);
+        let mut sought = Suspects::of(&[hash]);
         let terms = [Term::Loop("LOOP-1"), Term::Request("LOOP-1"), Term::Loop("LOOP-2")];
         for (term, sequence) in terms.iter().zip(1..) {
             assert_eq!(sought.first_of((hash, &term.canonical(), None), sequence), None);

@@ -43,7 +43,7 @@ pub struct Session {
 }
 
 /// Sessions, and how much was read for them.
-pub struct SessionsFound {
+pub struct SessionList {
     /// Those that began last first.
     pub sessions: Vec<Session>,
     /// The oldest question that was looked at, where those before it were not.
@@ -70,7 +70,7 @@ pub fn find_sessions<S: ReadStorage>(
     (most, questions): (usize, usize),
     asks: &Asks<'_>,
     options: ReadOptions<'_>,
-) -> Result<SessionsFound, ReadError> {
+) -> Result<SessionList, ReadError> {
     let asked = Filter { kind: Some(CREATED.to_string()), ..range.clone() };
     let (mut names, mut count, mut oldest, mut is_whole) = (BTreeSet::new(), 0_usize, 0, true);
     let mut meet = |line: Line, _| {
@@ -86,7 +86,7 @@ pub fn find_sessions<S: ReadStorage>(
     // Of one that was met, all questions are read below.
     let is_whole = is_whole || range.correlation.is_some();
     let looked_back_to = (!is_whole).then_some(oldest);
-    let mut found = SessionsFound { sessions: Vec::new(), looked_back_to, searched };
+    let mut found = SessionList { sessions: Vec::new(), looked_back_to, searched };
     if !names.is_empty() {
         let met = found.meet(storage, names, asks, options)?;
         let is_in = |(sequence, at): (u64, Timestamp)| {
@@ -134,7 +134,7 @@ fn asked_in<'l>(line: &'l Line, asks: &Asks<'_>) -> Option<&'l DecisionPointCrea
     (is_in_own_story && asks(&body.by, &body.terms)).then_some(body)
 }
 
-impl SessionsFound {
+impl SessionList {
     /// All questions of some sessions, by the names of these.
     fn meet<S: ReadStorage>(
         &mut self,

@@ -7,7 +7,7 @@ use crate::finding::{Finding, Problem};
 use crate::indexed_as_read::{Built, IndexedAsRead};
 use crate::meaning::place_of;
 use crate::read::Committed;
-use crate::records::indexes::{Stated, statement_of};
+use crate::records::indexes::{RecordStatement, statement_of};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::log::SegmentIndexed;
 use holdpoint_domain::world::{TERMS_VERSION, row_of_record, terms_of_record};
@@ -27,7 +27,7 @@ const DIFFERENT_MAX: usize = 4;
 /// Statements, by the first record of the segment that each is about.
 #[derive(Debug, Default)]
 pub(crate) struct Statements {
-    made: BTreeMap<u64, Vec<Statement>>,
+    made: BTreeMap<u64, Vec<FirstStatement>>,
     /// How many are right.
     pub(crate) proven: u64,
     /// How many are of an index that this program cannot build, or of a segment that is not here.
@@ -36,7 +36,7 @@ pub(crate) struct Statements {
 
 /// The first statement of one kind.
 #[derive(Debug)]
-struct Statement {
+struct FirstStatement {
     place: Place,
     last_sequence: u64,
     digest: Digest,
@@ -50,11 +50,12 @@ impl Statements {
             return;
         }
         let made = self.made.entry(body.first_sequence).or_default();
-        let says_the_same =
-            |one: &Statement| (one.last_sequence, one.digest) == (body.last_sequence, body.digest);
+        let says_the_same = |one: &FirstStatement| {
+            (one.last_sequence, one.digest) == (body.last_sequence, body.digest)
+        };
         if made.len() < DIFFERENT_MAX && !made.iter().any(says_the_same) {
             let (place, last_sequence) = (place_of(record), body.last_sequence);
-            made.push(Statement { place, last_sequence, digest: body.digest });
+            made.push(FirstStatement { place, last_sequence, digest: body.digest });
         }
     }
 
@@ -94,7 +95,7 @@ impl Statements {
     }
 }
 
-impl Statement {
+impl FirstStatement {
     fn refuted(self, first: u64, expected: Digest) -> Finding {
         let found = self.digest;
         let problem = Problem::IndexStatement { segment: first, expected, found };
@@ -116,7 +117,7 @@ pub(crate) fn of_untied<S: ReadStorage>(storage: &S) -> Result<Vec<Finding>, Sur
     while let Some(due) = ties.due(&reader) {
         let Some(mut segment) = reader.open(due, &mut found)? else { break };
         let is_tied = ties.read_back(&reader, &mut segment, &mut |_, place, record| {
-            if let Some(Stated::Index(body)) = statement_of(record) {
+            if let Some(RecordStatement::Index(body)) = statement_of(record) {
                 let of_segment = made.entry(body.first_sequence).or_default();
                 if of_segment.len() < DIFFERENT_MAX {
                     let file = segment_path(place.segment);
@@ -164,7 +165,7 @@ enum Due {
 }
 
 /// Whoever recorded a statement in a later segment had sealed this one.
-fn due_of(first: u64, made: &[Statement], is_damaged: bool) -> Due {
+fn due_of(first: u64, made: &[FirstStatement], is_damaged: bool) -> Due {
     let own = segment_path(first);
     match made.iter().any(|statement| statement.place.file != own) {
         _ if is_damaged => Due::Anything,

@@ -36,7 +36,7 @@ use holdpoint_log_format::{ChainPosition, Link, LogId, Record};
 pub(crate) use marks::Mark;
 use marks::Marks;
 pub use moment::Moment;
-use snapshot::Known;
+use snapshot::SnapshotSource;
 use std::ops::ControlFlow;
 use trip::Trip;
 use watch::Watch;
@@ -254,10 +254,10 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         })
     }
 
-    fn known(&self) -> Known<'_, S> {
+    fn known(&self) -> SnapshotSource<'_, S> {
         let marks = if self.is_believing { self.marks.with_snapshots() } else { &[] };
         let (withheld, reach) = (self.marks.first_withheld(), &self.report.reach);
-        Known { checked: self.checked(), log: self.log, marks, withheld, reach }
+        SnapshotSource { checked: self.checked(), log: self.log, marks, withheld, reach }
     }
 
     fn checked(&self) -> Checked<'_, S> {

@@ -22,7 +22,7 @@ use outside::Comparison;
 
 /// Request of a verification besides the log itself.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct VerifyRequest {
     /// Heads that were kept outside of the log, to be compared with it.
     pub heads: Vec<OutsideHead>,
     /// Stop at the first finding.
@@ -43,7 +43,7 @@ pub fn verify<S: ReadStorage>(
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, ReadError> {
-    verify_asked(storage, options, &Asked::default(), progress)
+    verify_asked(storage, options, &VerifyRequest::default(), progress)
 }
 
 /// Verifies a whole log, and what else is asked: heads from outside compared with it, the damage
@@ -54,7 +54,7 @@ pub fn verify<S: ReadStorage>(
 pub fn verify_asked<S: ReadStorage>(
     storage: &S,
     options: ReadOptions<'_>,
-    asked: &Asked,
+    asked: &VerifyRequest,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, ReadError> {
     let (reading, meaning, compared) = judge_asked(storage, Until::End, options, asked, progress)?;
@@ -109,7 +109,8 @@ pub(crate) fn judge<S: ReadStorage>(
     options: ReadOptions<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Reading, Meaning), ReadError> {
-    let (reading, meaning, _) = judge_asked(storage, until, options, &Asked::default(), progress)?;
+    let (reading, meaning, _) =
+        judge_asked(storage, until, options, &VerifyRequest::default(), progress)?;
     Ok((reading, meaning))
 }
 
@@ -117,7 +118,7 @@ fn judge_asked<S: ReadStorage>(
     storage: &S,
     until: Until,
     options: ReadOptions<'_>,
-    asked: &Asked,
+    asked: &VerifyRequest,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Reading, Meaning, Comparison), ReadError> {
     let (reading, (meaning, compared)) = steadily(options, |mut attempt| {

@@ -311,7 +311,7 @@ fn without_output(mut waiting: WaitingRun) -> WaitingRun {
 const GUARD_FACTS: &str = "guard_facts";
 
 /// The record of a start: its place, the key, and whose process made it.
-struct Start {
+struct RunStartRecord {
     place: RunStart,
     public: [u8; 32],
     user: u32,
@@ -363,7 +363,7 @@ fn proven_start(
     loop_id: &str,
     entries: &RunEntries,
     claimed: &RunStart,
-) -> Result<Start, String> {
+) -> Result<RunStartRecord, String> {
     let sequence = claimed.sequence;
     let start = find_start(storage, loop_id, claimed)
         .ok_or_else(|| RunFileFault::Start { sequence }.to_string())?;
@@ -374,7 +374,7 @@ fn proven_start(
 fn check_owner(
     storage: &DirectoryStorage,
     entries: &RunEntries,
-    start: &Start,
+    start: &RunStartRecord,
 ) -> Result<(), String> {
     let (expected, found) = (start.user, entries.owner());
     let is_logs = || storage.owner().is_ok_and(|owner| owner == found);
@@ -390,7 +390,7 @@ fn word_of_guard(
     storage: &DirectoryStorage,
     loop_id: &str,
     entries: &RunEntries,
-) -> Option<(Start, RunEntry)> {
+) -> Option<(RunStartRecord, RunEntry)> {
     let digits = RunStart::digits_of(loop_id)?;
     let first = entries.first_claimed_by_guard(&digits).ok().flatten()?;
     let starts = starts_of(storage, loop_id, first)?;
@@ -402,7 +402,7 @@ fn word_of_guard(
 }
 
 /// The starts of a loop, from a record on.
-fn starts_of(storage: &DirectoryStorage, loop_id: &str, first: u64) -> Option<Vec<Start>> {
+fn starts_of(storage: &DirectoryStorage, loop_id: &str, first: u64) -> Option<Vec<RunStartRecord>> {
     let reader = LogReader::of(storage).ok()?;
     let segment = *reader.firsts().get(reader.holding(first).unwrap_or(0))?;
     let mut follower = Follower::at_segment(storage, segment).ok()?;
@@ -413,7 +413,11 @@ fn starts_of(storage: &DirectoryStorage, loop_id: &str, first: u64) -> Option<Ve
     read.ok().map(|_| starts)
 }
 
-fn find_start(storage: &DirectoryStorage, loop_id: &str, claimed: &RunStart) -> Option<Start> {
+fn find_start(
+    storage: &DirectoryStorage,
+    loop_id: &str,
+    claimed: &RunStart,
+) -> Option<RunStartRecord> {
     let reader = LogReader::of(storage).ok()?;
     let first = *reader.firsts().get(reader.holding(claimed.sequence)?)?;
     let mut follower = Follower::at_segment(storage, first).ok()?;
@@ -428,7 +432,7 @@ fn find_start(storage: &DirectoryStorage, loop_id: &str, claimed: &RunStart) -> 
 }
 
 /// The start that a record is, where it is one of this loop, with a key.
-fn start_in(log: LogId, loop_id: &str, record: &Record<'_>) -> Option<Start> {
+fn start_in(log: LogId, loop_id: &str, record: &Record<'_>) -> Option<RunStartRecord> {
     let RecordHeader { kind, version, sequence, link, .. } = record.header;
     let envelope = envelope::decode(kind, version, record.payload).ok()?;
     let Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) = envelope.event else {
@@ -438,7 +442,7 @@ fn start_in(log: LogId, loop_id: &str, record: &Record<'_>) -> Option<Start> {
     let place = RunStart { log, loop_digits, attempt: body.attempt, sequence, link };
     let (key, user) = (body.recorder_key?, envelope.proof?.user);
     let is_it = *body.loop_id == *loop_id;
-    is_it.then(|| Start { place, public: *key.as_bytes(), user })
+    is_it.then(|| RunStartRecord { place, public: *key.as_bytes(), user })
 }
 
 fn told(entry: RunEntry, attempt: u8) -> Option<WaitingEntry> {

@@ -22,7 +22,7 @@ use holdpoint_engine::shell::{
     Clock, EngineOptions, Origin, Reading, SubmitError, Submitted, Transaction,
 };
 use holdpoint_engine::simulation::{Moment, SimulatedDisk};
-use holdpoint_replay::{ReadOptions, RunFound, Until, rebuild, run_of};
+use holdpoint_replay::{ReadOptions, RunLookup, Until, rebuild, run_of};
 use holdpoint_testing::shell::commands::{dispatch, fault, fresh, initialize, retry, whole_story};
 use holdpoint_testing::story::{piece, pieces_item};
 
@@ -214,7 +214,7 @@ fn is_beginning(image: &SimulatedDisk) -> Result<(), String> {
     let options = ReadOptions::new(image.boot(), &|| Ok(false));
     let (found, _) =
         run_of(image, &begun(0).loop_id(), options).map_err(|error| error.to_string())?;
-    let RunFound::Run(run) = found else { return Ok(()) };
+    let RunLookup::Run(run) = found else { return Ok(()) };
     let whole: Vec<u8> = (0..PIECES).flat_map(lines).collect();
     for output in &run.outputs {
         if !whole.starts_with(&output.bytes) || !output.fits() || output.missing() > 0 {

@@ -8,7 +8,7 @@ use crate::tamper::changes::{
 use crate::tamper::memory::{ACTIVE, FIRST_RECORD, Image, Item, SEALED};
 use holdpoint_log_format::{Head, Link, Lock, SegmentHeader};
 use holdpoint_replay::damage::{Cause, Certainty, Picture, Region, Witness};
-use holdpoint_replay::{Asked, DamageMap, ReadOptions, Report, verify_asked};
+use holdpoint_replay::{DamageMap, ReadOptions, Report, VerifyRequest, verify_asked};
 use holdpoint_testing::part::part;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ type Structure = (&'static str, Range<usize>, Option<u64>);
 fn report(image: &Image) -> Report {
     let boot = Lock::decode(image.bytes("LOCK")).unwrap().boot;
     let options = ReadOptions::new(boot, &|| Ok(false));
-    let asked = Asked { map: true, ..Asked::default() };
+    let asked = VerifyRequest { map: true, ..VerifyRequest::default() };
     verify_asked(image, options, &asked, &mut |_| {}).unwrap()
 }
 

@@ -25,7 +25,7 @@ use holdpoint_domain::world::waiting::WaitingCommand;
 use holdpoint_domain::{Command, World};
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::ends_without_secrets;
-use holdpoint_engine::log::{OpenError, OutcomeKept, keep_outcome};
+use holdpoint_engine::log::{DeferredOutcome, OpenError, keep_outcome};
 use holdpoint_engine::shell::{Conditions, EngineError, IdempotencyKey, Origin, Submitted};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -127,11 +127,11 @@ fn keep(
             waiting.is_some_and(|it| users.iter().any(|user| it.is_outcome_of(&decision_id, *user)))
         };
         match keep_outcome(log, &decision_id, &payload, &is_hooks).map_err(said)? {
-            OutcomeKept::Kept => return Ok(()),
-            OutcomeKept::Waiting(waiting) if call.is_some_and(|call| is_of(&waiting, call)) => {
+            DeferredOutcome::Kept => return Ok(()),
+            DeferredOutcome::Waiting(waiting) if call.is_some_and(|call| is_of(&waiting, call)) => {
                 return Ok(());
             }
-            OutcomeKept::Waiting(_) => {}
+            DeferredOutcome::Waiting(_) => {}
         }
         tried.insert(decision_id);
     }

@@ -24,7 +24,7 @@ use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::{
-    Begun, Filter, Listed, Run, RunOutcome, RunStatus, RunsWanted, Searched, Session, find_runs,
+    Begun, Filter, Listed, Run, RunFilter, RunOutcome, RunStatus, Searched, Session, find_runs,
     newest,
 };
 use std::cmp::Reverse;
@@ -231,7 +231,7 @@ impl Looked {
     fn at(
         directory: &Directory,
         args: &Args,
-        asked: (&Filter, &RunsWanted),
+        asked: (&Filter, &RunFilter),
     ) -> Result<Self, Failure> {
         if args.follow {
             return Self::newest(directory, asked, args.count);
@@ -253,7 +253,7 @@ impl Looked {
     /// So many at most.
     fn newest(
         directory: &Directory,
-        (range, wanted): (&Filter, &RunsWanted),
+        (range, wanted): (&Filter, &RunFilter),
         most: usize,
     ) -> Result<Self, Failure> {
         let mut bar = Bar::new();
@@ -370,8 +370,8 @@ impl Args {
         Ok(Filter { first, last, since, until, ..Filter::default() })
     }
 
-    fn wanted(&self) -> Result<RunsWanted, Failure> {
-        let mut all = RunsWanted { failed: self.failed, ..RunsWanted::default() };
+    fn wanted(&self) -> Result<RunFilter, Failure> {
+        let mut all = RunFilter { failed: self.failed, ..RunFilter::default() };
         let mut is_twice = false;
         for wanted in &self.wanted {
             is_twice |= match wanted {

@@ -18,7 +18,7 @@ use crate::verbs::look::show::by_other_verb::{ENTITY, LineRunner, OUTPUT, QUESTI
 use crate::verbs::look::show::id_meaning::Meant;
 use crate::verbs::look::show::trace::TraceArgs;
 use holdpoint_replay::waiting::waiting_for;
-use holdpoint_replay::{Reach, Run, RunFound, Searched, run_of};
+use holdpoint_replay::{Reach, Run, RunLookup, Searched, run_of};
 use relations::Relations;
 use run::{Shown, View};
 use std::slice;
@@ -91,7 +91,7 @@ fn show_run(
     global: &Global,
     args: &Args,
     directory: &Directory,
-    (loop_id, met): (&str, Option<(RunFound, Searched)>),
+    (loop_id, met): (&str, Option<(RunLookup, Searched)>),
 ) -> Result<Exit, Failure> {
     let (found, mut searched) = match met {
         Some(met) => met,

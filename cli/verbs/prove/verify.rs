@@ -14,8 +14,8 @@ use holdpoint_log_format::names;
 use holdpoint_replay::report::FINDINGS_SHOWN_MAX;
 use holdpoint_replay::waiting::{WaitingRun, all_waiting};
 use holdpoint_replay::{
-    Asked, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Report, Together,
-    Verdict, Witnessed, check_caches, verify_asked, verify_together,
+    Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Report, Together, Verdict,
+    VerifyRequest, Witnessed, check_caches, verify_asked, verify_together,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ fn show_both(out: &mut Output, found: &Together) {
 fn verify(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let heads = head::read(&args.head)?;
-    let asked = Asked { heads, fail_fast: args.fail_fast, map: args.map };
+    let asked = VerifyRequest { heads, fail_fast: args.fail_fast, map: args.map };
     let mut bar = Bar::new();
     let (report, caches) = directory.read(|storage, options| {
         let mut update = |progress| bar.update(progress);

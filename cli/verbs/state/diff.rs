@@ -19,7 +19,7 @@ use crate::verbs::state::diff::bisect::{Asked, Search};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
-    Change, CommonPrefix, Difference, EntityChange, Reach, RunTold, Until, ValueChange,
+    Change, CommonPrefix, Difference, EntityChange, Reach, RunSummary, Until, ValueChange,
     common_prefix, diff, diff_states, records_named,
 };
 use serde::Serialize;
@@ -336,7 +336,7 @@ fn show_change(out: &mut Output, change: &EntityChange) {
 }
 
 /// How a run ended, and whether nobody is known to have watched its process.
-fn ended(run: &RunTold) -> Option<String> {
+fn ended(run: &RunSummary) -> Option<String> {
     let outcome = run.outcome?.name();
     Some(match run.is_reported {
         Some(true) => format!("{outcome} {REPORTED}"),

@@ -10,7 +10,7 @@
 //! `holdpoint --log DIRECTORY/log decision respond DP-... --option approve`
 
 use holdpoint::engine::shell::{
-    ApprovalKeys, ApprovedStart, AskBefore, Asked, BindingOptions, Bound,
+    ApprovalKeys, ApprovalOutcome, ApprovedStart, AskBefore, BindingOptions, Bound,
 };
 use holdpoint::{
     ApprovalPolicy, CommandSpec, Conditions, Discard, Engine, GovernedRun, HaltReason, HeldRun,
@@ -101,7 +101,7 @@ fn deploy(
     let timeout = milliseconds.try_into()?;
     let ask = AskBefore { policy: ApprovalPolicy::people(), separation: false, timeout };
     let asked = engine.ask_before(origin, &run, &bound, &ask, &mut NoPrompt, &mut NoSignals)?;
-    let Asked::Approved(point) = asked else {
+    let ApprovalOutcome::Approved(point) = asked else {
         return Ok(("not approved, and not started".to_string(), NOT_APPROVED));
     };
     let (terms, policy) = (HoldTerms::never(), Default::default());

@@ -4,7 +4,7 @@ use crate::error::ReducerError;
 use crate::event::ApplicationEvent;
 use crate::fold::Fold;
 use crate::reducer::Reducer;
-use crate::snapshot::{Cache, Named, Snapshot, TRIED_MAX, list};
+use crate::snapshot::{Cache, Snapshot, SnapshotName, TRIED_MAX, list};
 use crate::table::entries;
 use holdpoint_domain::application::{ApplicationEvent as Recorded, ApplicationRecorded};
 use holdpoint_domain::core::time::Timestamp;
@@ -97,7 +97,7 @@ impl<R: Reducer, S: Storage> States<R, S> {
     /// its place leads to the newest record.
     fn believed(
         storage: &S,
-        named: Named,
+        named: SnapshotName,
         position: &LogPosition,
         bounds: Bounds,
     ) -> Result<Option<Self>, ReducerError> {

@@ -4,7 +4,7 @@ use crate::error::ReducerError;
 use crate::fold::Fold;
 use crate::history::StateHistory;
 use crate::reducer::Reducer;
-use crate::table::{BlockBuilder, BlockEntry, Kept, fingerprint};
+use crate::table::{BlockBuilder, BlockEntry, StateRow, fingerprint};
 use holdpoint_domain::Event;
 use holdpoint_domain::application::{ApplicationEvent as Recorded, ReducerFingerprintRecorded};
 use holdpoint_log_files::ReadStorage;
@@ -131,7 +131,7 @@ fn fingerprint_of<R: Reducer>(fold: &Fold<R>, covers: u64) -> Result<[u8; 32], R
     let (states, mut builder) = (fold.encoded()?, BlockBuilder::default());
     let mut blocks = Vec::new();
     for (stream, (version, state)) in &states {
-        blocks.extend(builder.push(Kept { stream, version: *version, state }));
+        blocks.extend(builder.push(StateRow { stream, version: *version, state }));
     }
     blocks.extend(builder.finish());
     let entries = blocks.iter().map(|(first, bytes)| BlockEntry {

@@ -4,7 +4,7 @@ use crate::base::{Bounds, States};
 use crate::error::{ReducerError, ReducerFault};
 use crate::fold::decoded;
 use crate::reducer::{Reducer, Scope};
-use crate::snapshot::{Named, Written, remove_older, write};
+use crate::snapshot::{SnapshotName, Written, remove_older, write};
 use holdpoint_domain::application::ReducerFingerprintRecorded;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::Digest;
@@ -282,7 +282,7 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
         base.replace(snapshot);
         *fold = Default::default();
         // What is left of older ones is space, and nothing else.
-        let _ = remove_older(disk, R::NAME, Named { version: R::VERSION, covers });
+        let _ = remove_older(disk, R::NAME, SnapshotName { version: R::VERSION, covers });
         Ok(covers)
     }
 }

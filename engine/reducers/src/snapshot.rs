@@ -7,7 +7,7 @@
 
 use crate::error::ReducerError;
 use crate::table::{
-    BlockBuilder, BlockEntry, Kept, MAX_BLOCK_BYTES, block_of, entries, fingerprint,
+    BlockBuilder, BlockEntry, MAX_BLOCK_BYTES, StateRow, block_of, entries, fingerprint,
 };
 use holdpoint_engine::log::Storage;
 use holdpoint_log_files::{Follower, ReadFile, ReadStorage};
@@ -56,7 +56,7 @@ pub(crate) struct Snapshot<F> {
 /// A name in the directory of reducers: the reducer's, the version of what it does, and the record
 /// that the states cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Named {
+pub(crate) struct SnapshotName {
     pub(crate) version: u32,
     pub(crate) covers: u64,
 }
@@ -67,23 +67,23 @@ fn prefix(reducer: &str) -> String {
     base16ct::lower::encode_string(digest.get(..16).unwrap_or_default())
 }
 
-fn path_of(reducer: &str, named: Named) -> String {
-    let Named { version, covers } = named;
+fn path_of(reducer: &str, named: SnapshotName) -> String {
+    let SnapshotName { version, covers } = named;
     format!("{}/{}-{version}-{covers:020}.states", names::REDUCERS, prefix(reducer))
 }
 
-fn parse(prefix: &str, name: &str) -> Option<Named> {
+fn parse(prefix: &str, name: &str) -> Option<SnapshotName> {
     let rest = name.strip_prefix(prefix)?.strip_prefix('-')?.strip_suffix(".states")?;
     let (version, covers) = rest.split_once('-')?;
-    Some(Named { version: version.parse().ok()?, covers: covers.parse().ok()? })
+    Some(SnapshotName { version: version.parse().ok()?, covers: covers.parse().ok()? })
 }
 
 /// The files of a reducer, in the order of versions and records. What lies in the directory's place
 /// and is none is no fault: the files are caches.
-pub(crate) fn list<S: ReadStorage>(storage: &S, reducer: &str) -> Vec<Named> {
+pub(crate) fn list<S: ReadStorage>(storage: &S, reducer: &str) -> Vec<SnapshotName> {
     let prefix = prefix(reducer);
     let entries = storage.list(names::REDUCERS).unwrap_or_default();
-    let mut found: Vec<Named> =
+    let mut found: Vec<SnapshotName> =
         entries.iter().filter_map(|entry| parse(&prefix, &entry.name)).collect();
     found.sort_unstable();
     found
@@ -95,7 +95,7 @@ impl<F: ReadFile> Snapshot<F> {
     pub(crate) fn open<S: ReadStorage<File = F>>(
         storage: &S,
         (reducer, encoding): (&str, &str),
-        named: Named,
+        named: SnapshotName,
     ) -> Option<Self> {
         let path = path_of(reducer, named);
         let file = storage.open(&path).ok()??;
@@ -119,7 +119,7 @@ impl<F: ReadFile> Snapshot<F> {
         let is_fitting = read == bytes.len()
             && directory.reducer == reducer
             && directory.encoding == encoding
-            && (Named { version: directory.version, covers: directory.sequence }) == named;
+            && (SnapshotName { version: directory.version, covers: directory.sequence }) == named;
         is_fitting.then(|| Self::of(file, directory))
     }
 
@@ -265,7 +265,7 @@ pub(crate) fn write<S: Storage>(
 ) -> Result<Snapshot<S::File>, ReducerError> {
     let Written { reducer, version, place, unique, .. } = written;
     let covers = place.run.chain.sequence;
-    let path = path_of(reducer, Named { version: *version, covers });
+    let path = path_of(reducer, SnapshotName { version: *version, covers });
     let temporary = format!("{path}.{unique}.tmp");
     let failed = |source| ReducerError::File { file: path.clone(), source };
     disk.create_directory(names::REDUCERS).map_err(failed)?;
@@ -297,11 +297,11 @@ fn reserved<F: ReadFile>(
 fn merge<F: ReadFile>(
     base: Option<&Snapshot<F>>,
     newer: &BTreeMap<String, (u64, Vec<u8>)>,
-    show: &mut dyn FnMut(Kept<'_>) -> Result<(), ReducerError>,
+    show: &mut dyn FnMut(StateRow<'_>) -> Result<(), ReducerError>,
 ) -> Result<(), ReducerError> {
     let mut newer = newer.iter().peekable();
-    fn kept<'a>((stream, (version, state)): (&'a String, &'a (u64, Vec<u8>))) -> Kept<'a> {
-        Kept { stream, version: *version, state }
+    fn kept<'a>((stream, (version, state)): (&'a String, &'a (u64, Vec<u8>))) -> StateRow<'a> {
+        StateRow { stream, version: *version, state }
     }
     for at in 0..base.map_or(0, Snapshot::blocks) {
         let Some(base) = base else { break };
@@ -333,7 +333,7 @@ impl<'d, S: Storage> Writer<'d, S> {
         Ok(Self { disk, file, offset: HEADER_BYTES, block, blocks })
     }
 
-    fn push(&mut self, kept: Kept<'_>) -> io::Result<()> {
+    fn push(&mut self, kept: StateRow<'_>) -> io::Result<()> {
         let full = self.block.push(kept);
         full.map_or(Ok(()), |full| self.write_block(full))
     }
@@ -384,7 +384,11 @@ impl<'d, S: Storage> Writer<'d, S> {
 
 /// Removes the files of a reducer that are too old, all but the newest two, and what was left half
 /// written.
-pub(crate) fn remove_older<S: Storage>(disk: &S, reducer: &str, newest: Named) -> io::Result<()> {
+pub(crate) fn remove_older<S: Storage>(
+    disk: &S,
+    reducer: &str,
+    newest: SnapshotName,
+) -> io::Result<()> {
     let prefix = prefix(reducer);
     let mut known = list(disk, reducer);
     known.retain(|it| *it <= newest);

@@ -31,7 +31,7 @@ pub(crate) struct BlockEntry {
 
 /// A state as it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct StateRow<'a> {
     pub(crate) stream: &'a str,
     /// The sequence of the last event that is in it.
     pub(crate) version: u64,
@@ -47,7 +47,7 @@ pub(crate) struct BlockBuilder {
 
 impl BlockBuilder {
     /// Adds a state behind the others, of a stream behind theirs; the block, where it is full.
-    pub(crate) fn push(&mut self, kept: Kept<'_>) -> Option<(String, Vec<u8>)> {
+    pub(crate) fn push(&mut self, kept: StateRow<'_>) -> Option<(String, Vec<u8>)> {
         let name = u16::try_from(kept.stream.len()).unwrap_or(u16::MAX);
         let length = u32::try_from(kept.state.len()).unwrap_or(u32::MAX);
         self.first.get_or_insert_with(|| kept.stream.to_string());
@@ -74,9 +74,9 @@ pub(crate) fn entries(block: &[u8]) -> Entries<'_> {
 pub(crate) struct Entries<'a>(&'a [u8]);
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = Kept<'a>;
+    type Item = StateRow<'a>;
 
-    fn next(&mut self) -> Option<Kept<'a>> {
+    fn next(&mut self) -> Option<StateRow<'a>> {
         let (name, rest) = self.0.split_first_chunk()?;
         let (stream, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*name)))?;
         let (version, rest) = rest.split_first_chunk()?;
@@ -85,7 +85,7 @@ impl<'a> Iterator for Entries<'a> {
         let (state, rest) = rest.split_at_checked(length)?;
         self.0 = rest;
         let stream = core::str::from_utf8(stream).ok()?;
-        Some(Kept { stream, version: u64::from_le_bytes(*version), state })
+        Some(StateRow { stream, version: u64::from_le_bytes(*version), state })
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
         let mut builder = BlockBuilder::default();
         let mut blocks = Vec::new();
         for (at, (stream, state)) in states.iter().enumerate() {
-            blocks.extend(builder.push(Kept { stream, version: at as u64, state }));
+            blocks.extend(builder.push(StateRow { stream, version: at as u64, state }));
         }
         blocks.extend(builder.finish());
         assert!(blocks.len() > 3, "{}", blocks.len());
@@ -155,7 +155,7 @@ mod tests {
     fn a_block_that_is_cut_gives_only_whole_entries() {
         let mut builder = BlockBuilder::default();
         for stream in ["a", "b"] {
-            assert_eq!(builder.push(Kept { stream, version: 7, state: b"{}" }), None);
+            assert_eq!(builder.push(StateRow { stream, version: 7, state: b"{}" }), None);
         }
         let (_, block) = builder.finish().unwrap();
         for cut in 0..block.len() {

@@ -33,7 +33,7 @@ pub(super) fn standing_in(log: &Path) -> Result<Option<PathBuf>, NotAdopted> {
     for around in log.ancestors().skip(1) {
         let Ok(within) = log.strip_prefix(around) else { continue };
         for index in indexes(&around.join(".git")).map_err(|fault| fault.of(log))? {
-            let unread = |reason: String| Fault { index: index.clone(), reason }.of(log);
+            let unread = |reason: String| GitIndexFault { index: index.clone(), reason }.of(log);
             let bytes = read(&index, INDEX_BYTES_MAX).map_err(|error| unread(error.to_string()))?;
             let Some(bytes) = bytes else { continue };
             let holds = holds(&bytes, within.as_os_str().as_bytes());
@@ -46,12 +46,12 @@ pub(super) fn standing_in(log: &Path) -> Result<Option<PathBuf>, NotAdopted> {
 }
 
 /// What cannot be read, and why.
-struct Fault {
+struct GitIndexFault {
     index: PathBuf,
     reason: String,
 }
 
-impl Fault {
+impl GitIndexFault {
     fn of(self, log: &Path) -> NotAdopted {
         let Self { index, reason } = self;
         NotAdopted::GitIndexUnread { log: log.to_path_buf(), index, reason }
@@ -60,8 +60,9 @@ impl Fault {
 
 /// The index of a repository, and what a split one shares. A file in the place of `.git` says where
 /// the repository of a work tree or a submodule is.
-fn indexes(git: &Path) -> Result<Vec<PathBuf>, Fault> {
-    let fault = |error: io::Error| Fault { index: git.to_path_buf(), reason: error.to_string() };
+fn indexes(git: &Path) -> Result<Vec<PathBuf>, GitIndexFault> {
+    let fault =
+        |error: io::Error| GitIndexFault { index: git.to_path_buf(), reason: error.to_string() };
     let directory = match git.metadata() {
         Err(error) if is_missing(&error) => return Ok(Vec::new()),
         Err(error) => return Err(fault(error)),

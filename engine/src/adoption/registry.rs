@@ -35,11 +35,11 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 /// Place of the list of this user's logs.
 #[derive(Clone, Debug)]
 pub struct LogRegistry {
-    place: Place,
+    place: RegistryPlace,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum RegistryPlace {
     /// In the home that the user database names for the user of this process.
     OfUser,
     #[cfg(feature = "simulated-people")]
@@ -56,21 +56,21 @@ impl LogRegistry {
     /// The list of the user of this process.
     #[must_use]
     pub const fn of_user() -> Self {
-        Self { place: Place::OfUser }
+        Self { place: RegistryPlace::OfUser }
     }
 
     /// One in which every log stands, of no file: for tests of what is built on an engine.
     #[cfg(feature = "simulated-people")]
     #[must_use]
     pub const fn simulated() -> Self {
-        Self { place: Place::Simulated }
+        Self { place: RegistryPlace::Simulated }
     }
 
     pub(crate) const fn is_simulated(&self) -> bool {
         match self.place {
-            Place::OfUser => false,
+            RegistryPlace::OfUser => false,
             #[cfg(feature = "simulated-people")]
-            Place::Simulated => true,
+            RegistryPlace::Simulated => true,
         }
     }
 

@@ -35,7 +35,7 @@ pub const GUARD_NAME: &CStr = c"holdpoint-guard";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
     program: PathBuf,
-    held: Vec<Held>,
+    held: Vec<HeldDescriptor>,
     adopts: bool,
     last_word: Option<LastWord>,
 }
@@ -56,7 +56,7 @@ impl Guard {
     /// as long as the recorder or the guard lives. The command does not inherit it. At most 12.
     #[must_use]
     pub fn holding(mut self, descriptor: Arc<OwnedFd>) -> Self {
-        self.held.push(Held(descriptor));
+        self.held.push(HeldDescriptor(descriptor));
         self
     }
 
@@ -102,15 +102,15 @@ impl Guard {
 
 /// Equal if it is the same descriptor.
 #[derive(Debug, Clone)]
-struct Held(Arc<OwnedFd>);
+struct HeldDescriptor(Arc<OwnedFd>);
 
-impl PartialEq for Held {
+impl PartialEq for HeldDescriptor {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Held {}
+impl Eq for HeldDescriptor {}
 
 /// Does the work of the keeper of a terminal if this process was started as one. There are no
 /// guards on this system.

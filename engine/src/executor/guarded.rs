@@ -26,7 +26,7 @@ use super::guard::{GUARD_ABOVE, GUARD_NAME, GUARD_VERB, GUARD_VERSION, Guard, OW
 use super::guard_messages::{Finished, Incoming, Order, Report, Request, send, send_with};
 use super::last_word::LastWord;
 use super::leader::{
-    Attempt, End, Leader, Limit, Limits, LostGuard, Pipes, Program, STOP_GRACE, Streams,
+    Attempt, Leader, LeaderEnd, Limit, Limits, LostGuard, Pipes, Program, STOP_GRACE, Streams,
 };
 use super::parting::Parting;
 use super::process_table::{Among, ProcessTable};
@@ -399,7 +399,7 @@ impl Leader for Guarded {
         Ok(!self.table.living(self.group()).is_empty())
     }
 
-    fn finish(&mut self) -> Result<End, ExecuteError> {
+    fn finish(&mut self) -> Result<LeaderEnd, ExecuteError> {
         self.ask(Request::Finish, |guarded| guarded.finished.is_some());
         if let Some(failure) = self.failure.take() {
             // Nothing is left to be dropped: the guard ends by itself.
@@ -408,7 +408,7 @@ impl Leader for Guarded {
             return Err(self.attempt.failed(failure));
         }
         let Some(finished) = self.finished.clone() else {
-            return Ok(End {
+            return Ok(LeaderEnd {
                 status: ExitStatus::from_raw(libc::SIGKILL),
                 usage: Usage::default(),
                 survivors: Vec::new(),
@@ -423,7 +423,7 @@ impl Leader for Guarded {
         if parting.is_none() {
             self.part_from_guard(finished.lives_on);
         }
-        Ok(End {
+        Ok(LeaderEnd {
             status: ExitStatus::from_raw(finished.status),
             usage: finished.usage,
             survivors: finished.survivors,

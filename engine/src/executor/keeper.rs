@@ -37,7 +37,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// What a keeper is asked for, each by one byte. The answer is one line: nothing where it is done,
 /// the number of a process where that one holds the terminal, or the number of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Request {
+enum KeeperRequest {
     /// Hold the lock of the terminal, which one process has at a time.
     Lock,
     /// Nobody else opens it, and it takes whole lines.
@@ -50,7 +50,7 @@ enum Request {
     PutBack,
 }
 
-impl Request {
+impl KeeperRequest {
     const ALL: [Self; 5] = [Self::Lock, Self::Lines, Self::Exclusive, Self::Raw, Self::PutBack];
 
     fn byte(self) -> u8 {
@@ -121,7 +121,7 @@ impl Keeper {
     ///
     /// When another process has it, or the keeper does not answer.
     pub fn lock(&mut self) -> Result<(), KeepError> {
-        self.ask(Request::Lock)
+        self.ask(KeeperRequest::Lock)
     }
 
     /// Lets nobody open the terminal any more but root, forgets what was typed, and has it take
@@ -131,7 +131,7 @@ impl Keeper {
     ///
     /// When the terminal is gone, or the keeper does not answer.
     pub fn take_lines(&mut self) -> Result<(), KeepError> {
-        self.ask(Request::Lines)
+        self.ask(KeeperRequest::Lines)
     }
 
     /// Lets nobody open the terminal any more but root.
@@ -140,7 +140,7 @@ impl Keeper {
     ///
     /// When the terminal is gone, or the keeper does not answer.
     pub fn take_alone(&mut self) -> Result<(), KeepError> {
-        self.ask(Request::Exclusive)
+        self.ask(KeeperRequest::Exclusive)
     }
 
     /// Lets every byte pass as it is.
@@ -149,13 +149,13 @@ impl Keeper {
     ///
     /// When the terminal is gone, or the keeper does not answer.
     pub fn take_bytes(&mut self) -> Result<(), KeepError> {
-        self.ask(Request::Raw)
+        self.ask(KeeperRequest::Raw)
     }
 
     /// Puts the settings back and lets go of the lock. Where the terminal is gone there is nothing
     /// to put back.
     pub fn put_back(&mut self) {
-        if self.ask(Request::PutBack).is_err() {
+        if self.ask(KeeperRequest::PutBack).is_err() {
             self.put_back_from_here();
         }
     }
@@ -168,7 +168,7 @@ impl Keeper {
         }
     }
 
-    fn ask(&mut self, request: Request) -> Result<(), KeepError> {
+    fn ask(&mut self, request: KeeperRequest) -> Result<(), KeepError> {
         self.channel.write_all(&[request.byte()])?;
         let mut answer = Vec::new();
         let mut byte = [0];
@@ -229,7 +229,7 @@ fn serve() -> io::Result<()> {
     let _bell = outlive_signals()?;
     #[cfg(target_os = "linux")]
     rustix::thread::set_name(KEEPER_NAME)?;
-    let mut kept = Kept { before, is_exclusive: false, is_changed: false };
+    let mut kept = HeldTerminal { before, is_exclusive: false, is_changed: false };
     let mut asked = [0];
     loop {
         match channel.read(&mut asked) {
@@ -238,7 +238,7 @@ fn serve() -> io::Result<()> {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(_) => break,
         }
-        let request = Request::ALL.into_iter().find(|request| asked == [request.byte()]);
+        let request = KeeperRequest::ALL.into_iter().find(|request| asked == [request.byte()]);
         let Some(request) = request else { break };
         let answer = kept.answer(request);
         if channel.write_all(format!("{answer}\n").as_bytes()).is_err() {
@@ -250,20 +250,20 @@ fn serve() -> io::Result<()> {
 }
 
 /// What a keeper did to its terminal, which is its standard output.
-struct Kept {
+struct HeldTerminal {
     before: Termios,
     is_exclusive: bool,
     is_changed: bool,
 }
 
-impl Kept {
-    fn answer(&mut self, request: Request) -> String {
+impl HeldTerminal {
+    fn answer(&mut self, request: KeeperRequest) -> String {
         let done = match request {
-            Request::Lock => return lock(),
-            Request::Lines => self.exclude().and_then(|()| self.take_lines()),
-            Request::Exclusive => self.exclude(),
-            Request::Raw => self.take_bytes(),
-            Request::PutBack => {
+            KeeperRequest::Lock => return lock(),
+            KeeperRequest::Lines => self.exclude().and_then(|()| self.take_lines()),
+            KeeperRequest::Exclusive => self.exclude(),
+            KeeperRequest::Raw => self.take_bytes(),
+            KeeperRequest::PutBack => {
                 self.put_back();
                 fcntl_lock(stdout(), FlockOperation::Unlock)
             }

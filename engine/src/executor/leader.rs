@@ -77,7 +77,7 @@ pub(super) trait Leader {
     fn group_survives(&mut self) -> Result<bool, ExecuteError>;
 
     /// Says how the process ended. Waits for that if it has not ended yet.
-    fn finish(&mut self) -> Result<End, ExecuteError>;
+    fn finish(&mut self) -> Result<LeaderEnd, ExecuteError>;
 }
 
 /// The limits of a command.
@@ -98,7 +98,7 @@ pub(super) enum Limit {
 
 /// How the first process ended.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct LeaderEnd {
     pub(super) status: ExitStatus,
     pub(super) usage: Usage,
     /// What lives on, and is left alone.
@@ -115,7 +115,7 @@ pub(super) struct End {
     pub(super) parting: Option<Parting>,
 }
 
-impl End {
+impl LeaderEnd {
     /// The time that it ran, as far as its guard or this process, whoever was closer, saw that.
     pub(super) fn known_time(&self, opened: Instant, seen: Option<Ran>) -> Option<Ran> {
         match (self.ran, self.lost_guard) {

@@ -87,7 +87,7 @@ pub use guard_process::serve_as_guard;
 pub use keeper::{KeepError, Keeper, terminal_taker, usual as usual_terminal};
 pub(crate) use last_word::LastWord;
 pub use opened::{OpenProgramError, OpenedFile, OpenedProgram};
-pub(crate) use outlets::Recorded;
+pub(crate) use outlets::PieceRecording;
 pub use output::{Discard, Notice, OutputSink, OutputStream, PassThrough};
 pub use own_signals::Signals;
 pub(crate) use parting::Parting;
@@ -107,6 +107,6 @@ pub use signals::{
     ForwardedSignal, NoSignals, ReceivedSignal, SignalOrigin, SignalReceiver, SignalSender,
     SignalSource, signal_channel,
 };
-pub(crate) use snapshots::{SNAPSHOTS_MAX, Snapshot};
+pub(crate) use snapshots::{ProcessSnapshot, SNAPSHOTS_MAX};
 pub use variable::Variable;
 pub use visible::{command_line, visible};

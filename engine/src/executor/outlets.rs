@@ -9,10 +9,10 @@ use super::output::OutputSink;
 use super::pieces::{PieceCutter, PieceRecorder};
 use super::process_table::Among;
 use super::snapshots::SnapshotWatch;
-use super::stream::Reading;
+use super::stream::PipeReading;
 
 /// Who records the output of an execution while it comes.
-pub(crate) struct Recorded<'r> {
+pub(crate) struct PieceRecording<'r> {
     /// Takes the pieces.
     pub(crate) recorder: &'r mut dyn PieceRecorder,
     /// Time that a byte is held back at most before it is handed over.
@@ -36,9 +36,9 @@ impl Outlets<'_> {
         &mut self,
         cutter: Option<&'c mut PieceCutter>,
         ahead: usize,
-    ) -> Reading<'c> {
+    ) -> PipeReading<'c> {
         let wall_ns = self.recorder.as_ref().map_or(0, |recorder| recorder.wall_ns());
-        Reading { is_allowed: self.may_read(), ahead, cutter, wall_ns }
+        PipeReading { is_allowed: self.may_read(), ahead, cutter, wall_ns }
     }
 
     /// Hands over the pieces that are due.

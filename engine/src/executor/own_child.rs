@@ -19,7 +19,7 @@ use super::child_calls::{
     wait_with_usage,
 };
 use super::command::{CommandSpec, Stdin};
-use super::leader::{Attempt, End, Leader, Pipes, Program, STOP_GRACE, Streams};
+use super::leader::{Attempt, Leader, LeaderEnd, Pipes, Program, STOP_GRACE, Streams};
 use super::opened::{Plan, SHELL};
 use super::process_table::{Among, ProcessTable, count_beyond_reach};
 use super::report::{Containment, ExecuteError};
@@ -135,11 +135,11 @@ impl Leader for OwnChild {
         Ok(test_kill_process_group(self.pid).is_ok())
     }
 
-    fn finish(&mut self) -> Result<End, ExecuteError> {
+    fn finish(&mut self) -> Result<LeaderEnd, ExecuteError> {
         // Before its number, and that of the group, may become somebody else's.
         let members = self.table.map(|table| table.living_members(self.pid));
         let (status, usage) = self.reap()?;
-        Ok(End {
+        Ok(LeaderEnd {
             status,
             usage,
             survivors: Vec::new(),

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::capture::CapturedOutput;
 use super::output::OutputStream;
-use super::snapshots::Snapshot;
+use super::snapshots::ProcessSnapshot;
 
 /// Most bytes of one piece, and of the pieces that are handed over together.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -49,7 +49,7 @@ pub(crate) trait PieceRecorder {
     fn take(&mut self, pieces: Vec<Piece>);
 
     /// Takes a snapshot of the command's processes, to be recorded with the next pieces.
-    fn take_snapshot(&mut self, snapshot: Snapshot);
+    fn take_snapshot(&mut self, snapshot: ProcessSnapshot);
 
     /// Takes the last ones: the command is over.
     fn end(&mut self, pieces: Vec<Piece>);

@@ -12,10 +12,10 @@ use super::again::again;
 use super::child_calls::{StopRequests, inherited_terminals};
 use super::command::CommandSpec;
 use super::due::{earliest, timespec};
-use super::leader::{End, Leader, Limit, Program, start};
+use super::leader::{Leader, LeaderEnd, Limit, Program, start};
 use super::memory::MemoryWatch;
 use super::opened::OpenedProgram;
-use super::outlets::{Outlets, Recorded};
+use super::outlets::{Outlets, PieceRecording};
 use super::output::{Notice, OutputSink, OutputStream};
 use super::own_terminal::OwnTerminal;
 use super::pauses::{Pauses, Ran};
@@ -90,7 +90,7 @@ pub(crate) fn execute_recorded(
     opened: Option<OpenedProgram>,
     sink: &mut dyn OutputSink,
     signals: &mut dyn SignalSource,
-    recorded: Recorded<'_>,
+    recorded: PieceRecording<'_>,
 ) -> Result<ExecutionReport, ExecuteError> {
     let path = opened.is_none().then(|| spec.resolve()).transpose()?;
     let named = path.as_deref().or(opened.as_ref().map(OpenedProgram::path));
@@ -414,8 +414,8 @@ impl Run {
         let mut end = self.leader.finish()?;
         let parting = end.parting.take();
         let ran = self.judge_time(&end);
-        let End { status, usage, survivors, beyond_reach, starters_peak, lost_guard, .. } = end;
-        self.memory.started_by(starters_peak);
+        let LeaderEnd { status, usage, survivors, beyond_reach, lost_guard, .. } = end;
+        self.memory.started_by(end.starters_peak);
         let peak_memory_bytes = self.memory.peak(usage.max_resident_bytes);
         let of_status = match lost_guard {
             Some(_) => Outcome::GuardLost,
@@ -447,7 +447,7 @@ impl Run {
     }
 
     /// A command known to have run longer than it may has timed out. Gives how long it ran.
-    fn judge_time(&mut self, end: &End) -> Ran {
+    fn judge_time(&mut self, end: &LeaderEnd) -> Ran {
         let known = end.known_time(self.opened, self.seen_to_run);
         if self.is_timeout_in_doubt && end.status.signal().is_none() {
             self.cause.take_if(|cause| matches!(cause, Cause::TimedOut));

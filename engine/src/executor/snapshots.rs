@@ -22,7 +22,7 @@ pub(crate) const SNAPSHOTS_MAX: usize = 1_078;
 
 /// The processes of a command at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Snapshot {
+pub(crate) struct ProcessSnapshot {
     /// When: UTC, in nanoseconds.
     pub(crate) wall_ns: u64,
     /// Time that the command had run.
@@ -65,7 +65,7 @@ impl SnapshotWatch {
         (leader, among): (Pid, Among),
         now: Instant,
         wall_ns: impl FnOnce() -> u64,
-    ) -> Option<Snapshot> {
+    ) -> Option<ProcessSnapshot> {
         let ran = now.saturating_duration_since(self.began);
         if ran.as_secs() < self.next {
             return None;
@@ -77,7 +77,7 @@ impl SnapshotWatch {
             Among::Descendants(of) => self.table.tree_usage(of, false),
             Among::Group(_) | Among::GroupBelow { .. } => self.table.tree_usage(leader, true),
         };
-        (used.processes > 0).then(|| Snapshot {
+        (used.processes > 0).then(|| ProcessSnapshot {
             wall_ns: wall_ns(),
             ran,
             processes: used.processes,

@@ -32,7 +32,7 @@ pub(super) struct Stream {
 }
 
 /// Whether a pipe may be read now, and who takes what is read instead of the capture.
-pub(super) struct Reading<'c> {
+pub(super) struct PipeReading<'c> {
     pub(super) is_allowed: bool,
     /// Number of bytes the sink may be behind; 0: none is read before it has all.
     pub(super) ahead: usize,
@@ -90,7 +90,7 @@ impl Stream {
         &mut self,
         buffer: &mut [u8],
         sink: &mut dyn OutputSink,
-        reading: Reading<'_>,
+        reading: PipeReading<'_>,
     ) -> Result<(), ExecuteError> {
         self.pass_pending_on(sink);
         if !reading.is_allowed || !self.may_read(reading.ahead) {

@@ -135,14 +135,14 @@ pub struct EvidenceTable {
 
 /// Names of variables, or parts of them.
 fn variables<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    let names = Vec::<Variable>::deserialize(from)?;
+    let names = Vec::<VariableName>::deserialize(from)?;
     Ok(names.into_iter().map(|name| name.0).collect())
 }
 
 /// The name of a variable, checked where it stands.
-struct Variable(String);
+struct VariableName(String);
 
-impl<'de> Deserialize<'de> for Variable {
+impl<'de> Deserialize<'de> for VariableName {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         let checked = check_identifier("name", &text);
@@ -176,7 +176,7 @@ pub fn each_once(names: impl IntoIterator<Item = Text>) -> Vec<Text> {
 /// One of `[[hold.escalation_targets]]`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Target {
+struct TargetTable {
     target: Name,
     #[serde(default, deserialize_with = "names")]
     approvers: Option<List<Text>>,
@@ -184,7 +184,7 @@ struct Target {
 }
 
 fn targets<'de, D: Deserializer<'de>>(from: D) -> Result<Option<List<EscalationTarget>>, D::Error> {
-    let read = Vec::<Target>::deserialize(from)?;
+    let read = Vec::<TargetTable>::deserialize(from)?;
     check_count::<D>(read.len())?;
     let targets = read.into_iter().map(|entry| EscalationTarget {
         target: entry.target.0,

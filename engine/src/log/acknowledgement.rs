@@ -1,10 +1,10 @@
 //! From the end of a turn to its acknowledgement: one sync for all who wait.
 
-use super::active::{DiskError, Named, Point};
+use super::active::{DiskError, IoContext, Point};
 use super::error::AppendError;
 use super::group_commit::{Gatherer, Goal, Joined};
 use super::options::Ownership;
-use super::shared_sync::{self, Trouble, Wanted};
+use super::shared_sync::{self, SyncTarget, Trouble};
 use super::state::{Shared, State, check_name, lost_name};
 use super::storage::{Board, Storage};
 use super::write_transaction::WriteTransaction;
@@ -157,7 +157,7 @@ struct Cut<S: Storage> {
     needs_sync: bool,
     /// How it is shared with other processes.
     board: Option<Arc<dyn Board>>,
-    wanted: Wanted,
+    wanted: SyncTarget,
 }
 
 enum Failure {

@@ -42,7 +42,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
 }
 
 /// Names the call that failed.
-pub(super) trait Named<T>: Sized {
+pub(super) trait IoContext<T>: Sized {
     /// A call that makes or changes `needed` bytes.
     fn named_needing(self, operation: &'static str, file: &str, needed: u64) -> DiskResult<T>;
 
@@ -50,12 +50,12 @@ pub(super) trait Named<T>: Sized {
         self.named_needing(operation, file, PAGE)
     }
 
-    /// Does the same as [`Named::named`], where the file's name is not at hand and a failure is
+    /// Does the same as [`IoContext::named`], where the file's name is not at hand and a failure is
     /// rare.
     fn named_as(self, operation: &'static str, file: impl FnOnce() -> String) -> DiskResult<T>;
 }
 
-impl<T> Named<T> for io::Result<T> {
+impl<T> IoContext<T> for io::Result<T> {
     fn named_needing(self, operation: &'static str, file: &str, needed: u64) -> DiskResult<T> {
         self.map_err(|source| DiskError { operation, file: file.to_string(), source, needed })
     }

@@ -4,7 +4,7 @@
 //! was moved, HEAD names the new beginning before anything is removed, and only what the archive
 //! holds byte for byte is removed. After a crash in between, doing it again goes on.
 
-use super::active::{DiskError, DiskResult, Named};
+use super::active::{DiskError, DiskResult, IoContext};
 use super::copy::{CopyError, Unused, copy_segment, survey_whole};
 use super::error::{AppendError, there_are};
 use super::handle::Log;

@@ -1,6 +1,6 @@
 //! Copying a log while it may be written: a prefix that verifies, under the same identity.
 
-use super::active::{DiskError, Named};
+use super::active::{DiskError, IoContext};
 use super::error::{state_of, there_are, way_on};
 use super::head_file;
 use super::roll;
@@ -145,7 +145,7 @@ pub(super) fn copy_settled<R: ReadStorage, W: Storage>(
 fn copy_found<R: ReadStorage, W: Storage>(
     source: &R,
     target: &W,
-    found: &Found,
+    found: &SourceLog,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Copied, CopyError> {
     target.write_gitignore().named("create", names::GITIGNORE)?;
@@ -157,7 +157,7 @@ fn copy_found<R: ReadStorage, W: Storage>(
 }
 
 /// A log as it was at one moment, as far as it is copied.
-struct Found {
+struct SourceLog {
     survey: Survey,
     head: Head,
     last: LastSegment,
@@ -174,7 +174,7 @@ fn look_until_settled<R: ReadStorage>(
     boot: BootId,
     is_locked: &dyn Fn() -> io::Result<bool>,
     looks: &mut RangeInclusive<u32>,
-) -> Result<Found, CopyError> {
+) -> Result<SourceLog, CopyError> {
     let mut damage_before = None;
     while looks.next().is_some() {
         let is_last = looks.is_empty();
@@ -199,7 +199,7 @@ fn look<R: ReadStorage>(
     source: &R,
     boot: BootId,
     is_being_written: bool,
-) -> Result<Found, CopyError> {
+) -> Result<SourceLog, CopyError> {
     let options = SurveyOptions::new(Extent::FromAnchor, boot).being_written(is_being_written);
     let mut batch_ends = BatchEnds::default();
     let survey = survey(source, options, &mut |place, record| {
@@ -225,7 +225,7 @@ fn look<R: ReadStorage>(
     let later = || later_than(source, survey.log, newest);
     let tail_unproven =
         survey.row.verdict() == Verdict::TailUnproven || !is_being_written && later()?.is_some();
-    Ok(Found { survey, head, last, record_bytes: batch_ends.bytes, tail_unproven })
+    Ok(SourceLog { survey, head, last, record_bytes: batch_ends.bytes, tail_unproven })
 }
 
 /// LOCK says that more is durable than there is.
@@ -258,7 +258,7 @@ impl BatchEnds {
 fn copy_segments<R: ReadStorage, W: Storage>(
     source: &R,
     target: &W,
-    found: &Found,
+    found: &SourceLog,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(), CopyError> {
     let segments = &found.survey.segments;
@@ -340,7 +340,7 @@ fn copy_items<R: ReadStorage, W: Storage>(
     Ok(())
 }
 
-fn verify_copy<W: Storage>(target: &W, found: &Found) -> Result<(), CopyError> {
+fn verify_copy<W: Storage>(target: &W, found: &SourceLog) -> Result<(), CopyError> {
     let survey = survey_whole(target)?;
     let is_whole = survey.evidence.tail == TailShape::Zero;
     if is_whole && survey.sound_end() == Some(found.last.run.chain) {
@@ -357,7 +357,7 @@ pub(super) fn survey_whole<W: Storage>(target: &W) -> Result<Survey, SurveyError
     survey(target, options, &mut |_, _| {})
 }
 
-fn copied(found: &Found) -> Copied {
+fn copied(found: &SourceLog) -> Copied {
     let before = found.head.anchor_sequence;
     Copied {
         log: found.head.log,

@@ -1,7 +1,7 @@
 //! Creating a log: the directory and LOCK (already there), HEAD at the anchor, then the first
 //! segment by roll. A crash in between leaves a state that the recovery table names.
 
-use super::active::{Active, DiskResult, Named};
+use super::active::{Active, DiskResult, IoContext};
 use super::error::OpenError;
 use super::head_file;
 use super::recovery::disk;

@@ -1,6 +1,6 @@
 //! HEAD: replaced as a whole, only under the lock, and never backwards.
 
-use super::active::{DiskResult, Named, Point};
+use super::active::{DiskResult, IoContext, Point};
 use super::storage::Storage;
 use holdpoint_log_files::ReadFile;
 use holdpoint_log_format::limits::HEAD_LENGTH;

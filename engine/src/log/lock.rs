@@ -1,6 +1,6 @@
 //! Taking the lock with a bounded wait, and what LOCK says while it is held.
 
-use super::active::{DiskResult, Named};
+use super::active::{DiskResult, IoContext};
 use super::storage::{Board, LockFile, Storage};
 use super::turn_queue;
 use crate::sync::{self, thread};
@@ -15,7 +15,7 @@ const RETRY: Duration = Duration::from_millis(5);
 
 /// The lock is somebody else's.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct LockHolder {
     pub(super) pid: u32,
     pub(super) waited: Duration,
 }
@@ -27,7 +27,7 @@ pub(super) fn acquire<S: Storage>(
     board: Option<&dyn Board>,
     wait: Duration,
     ahead: &mut dyn FnMut(),
-) -> DiskResult<Result<S::Lock, Held>> {
+) -> DiskResult<Result<S::Lock, LockHolder>> {
     if let Some(board) = board {
         return turn_queue::acquire(storage, board, wait, ahead);
     }
@@ -40,7 +40,7 @@ pub(super) fn until<L>(
     wait: Duration,
     attempt: &mut dyn FnMut() -> DiskResult<Option<L>>,
     holder: impl FnOnce() -> u32,
-) -> DiskResult<Result<L, Held>> {
+) -> DiskResult<Result<L, LockHolder>> {
     let began = sync::now();
     loop {
         if let Some(lock) = attempt()? {
@@ -48,7 +48,7 @@ pub(super) fn until<L>(
         }
         let waited = sync::now().duration_since(began);
         if waited >= wait {
-            return Ok(Err(Held { pid: holder(), waited }));
+            return Ok(Err(LockHolder { pid: holder(), waited }));
         }
         thread::sleep(RETRY.min(wait - waited));
     }

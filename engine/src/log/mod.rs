@@ -61,7 +61,7 @@ pub use handle::Log;
 pub use level::Level;
 pub use options::{OpenReport, Options, Ownership, Recovered};
 pub use run_file::{
-    OutcomeKept, OutcomeNotKept, Room, RunFile, RunFileStamp, append_entry, keep_outcome,
+    DeferOutcomeError, DeferredOutcome, Room, RunFile, RunFileStamp, append_entry, keep_outcome,
 };
 pub use storage::{Board, LockFile, RootState, Storage, WriteFile};
 pub use write_transaction::{Appended, WriteTransaction};

@@ -1,7 +1,7 @@
 //! Opening: look, lock, let the recovery table decide, act, and only then serve.
 
 use super::acknowledgement::reach;
-use super::active::{DiskResult, Named};
+use super::active::{DiskResult, IoContext};
 use super::error::OpenError;
 use super::flusher::Schedule;
 use super::group_commit::{Goal, GroupCommit, Reached};

@@ -1,11 +1,11 @@
 //! Acting on the recovery table: what an opener, or a writer that takes over from one that did not
 //! leave cleanly, does before it serves, appends or marks anything.
 
-use super::active::{Active, DiskError, DiskResult, Named, Point};
+use super::active::{Active, DiskError, DiskResult, IoContext, Point};
 use super::create;
 use super::error::OpenError;
 use super::head_file;
-use super::lock::{self, Held};
+use super::lock::{self, LockHolder};
 use super::options::{Options, Recovered};
 use super::roll;
 use super::segment_lock::{CHANGES_MAX, LockedFile, is_named_last, lock_last};
@@ -408,9 +408,9 @@ fn mark_end<S: Storage>(storage: &S, mark: u64, last: &LastSegment) -> DiskResul
 }
 
 /// A lock that somebody else has, as opening reports it.
-pub(super) fn locked_by<S: Storage>(storage: &S) -> impl Fn(Held) -> OpenError {
+pub(super) fn locked_by<S: Storage>(storage: &S) -> impl Fn(LockHolder) -> OpenError {
     let root = storage.root().to_path_buf();
-    move |Held { pid, waited }| OpenError::Locked { path: root.clone(), pid, waited }
+    move |LockHolder { pid, waited }| OpenError::Locked { path: root.clone(), pid, waited }
 }
 
 /// A failed call on the disk, as opening reports it.

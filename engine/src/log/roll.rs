@@ -4,7 +4,7 @@
 //! active one is still whole), records synced, seal written and synced, the next header written
 //! into the prepared file and synced, rename, directory synced, publish.
 
-use super::active::{Active, DiskResult, Named};
+use super::active::{Active, DiskResult, IoContext};
 use super::segment_lock::LockedFile;
 use super::storage::Storage;
 use holdpoint_log_files::survey::segment_path;

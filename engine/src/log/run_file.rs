@@ -343,7 +343,7 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
 
 /// Fate of an outcome that was to wait.
 #[derive(Debug)]
-pub enum OutcomeKept {
+pub enum DeferredOutcome {
     /// It waits, durably.
     Kept,
     /// One waits for this approval already: this.
@@ -353,7 +353,7 @@ pub enum OutcomeKept {
 /// Why an outcome does not wait.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum OutcomeNotKept {
+pub enum DeferOutcomeError {
     /// The disk does not take it.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -384,13 +384,13 @@ pub enum OutcomeNotKept {
 /// it, it waits under another name.
 ///
 /// # Errors
-/// An [`OutcomeNotKept`]: then nothing waits.
+/// An [`DeferOutcomeError`]: then nothing waits.
 pub fn keep_outcome(
     log: &Path,
     decision_id: &str,
     payload: &[u8],
     is_hooks: &dyn Fn(u32, &[u8]) -> bool,
-) -> Result<OutcomeKept, OutcomeNotKept> {
+) -> Result<DeferredOutcome, DeferOutcomeError> {
     let no_name = || io::Error::new(io::ErrorKind::InvalidInput, "no id of a decision point");
     let outcomes = names::outcomes(decision_id).ok_or_else(no_name)?;
     let bytes = outcome_file::encode(payload);
@@ -413,7 +413,7 @@ pub fn keep_outcome(
         match rustix::fs::open(&path, NEW_FILE, NEW_MODE) {
             Err(Errno::EXIST) => {
                 if let Some(waiting) = waiting_at(&path, is_hooks)? {
-                    return Ok(OutcomeKept::Waiting(waiting));
+                    return Ok(DeferredOutcome::Waiting(waiting));
                 }
                 first.get_or_insert(path);
             }
@@ -423,7 +423,7 @@ pub fn keep_outcome(
             }
         }
     }
-    Err(OutcomeNotKept::NoName { path: first.unwrap_or_default() })
+    Err(DeferOutcomeError::NoName { path: first.unwrap_or_default() })
 }
 
 /// The outcome that waits in a file, as a hook of its owner wrote it; `None`: the file is torn, or
@@ -431,7 +431,7 @@ pub fn keep_outcome(
 fn waiting_at(
     path: &Path,
     is_hooks: &dyn Fn(u32, &[u8]) -> bool,
-) -> Result<Option<Vec<u8>>, OutcomeNotKept> {
+) -> Result<Option<Vec<u8>>, DeferOutcomeError> {
     match read_outcome(path) {
         Ok((owner, payload)) => Ok(payload.filter(|payload| is_hooks(owner, payload))),
         Err(RunFileFault::Io(source)) => {
@@ -440,7 +440,7 @@ fn waiting_at(
                 // A writer took it up meanwhile.
                 Err(Errno::NOENT) => Ok(None),
                 Ok(place) if place != FileType::RegularFile => Ok(None),
-                _ => Err(OutcomeNotKept::Unreadable { path: path.to_path_buf(), source }),
+                _ => Err(DeferOutcomeError::Unreadable { path: path.to_path_buf(), source }),
             }
         }
         Err(_) => Ok(None),
@@ -452,7 +452,7 @@ fn write_outcome(
     path: &Path,
     mut file: File,
     bytes: &[u8],
-) -> io::Result<OutcomeKept> {
+) -> io::Result<DeferredOutcome> {
     let kept = fchmod(&file, NEW_MODE).map_err(io::Error::from).and_then(|()| {
         lock_new(&file)?;
         file.write_all(bytes)?;
@@ -463,7 +463,7 @@ fn write_outcome(
         check_names(&file, path)
     });
     kept.inspect_err(|_| drop(std::fs::remove_file(path)))?;
-    Ok(OutcomeKept::Kept)
+    Ok(DeferredOutcome::Kept)
 }
 
 fn length(file: impl AsFd) -> io::Result<u64> {

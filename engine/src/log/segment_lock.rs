@@ -8,8 +8,8 @@
 //! - LOCK is taken before it and given back behind it. A new segment's is taken before the segment
 //!   gets its name, and that of the one before is given back after.
 
-use super::active::{DiskResult, Named};
-use super::lock::{Held, until};
+use super::active::{DiskResult, IoContext};
+use super::lock::{LockHolder, until};
 use super::storage::{Storage, WriteFile};
 use holdpoint_log_files::reader::firsts;
 use holdpoint_log_files::survey::segment_path;
@@ -42,7 +42,7 @@ impl<W: WriteFile> LockedFile<W> {
         file: &Arc<W>,
         path: &str,
         wait: Duration,
-    ) -> DiskResult<Result<Self, Held>> {
+    ) -> DiskResult<Result<Self, LockHolder>> {
         let mut attempt = || Self::try_new(file).named("lock", path);
         until(wait, &mut attempt, || storage.lock_holder(path).unwrap_or(0))
     }
@@ -70,7 +70,7 @@ pub(super) fn lock_last<S: Storage>(
     storage: &S,
     held: Option<LockedFile<S::Writer>>,
     wait: Duration,
-) -> DiskResult<Result<Option<LockedFile<S::Writer>>, Held>> {
+) -> DiskResult<Result<Option<LockedFile<S::Writer>>, LockHolder>> {
     for _ in 0..CHANGES_MAX {
         let Some(path) = last_path(storage)? else { return Ok(Ok(None)) };
         if let Some(lock) = &held

@@ -14,8 +14,8 @@
 //!   that one may have lost.
 //! - Who holds SYNC never waits for LOCK. So whoever holds LOCK may wait for SYNC.
 
-use super::active::{DiskError, DiskResult, Named};
-use super::lock::Held;
+use super::active::{DiskError, DiskResult, IoContext};
+use super::lock::LockHolder;
 use super::storage::{Board, LockFile, Storage};
 use super::tail;
 use super::turn_queue::SLICE;
@@ -30,7 +30,7 @@ use std::time::Duration;
 
 /// What is to be durable.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct SyncTarget {
     /// Everything up to here.
     pub(super) sequence: u64,
     /// First sequence of the segment that holds it.
@@ -59,7 +59,7 @@ pub(super) enum Trouble {
     /// A call on the disk failed, here or in another process.
     Disk(DiskError),
     /// Somebody else holds SYNC for too long.
-    Held(Held),
+    Held(LockHolder),
     /// Who held SYNC died with a sync of which nobody knows how it ended.
     Unknown,
 }
@@ -74,7 +74,7 @@ impl From<Trouble> for DiskError {
     fn from(trouble: Trouble) -> Self {
         let (operation, reason) = match trouble {
             Trouble::Disk(error) => return error,
-            Trouble::Held(Held { pid, waited }) => {
+            Trouble::Held(LockHolder { pid, waited }) => {
                 let stopped = "what was appended is in the log's file, and whether it survives a \
                                power cut is not known";
                 let held = format!("process {pid} held it for the whole wait of {waited:?}");
@@ -117,7 +117,7 @@ pub(super) fn reach<S: Storage>(
     storage: &S,
     board: &dyn Board,
     writer: &S::Writer,
-    wanted: &Wanted,
+    wanted: &SyncTarget,
     wait: Duration,
     told: &dyn Fn(&DiskError),
 ) -> Result<(), Trouble> {
@@ -155,7 +155,7 @@ pub(super) fn reach<S: Storage>(
         }
         if waited >= wait {
             let pid = storage.lock_holder(names::SYNC).unwrap_or(now.pid);
-            return Err(Trouble::Held(Held { pid, waited }));
+            return Err(Trouble::Held(LockHolder { pid, waited }));
         }
         let is_under_way = now.state == SyncState::Syncing && wanted.sequence <= now.covers;
         let trip = now.count + u64::from(!is_under_way);
@@ -195,7 +195,7 @@ pub(super) fn is_abandoned<S: Storage>(storage: &S, board: &dyn Board) -> DiskRe
     Ok(held.is_some() && is_syncing()?)
 }
 
-impl Wanted {
+impl SyncTarget {
     /// Returns whether this process's file tells of whatever the holder of SYNC is told of: of the
     /// sync that goes on, or of the one that is about to begin.
     fn can_do_without(&self, now: &Synced) -> bool {
@@ -214,7 +214,7 @@ fn alone<S: Storage>(
     storage: &S,
     board: &dyn Board,
     writer: &S::Writer,
-    wanted: &Wanted,
+    wanted: &SyncTarget,
 ) -> Result<(), Trouble> {
     storage.sync(writer).named_as("sync", || segment_path(wanted.segment))?;
     Ok(wanted.check_epoch(&synced(&page(board)?, storage.boot()))?)
@@ -225,7 +225,7 @@ fn covered<S: Storage>(
     storage: &S,
     board: &dyn Board,
     writer: &S::Writer,
-    wanted: &Wanted,
+    wanted: &SyncTarget,
 ) -> Result<(), Trouble> {
     let told = storage.check_written_back(writer);
     let told = told.named_as("sync", || segment_path(wanted.segment));
@@ -258,7 +258,7 @@ fn lead<S: Storage>(
     storage: &S,
     board: &dyn Board,
     writer: &S::Writer,
-    wanted: &Wanted,
+    wanted: &SyncTarget,
     held: S::Lock,
     told: &dyn Fn(&DiskError),
 ) -> Result<(), Trouble> {

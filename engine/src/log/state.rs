@@ -1,6 +1,6 @@
 //! State that changes while a log is open: owned by whoever has the turn.
 
-use super::active::{Active, DiskError, DiskResult, Named};
+use super::active::{Active, DiskError, DiskResult, IoContext};
 use super::error::{AppendError, PoisonCause};
 use super::flusher::Schedule;
 use super::group_commit::GroupCommit;
@@ -10,7 +10,7 @@ use super::options::{Options, Ownership, Recovered};
 use super::owner::Owner;
 use super::preallocate::Preallocated;
 use super::roll::Prepared;
-use super::shared_sync::{self, Trouble, Wanted};
+use super::shared_sync::{self, SyncTarget, Trouble};
 use super::storage::{Board, LockFile, Storage};
 use super::tail::rewrite;
 use super::turn_queue;
@@ -135,7 +135,7 @@ impl<S: Storage> Shared<S> {
         let Some(board) = &state.board else {
             return self.storage.sync(&active.writer).named_as("sync", || active.path());
         };
-        let wanted = Wanted { holds_lock: true, ..state.wanted() };
+        let wanted = SyncTarget { holds_lock: true, ..state.wanted() };
         let wait = self.options.lock_wait;
         let told = |error: &DiskError| drop(self.commit.fail(error.cause()));
         match shared_sync::reach(&self.storage, &**board, &active.writer, &wanted, wait, &told) {
@@ -316,10 +316,10 @@ impl<S: Storage> Shared<S> {
 
 impl<S: Storage> State<S> {
     /// Returns what a sync is to cover: everything that was appended.
-    pub(super) fn wanted(&self) -> Wanted {
+    pub(super) fn wanted(&self) -> SyncTarget {
         let Appended { sequence, segment } = self.appended();
         let State { epoch, opened, found_without_head: unnamed, .. } = *self;
-        Wanted { sequence, segment, epoch, opened, unnamed, holds_lock: false }
+        SyncTarget { sequence, segment, epoch, opened, unnamed, holds_lock: false }
     }
 
     /// Returns where the newest appended record is.

@@ -1,7 +1,7 @@
 //! The bytes behind and above the marks: written again, copied aside, overwritten with zeros.
 //! Nothing here decides; every byte that is overwritten with another was copied before.
 
-use super::active::{DiskResult, Named, write_pieces};
+use super::active::{DiskResult, IoContext, write_pieces};
 use super::storage::Storage;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;

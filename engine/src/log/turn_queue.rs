@@ -9,8 +9,8 @@
 //!   stands there after [`PATIENCE_MAX`].
 //! - Every wait ends by itself after [`SLICE`]: whoever should have woken the next may have died.
 
-use super::active::{DiskResult, Named};
-use super::lock::{Held, holder};
+use super::active::{DiskResult, IoContext};
+use super::lock::{LockHolder, holder};
 use super::storage::{Board, Storage};
 use crate::sync;
 use holdpoint_log_format::board::{Appended, TICKET_LENGTH, TICKETS_AT, TICKETS_MAX, Ticket, word};
@@ -36,9 +36,9 @@ pub(super) fn acquire<S: Storage>(
     board: &dyn Board,
     wait: Duration,
     ahead: &mut dyn FnMut(),
-) -> DiskResult<Result<S::Lock, Held>> {
+) -> DiskResult<Result<S::Lock, LockHolder>> {
     let began = sync::now();
-    let mut place = Place { board, own: None };
+    let mut place = QueuePlace { board, own: None };
     let mut first = First { began, seen: None };
     let mut news = News::default();
     loop {
@@ -50,7 +50,7 @@ pub(super) fn acquire<S: Storage>(
         }
         let waited = sync::now().duration_since(began);
         if waited >= wait {
-            return Ok(Err(Held { pid: holder(storage), waited }));
+            return Ok(Err(LockHolder { pid: holder(storage), waited }));
         }
         if news.is_there(&page) {
             ahead();
@@ -113,12 +113,12 @@ impl First {
 }
 
 /// A place in the queue, given up when this is dropped.
-struct Place<'a> {
+struct QueuePlace<'a> {
     board: &'a dyn Board,
     own: Option<(usize, Ticket)>,
 }
 
-impl Place<'_> {
+impl QueuePlace<'_> {
     /// Returns whether nobody comes before this one, or who does leaves the lock lie.
     fn is_next(&self, page: &[u8], first: &mut First) -> bool {
         let before = |ticket: &Ticket| self.own.is_none_or(|(_, own)| *ticket < own);
@@ -167,7 +167,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         if let Some((place, ticket)) = self.own {
             self.clear(place, &ticket);

@@ -1,12 +1,12 @@
 //! A turn: the time in which one thread of one process may append.
 
 use super::acknowledgement::Acknowledgement;
-use super::active::{Active, DiskError, Named};
+use super::active::{Active, DiskError, IoContext};
 use super::batch::{NewRecord, PreparedBatch, check_kinds};
 use super::error::{AppendError, OpenError};
 use super::group_commit::Goal;
 use super::level::Level;
-use super::lock::{self, Held};
+use super::lock::{self, LockHolder};
 use super::options::{Ownership, Recovered};
 use super::recovery::settle;
 use super::roll::{self, Prepared};
@@ -537,7 +537,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     }
 }
 
-fn locked(held: Held) -> AppendError {
+fn locked(held: LockHolder) -> AppendError {
     AppendError::Locked { pid: held.pid, waited: held.waited }
 }
 

@@ -50,7 +50,7 @@ pub(super) struct Hint {
 }
 
 /// What a record of an archive says.
-enum Told {
+enum ArchivedRecord {
     Begun(TermHash),
     Hint(Hint),
 }
@@ -99,11 +99,12 @@ impl Archived {
         due.retain(|first| *first > head.anchor_sequence && *first <= end.sequence);
         for first in due.into_iter().rev() {
             let lying = Lying { archive: storage.root().to_path_buf(), end };
-            end =
-                each_record(storage, first, &end, &may_tell, &Told::of, &mut |told| match told {
-                    Told::Begun(hash) => self.begun.push((hash, first)),
-                    Told::Hint(hint) => hints.push(hint),
-                })?;
+            end = each_record(storage, first, &end, &may_tell, &ArchivedRecord::of, &mut |told| {
+                match told {
+                    ArchivedRecord::Begun(hash) => self.begun.push((hash, first)),
+                    ArchivedRecord::Hint(hint) => hints.push(hint),
+                }
+            })?;
             self.segments.insert(first, lying);
         }
         Ok(end)
@@ -147,7 +148,7 @@ impl Lying {
     }
 }
 
-impl Told {
+impl ArchivedRecord {
     fn of(event: Recorded) -> Option<Self> {
         let event = event.envelope.event;
         let begun = term_of_new(&event).map(|term| TermHash::of(&term.canonical()));

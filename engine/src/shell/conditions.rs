@@ -1,7 +1,7 @@
 //! Under which conditions a command is carried out: once for its key, and only on the state that
 //! its caller saw.
 
-use super::recall::Seen;
+use super::recall::RecallNeeds;
 use super::submit::Origin;
 use holdpoint_domain::core::refusal::Malformed;
 use holdpoint_domain::core::text::{bounded, check_identifier, check_legible, visible};
@@ -107,7 +107,7 @@ impl DoneBefore {
 
 /// A command's key, and what was found under it in the log because the state has forgotten it.
 #[derive(Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct KeyLookup<'a> {
     pub(super) idempotency: Option<&'a Idempotency>,
     pub(super) recalled: Option<&'a KeyReceipt>,
 }
@@ -208,8 +208,8 @@ impl Conditions {
     }
 
     /// Returns what has to be known besides the state.
-    pub(super) fn seen<'a>(&self, idempotency: Option<&'a Idempotency>) -> Seen<'a> {
-        Seen { idempotency, has_version: self.expected_version.is_some() }
+    pub(super) fn seen<'a>(&self, idempotency: Option<&'a Idempotency>) -> RecallNeeds<'a> {
+        RecallNeeds { idempotency, has_version: self.expected_version.is_some() }
     }
 
     /// Checks whether the command may be carried out now, was carried out before, or conflicts.
@@ -219,7 +219,7 @@ impl Conditions {
         origin: &Origin,
         proof: Option<Proof>,
         command: &Command,
-        known: Known<'_>,
+        known: KeyLookup<'_>,
     ) -> Result<Option<DoneBefore>, Refusal> {
         world.check_caller(&origin.actor, command)?;
         if let Some(idempotency) = known.idempotency

@@ -3,7 +3,7 @@
 use super::clock::{Clock, Reading};
 use super::conditions::Conditions;
 use super::engine_options::EngineOptions;
-use super::entropy::{Drawn, EntropySource};
+use super::entropy::{EntropySource, UnusedEntropy};
 use super::error::{EngineError, SubmitError};
 use super::fingerprint::FingerprintDistance;
 use super::identity::Identity;
@@ -82,7 +82,7 @@ pub(super) struct Core<S: Storage> {
     clock: Box<dyn Clock>,
     entropy: Box<dyn EntropySource>,
     /// What was drawn for callers and not used yet.
-    pub(super) drawn: Mutex<Drawn>,
+    pub(super) drawn: Mutex<UnusedEntropy>,
     /// `None` after a failure: what the disk holds is no longer known, so nothing is answered.
     pub(super) hot: Mutex<Option<Box<LiveState>>>,
     pub(super) meter: Meter,
@@ -169,7 +169,7 @@ impl<S: Storage> Engine<S> {
             decision_level: options.decision_level,
             clock: options.clock,
             entropy: options.entropy,
-            drawn: Mutex::new(Drawn::default()),
+            drawn: Mutex::new(UnusedEntropy::default()),
             hot: Mutex::new(Some(Box::new(hot))),
             meter: Meter::new(options.metrics),
             notifier: Notifier::default(),

@@ -30,9 +30,9 @@ impl EntropySource for SystemEntropy {
 /// Bits that an engine drew and gave away, which no command of this engine used since, and up to
 /// which record none holds them: all, until somebody else writes.
 #[derive(Debug, Default)]
-pub(super) struct Drawn(VecDeque<(Entropy, u64)>);
+pub(super) struct UnusedEntropy(VecDeque<(Entropy, u64)>);
 
-impl Drawn {
+impl UnusedEntropy {
     pub(super) fn add(&mut self, entropy: Entropy) {
         self.0.push_back((entropy, u64::MAX));
         if self.0.len() > DRAWN_MAX {

@@ -7,7 +7,7 @@ use super::error::SubmitError;
 use super::hold_point::Next;
 use super::instruction::{evidence, executor_id, initialize};
 use super::interrupt::Interrupt;
-use super::outcome::{Told, exit, exit_status, status_of_unknown, told};
+use super::outcome::{AttemptReport, exit, exit_status, status_of_unknown, told};
 use super::prompter::{Prompter, Question};
 use super::recording::GivenUp;
 use super::run::{
@@ -376,21 +376,21 @@ impl<'a, S: Storage> Runner<'a, S> {
         let (told, exit, evidence) =
             (told(&report), exit(&report), evidence(self.run, &report, &self.given_up));
         self.may_be_tried_again =
-            matches!(told, Told::Fault { fault, .. } if self.is_retryable(fault));
+            matches!(told, AttemptReport::Fault { fault, .. } if self.is_retryable(fault));
         self.is_well =
-            matches!(told, Told::Response { reported: ExecutorResponseType::Success, .. });
+            matches!(told, AttemptReport::Response { reported: ExecutorResponseType::Success, .. });
         self.execution = Some(report);
         self.capture(evidence)?;
         Ok(match told {
             _ if self.halted.is_some() => false,
-            Told::Response { reported, error } => {
+            AttemptReport::Response { reported, error } => {
                 self.report_response(reported, error, exit).map(|()| false)?
             }
-            Told::Fault { fault, message } => {
+            AttemptReport::Fault { fault, message } => {
                 self.details = Some(message.clone());
                 self.report_fault(fault, message, exit)?
             }
-            Told::Interrupt(interrupt) => self.interrupt(interrupt).map(|()| false)?,
+            AttemptReport::Interrupt(interrupt) => self.interrupt(interrupt).map(|()| false)?,
         })
     }
 

@@ -8,7 +8,7 @@ use super::interrupt::Interrupt;
 use super::origin::Origin;
 use super::receipt::{Receipt, Submitted};
 use super::run::{ASKING, BINDING_MISMATCH, EXIT_HOLDPOINT_FAILED, RunError};
-use super::run_seat::{Recorded, Sync};
+use super::run_seat::{StepOutcome, Sync};
 use crate::executor::{Parting, SignalSource, StartRefusal};
 use crate::log::Storage;
 use holdpoint_domain::core::actor::{Actor, Authentication};
@@ -113,10 +113,10 @@ impl<S: Storage> Runner<'_, S> {
         self.seat.is_waiting()
     }
 
-    pub(super) fn take_note(&mut self, recorded: Recorded) -> Result<Option<Receipt>, RunError> {
+    pub(super) fn take_note(&mut self, recorded: StepOutcome) -> Result<Option<Receipt>, RunError> {
         match recorded {
-            Recorded::InFile => Ok(None),
-            Recorded::OnLog { before, submitted } => {
+            StepOutcome::InFile => Ok(None),
+            StepOutcome::OnLog { before, submitted } => {
                 self.follow_waited(before);
                 // What waited has ended the run: what was decided before that was known is refused.
                 if self.halted.is_some() && matches!(submitted, Submitted::Refused(_)) {

@@ -41,7 +41,7 @@ pub(super) enum Next {
 }
 
 /// What a look at the state shows of a question.
-struct Seen {
+struct QuestionStanding {
     /// What became of the question that was looked for.
     outcome: Option<RequestOutcome>,
     /// The question that is open now: another one where it was passed on.
@@ -52,7 +52,7 @@ struct Seen {
 type Ending = Option<(HaltReason, Option<ExecutionFaultType>)>;
 
 /// The question that a run asked.
-struct Asked {
+struct RunQuestion {
     /// Sequence of its record.
     sequence: u64,
     ending: Ending,
@@ -114,13 +114,13 @@ impl<S: Storage> Runner<'_, S> {
         self.part_from_guard();
         // Whoever is asked sees the last of what was printed above the question.
         sink.catch_up();
-        let asked = Asked { sequence: receipt.first_sequence, ending };
+        let asked = RunQuestion { sequence: receipt.first_sequence, ending };
         let mut request_id = request_of(&receipt);
         let engine = self.engine;
         let mut _wait = engine.wait_for(&request_id);
         let mut known: Option<Question> = None;
         loop {
-            let Seen { outcome, open } = self.look(&request_id)?;
+            let QuestionStanding { outcome, open } = self.look(&request_id)?;
             if let (Some(question), Some(outcome)) = (&known, &outcome) {
                 prompter.settled(question, outcome);
             }
@@ -145,7 +145,7 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    fn look(&self, request_id: &str) -> Result<Seen, SubmitError> {
+    fn look(&self, request_id: &str) -> Result<QuestionStanding, SubmitError> {
         self.engine.query(|world| {
             let outcome =
                 world.find_request(request_id).and_then(|place| place.held().outcome.clone());
@@ -153,7 +153,7 @@ impl<S: Storage> Runner<'_, S> {
             let open = entity.and_then(|entity| {
                 Some(Question::of(entity, entity.open_request()?).asked_in(world))
             });
-            Seen { outcome, open }
+            QuestionStanding { outcome, open }
         })
     }
 
@@ -298,7 +298,7 @@ impl<S: Storage> Runner<'_, S> {
     /// The loop halted by a decision, or by whoever stopped it: how it ended is on the log.
     fn end_of(
         &mut self,
-        asked: &Asked,
+        asked: &RunQuestion,
         outcome: Option<&RequestOutcome>,
     ) -> Result<Next, RunError> {
         let (sequence, halted) = match self.find_halt(asked.sequence)? {
@@ -365,7 +365,7 @@ impl<S: Storage> Runner<'_, S> {
     /// process looked. The decision is remembered, and what follows from it is settled by it.
     fn archived_halt(
         &self,
-        asked: &Asked,
+        asked: &RunQuestion,
         outcome: Option<&RequestOutcome>,
     ) -> Result<(u64, LoopHalted), RunError> {
         let loop_id = self.loop_id.clone();
@@ -383,7 +383,7 @@ impl<S: Storage> Runner<'_, S> {
     }
 
     /// Returns what the rules make of a decision that ends the loop.
-    fn halt_by(&self, asked: &Asked, decided: &Decided) -> Option<LoopHalted> {
+    fn halt_by(&self, asked: &RunQuestion, decided: &Decided) -> Option<LoopHalted> {
         let is_timeout = decided.outcome == HumanDecisionOutcome::Timeout;
         let (reason, stop_condition, fault_type) = match decided.record.decision {
             _ if is_timeout => (HaltReason::HumanDecisionTimedOut, None, None),

@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// What is to be built, and what was.
 #[derive(Default)]
 pub(super) struct Indexer {
-    shared: Arc<Shared>,
+    shared: Arc<IndexerState>,
     /// True if what was there at first is to be looked through, or was.
     has_doubted: bool,
     /// The thread, and the process that has it.
@@ -39,7 +39,7 @@ pub(super) struct Indexer {
 }
 
 #[derive(Default)]
-struct Shared {
+struct IndexerState {
     work: Mutex<Work>,
     /// There is something to build, or the builder is to end.
     changed: Condvar,
@@ -203,7 +203,7 @@ fn is_ours(known: &SegmentIndex) -> bool {
     !known.is_disputed() && known.format <= INDEX_VERSION
 }
 
-fn build_all<S: Storage>(disk: &S, shared: &Shared) {
+fn build_all<S: Storage>(disk: &S, shared: &IndexerState) {
     while let Some(task) = next(shared) {
         let (first_sequence, known) = match task {
             Task::Build(first_sequence, known) => (first_sequence, known),
@@ -221,7 +221,7 @@ fn build_all<S: Storage>(disk: &S, shared: &Shared) {
 }
 
 /// What is missing comes first; then, each after a pause, what is to be looked through.
-fn next(shared: &Shared) -> Option<Task> {
+fn next(shared: &IndexerState) -> Option<Task> {
     let mut work = shared.work.lock();
     work.has_task = false;
     let pause_ends = now() + PAUSE;

@@ -430,23 +430,23 @@ fn index_file<S: Storage>(
 ) -> Option<Box<dyn ReadFile + Send>> {
     match is_held {
         true => Some(Box::new(disk.open(&path).ok()??)),
-        false => Some(Box::new(Named { disk: Arc::clone(disk), path })),
+        false => Some(Box::new(PathFile { disk: Arc::clone(disk), path })),
     }
 }
 
 /// A file that is opened whenever something is asked of it.
-struct Named<S> {
+struct PathFile<S> {
     disk: Arc<S>,
     path: String,
 }
 
-impl<S: Storage> Named<S> {
+impl<S: Storage> PathFile<S> {
     fn opened(&self) -> io::Result<S::File> {
         self.disk.open(&self.path)?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
-impl<S: Storage> ReadFile for Named<S> {
+impl<S: Storage> ReadFile for PathFile<S> {
     fn length(&self) -> io::Result<u64> {
         self.opened()?.length()
     }

@@ -124,9 +124,9 @@ pub use run::{
 };
 pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
 pub use start::{
-    APPROVE, ApprovalKeys, ApprovedStart, AskBefore, Asked, BOUND_BYTES_MAX, BOUND_FILES_MAX,
-    BindingOptions, Bound, CODE_VARIABLES, DENY, NamedLine, SESSION_VARIABLES, STEP_VARIABLES,
-    StartAnswer, StartError, StartPrompter, StartSummary, carries_code,
+    APPROVE, ApprovalKeys, ApprovalOutcome, ApprovedStart, AskBefore, BOUND_BYTES_MAX,
+    BOUND_FILES_MAX, BindingOptions, Bound, CODE_VARIABLES, DENY, NamedLine, SESSION_VARIABLES,
+    STEP_VARIABLES, StartAnswer, StartError, StartPrompter, StartSummary, carries_code,
 };
 pub use submit::{Origin, Receipt, Submitted};
 pub use submit_queue::QueueError;

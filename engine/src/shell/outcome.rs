@@ -38,7 +38,7 @@ const SIGNAL_STATUS_BASE: u8 = 128;
 
 /// What to tell the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum AttemptReport {
     /// The executor answered.
     Response { reported: ExecutorResponseType, error: Option<String> },
     /// The attempt failed.
@@ -47,11 +47,11 @@ pub(super) enum Told {
     Interrupt(Interrupt),
 }
 
-pub(super) fn told(report: &ExecutionReport) -> Told {
-    let fault = |fault, message| Told::Fault { fault, message };
+pub(super) fn told(report: &ExecutionReport) -> AttemptReport {
+    let fault = |fault, message| AttemptReport::Fault { fault, message };
     match &report.outcome {
         Outcome::Interrupted { signal, origin } => {
-            Told::Interrupt(Interrupt { signal: *signal, origin: *origin })
+            AttemptReport::Interrupt(Interrupt { signal: *signal, origin: *origin })
         }
         Outcome::TimedOut => fault(
             ExecutionFaultType::Timeout,
@@ -85,9 +85,9 @@ pub(super) fn told(report: &ExecutionReport) -> Told {
             format!("exited with status {code}, and its output could not be read to its end"),
         ),
         Outcome::Exited { code: 0 } => {
-            Told::Response { reported: ExecutorResponseType::Success, error: None }
+            AttemptReport::Response { reported: ExecutorResponseType::Success, error: None }
         }
-        Outcome::Exited { code } => Told::Response {
+        Outcome::Exited { code } => AttemptReport::Response {
             reported: ExecutorResponseType::Failure,
             error: Some(format!("exited with status {code}")),
         },

@@ -99,11 +99,11 @@ pub enum ReadOnlyError {
 /// ```
 pub struct ReadOnlyEngine<S: Storage = DirectoryStorage> {
     disk: S,
-    state: State,
+    state: CurrentState,
 }
 
 /// A state, and what is known of the log that it is of.
-struct State {
+struct CurrentState {
     hot: LiveState,
     stated_by: Option<u64>,
     reached: Reached,
@@ -124,7 +124,7 @@ impl<S: Storage> ReadOnlyEngine<S> {
     /// As [`Engine::open_read_only`](super::Engine::open_read_only).
     pub fn open_with(disk: S) -> Result<Self, ReadOnlyError> {
         check_root(&disk)?;
-        let state = steadily(&disk, || State::of(&disk))?;
+        let state = steadily(&disk, || CurrentState::of(&disk))?;
         Ok(Self { disk, state })
     }
 
@@ -174,10 +174,10 @@ impl<S: Storage> ReadOnlyEngine<S> {
             }
             let mut hot = LiveState::from(before.hot.world.clone(), before.hot.place.clone());
             match hot.follow(&|place, visit| place.follow_to(disk, &end.newest, visit)) {
-                Err(SubmitError::Follow(FollowError::Gone { .. })) => State::of(disk),
+                Err(SubmitError::Follow(FollowError::Gone { .. })) => CurrentState::of(disk),
                 followed => {
                     followed?;
-                    Ok(State { hot, stated_by: before.stated_by, reached: end.reached })
+                    Ok(CurrentState { hot, stated_by: before.stated_by, reached: end.reached })
                 }
             }
         })?;
@@ -186,7 +186,7 @@ impl<S: Storage> ReadOnlyEngine<S> {
     }
 }
 
-impl State {
+impl CurrentState {
     fn of<S: Storage>(disk: &S) -> Result<Self, ReadOnlyError> {
         let End { newest, anchor, reached, .. } = End::of(disk)?;
         let stated = newest_state(disk, reached.witnessed, &newest).map_err(SubmitError::from)?;

@@ -142,7 +142,7 @@ impl LiveState {
     /// Evolves the state by every record that is shown. Records of a batch are held back until one
     /// ends it.
     pub(super) fn follow(&mut self, catch_up: &CatchUp<'_>) -> Result<(), SubmitError> {
-        let mut pending = Pending::default();
+        let mut pending = PendingEvents::default();
         let mut failure = None;
         let (world, since, lookup) = (&mut self.world, &mut self.since, &mut self.lookup);
         let mut follow = |event: &Recorded| {
@@ -173,7 +173,7 @@ const HELD_BACK_BYTES: usize = 256 * 1_024;
 
 /// Records by which the state is not evolved yet.
 #[derive(Default)]
-pub(super) struct Pending {
+pub(super) struct PendingEvents {
     /// Those of whole batches.
     whole: Vec<Followed>,
     /// Bytes of the payloads that came since the state was evolved last.
@@ -190,7 +190,7 @@ enum Followed {
     Opaque(u64, Time),
 }
 
-impl Pending {
+impl PendingEvents {
     pub(super) fn take(&mut self, event: Option<Recorded>, header: &RecordHeader) {
         self.bytes = self.bytes.saturating_add(event.as_ref().map_or(0, |event| event.length));
         let opaque = || Followed::Opaque(header.sequence, Time::from_nanoseconds(header.time));

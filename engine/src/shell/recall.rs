@@ -32,7 +32,7 @@ pub struct FoundRecord {
 
 /// What a command's conditions make it necessary to know.
 #[derive(Clone, Copy)]
-pub(super) struct Seen<'a> {
+pub(super) struct RecallNeeds<'a> {
     /// Its key.
     pub(super) idempotency: Option<&'a Idempotency>,
     /// True if it is made for a version.
@@ -49,7 +49,7 @@ pub(super) fn recall<S: Storage>(
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
     origin: &Origin,
-    seen: Seen<'_>,
+    seen: RecallNeeds<'_>,
     command: &Command,
 ) -> Result<Option<KeyReceipt>, SubmitError> {
     let mut past = Past { engine, hot, turn };

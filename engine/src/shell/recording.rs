@@ -14,12 +14,12 @@ use super::governed::Runner;
 use super::instruction::nanoseconds;
 use super::outcome::exit_status;
 use super::run::RunError;
-use super::run_seat::{Recorded as Kept, RunSeat, Sync};
+use super::run_seat::{RunSeat, StepOutcome as Kept, Sync};
 use super::submit::{Origin, Submitted};
 use crate::executor::{
     CapturedOutput, ExecuteError, ExecutionReport, OpenedProgram, OutputSink,
-    OutputStream as Stream, Piece, PieceRecorder, Recorded, SNAPSHOTS_MAX, SignalSource, Snapshot,
-    execute_recorded,
+    OutputStream as Stream, Piece, PieceRecorder, PieceRecording, ProcessSnapshot, SNAPSHOTS_MAX,
+    SignalSource, execute_recorded,
 };
 use crate::log::Storage;
 use crate::sync::{Condvar, Mutex};
@@ -130,7 +130,7 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
     }
 
     /// Takes snapshots that are recorded with the next pieces.
-    fn take_snapshots(&mut self, taken: Vec<Snapshot>) {
+    fn take_snapshots(&mut self, taken: Vec<ProcessSnapshot>) {
         let attempt = self.attempt;
         self.snapshots.extend(taken.into_iter().map(|snapshot| ResourceSnapshot {
             attempt,
@@ -295,27 +295,27 @@ fn placed(piece: Piece, streams: &mut [Extent; 2]) -> OutputPiece {
 }
 
 /// What the executor and the thread share.
-struct Queue {
+struct PieceQueue {
     pieces: VecDeque<Piece>,
     /// Snapshots that wait for the next pieces.
-    snapshots: Vec<Snapshot>,
+    snapshots: Vec<ProcessSnapshot>,
     bytes: usize,
     is_closed: bool,
     is_full_disk: bool,
     failure: Option<RunError>,
 }
 
-struct Shared {
-    queue: Mutex<Queue>,
+struct RecorderState {
+    queue: Mutex<PieceQueue>,
     filled: Condvar,
     /// Written to when there is room again; read from by the executor.
     wake: (OwnedFd, OwnedFd),
 }
 
-impl Shared {
+impl RecorderState {
     fn new() -> io::Result<Self> {
         let wake = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        let queue = Queue {
+        let queue = PieceQueue {
             pieces: VecDeque::new(),
             snapshots: Vec::new(),
             bytes: 0,
@@ -327,7 +327,7 @@ impl Shared {
     }
 
     /// The next pieces, once there are any, and the snapshots taken by then; `None`: no more come.
-    fn next(&self) -> Option<(Vec<Piece>, Vec<Snapshot>)> {
+    fn next(&self) -> Option<(Vec<Piece>, Vec<ProcessSnapshot>)> {
         let mut queue = self.queue.lock();
         while queue.pieces.is_empty() && !queue.is_closed {
             self.filled.wait(&mut queue);
@@ -365,7 +365,7 @@ impl<S: Storage> Recorder<'_, '_, S> {
         &mut self,
         execute: impl FnOnce(&mut dyn PieceRecorder) -> T,
     ) -> Result<(T, Result<(), RunError>), RunError> {
-        let shared = Shared::new().map_err(|source| SubmitError::OutputQueue { source })?;
+        let shared = RecorderState::new().map_err(|source| SubmitError::OutputQueue { source })?;
         let mut rest = Vec::new();
         let executed = std::thread::scope(|scope| {
             let mut end = QueueEnd {
@@ -388,7 +388,7 @@ impl<S: Storage> Recorder<'_, '_, S> {
 
 /// The executor's end of the queue. Dropped, it lets the thread end.
 struct QueueEnd<'scope, 'env, 'r, 'a, S: Storage> {
-    shared: &'env Shared,
+    shared: &'env RecorderState,
     scope: &'scope Scope<'scope, 'env>,
     /// Until the thread has it.
     recorder: Option<&'env mut Recorder<'r, 'a, S>>,
@@ -396,7 +396,7 @@ struct QueueEnd<'scope, 'env, 'r, 'a, S: Storage> {
     rest: &'env mut Vec<Piece>,
 }
 
-fn record_all<S: Storage>(shared: &Shared, recorder: &mut Recorder<'_, '_, S>) {
+fn record_all<S: Storage>(shared: &RecorderState, recorder: &mut Recorder<'_, '_, S>) {
     while let Some((batch, snapshots)) = shared.next() {
         recorder.take_snapshots(snapshots);
         let bytes = batch.iter().map(|piece| piece.bytes.len()).sum();
@@ -432,7 +432,7 @@ impl<S: Storage> PieceRecorder for QueueEnd<'_, '_, '_, '_, S> {
         self.shared.filled.notify_one();
     }
 
-    fn take_snapshot(&mut self, snapshot: Snapshot) {
+    fn take_snapshot(&mut self, snapshot: ProcessSnapshot) {
         self.shared.queue.lock().snapshots.push(snapshot);
     }
 
@@ -479,7 +479,7 @@ impl<S: Storage> Runner<'_, S> {
         let mut recorder =
             Recorder::new((self.engine, &self.seat), attempt, &self.origin, recording.on_full);
         let mut executed = recorder.recording(|recorder| {
-            let recorded = Recorded { recorder, flush: recording.flush };
+            let recorded = PieceRecording { recorder, flush: recording.flush };
             execute_recorded(&command, opened, sink, signals, recorded)
         })?;
         (self.origin.causation, self.given_up) = recorder.told();

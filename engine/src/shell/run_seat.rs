@@ -44,7 +44,7 @@ use std::time::Duration;
 const AT_DOOR: Duration = Duration::from_millis(200);
 
 /// What became of something that a recorder said.
-pub(super) enum Recorded {
+pub(super) enum StepOutcome {
     /// It is on the log, behind what waited.
     OnLog {
         /// What became of what waited, but for evidence.
@@ -269,7 +269,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         proof: Proof,
         command: &Command,
         sync: Sync,
-    ) -> Result<Recorded, SubmitError> {
+    ) -> Result<StepOutcome, SubmitError> {
         self.record_in(Room::Reserved, (origin, proof), command, sync)
     }
 
@@ -285,7 +285,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         proof: Proof,
         command: &Command,
         sync: Sync,
-    ) -> Result<Recorded, SubmitError> {
+    ) -> Result<StepOutcome, SubmitError> {
         self.record_in(Room::BesideReserved, (origin, proof), command, sync)
     }
 
@@ -295,7 +295,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         (origin, proof): (&Origin, Proof),
         command: &Command,
         sync: Sync,
-    ) -> Result<Recorded, SubmitError> {
+    ) -> Result<StepOutcome, SubmitError> {
         let mut door = self.door.lock();
         let may_wait = self.file.is_some() && door.signing.is_some();
         let wait = may_wait.then_some(AT_DOOR);
@@ -314,7 +314,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
                 if !error.is_full() && !error.is_locked() {
                     door.failure.get_or_insert_with(|| error.to_string());
                 }
-                Ok(Recorded::InFile)
+                Ok(StepOutcome::InFile)
             }
             Err(refused) if is_piece && is_full(&refused) => {
                 Err(AppendError::NoSpace { needed: 0, free: None }.into())
@@ -390,7 +390,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         command: &Command,
         wait: Option<Duration>,
         sync: Sync,
-    ) -> Result<Recorded, SubmitError> {
+    ) -> Result<StepOutcome, SubmitError> {
         let core = self.core;
         let command = &*core.identity.proven(command, proof);
         let by = By { origin, proof: Some(proof) };
@@ -418,7 +418,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         self.is_taken_up(door);
         let before: Result<Vec<_>, _> =
             answers.into_iter().map(|answer| answer.submitted(core)).collect();
-        Ok(Recorded::OnLog { before: before?, submitted })
+        Ok(StepOutcome::OnLog { before: before?, submitted })
     }
 
     /// What waited is on the log: it is taken out of the file, so that nobody takes it for waiting.

@@ -10,7 +10,7 @@
 //!   answer or as a record, only where everything that was asked for could be.
 
 use super::fingerprint::Since;
-use super::rebuild::{LiveState, Pending, recorded};
+use super::rebuild::{LiveState, PendingEvents, recorded};
 use crate::log::Storage;
 use holdpoint_domain::World;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -124,7 +124,7 @@ pub(super) fn newest_state<S: ReadStorage>(
 /// A snapshot's state on its way to the newest record.
 struct Following {
     hot: LiveState,
-    pending: Pending,
+    pending: PendingEvents,
     stated_by: u64,
     /// A record could not be read: the state is the one before it, wherever the log goes on.
     is_stopped: bool,
@@ -137,7 +137,7 @@ impl Following {
         let hot = LiveState { since: Since::snapshot(), ..LiveState::from(world, from.clone()) };
         Some(Self {
             hot,
-            pending: Pending::default(),
+            pending: PendingEvents::default(),
             stated_by: event.sequence,
             is_stopped: false,
         })

@@ -2,7 +2,7 @@
 
 use super::append::{append, append_labelled, check_readable};
 use super::clock::Reading;
-use super::conditions::{Conditions, DoneBefore, Known, check_cause, check_story};
+use super::conditions::{Conditions, DoneBefore, KeyLookup, check_cause, check_story};
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::fingerprint;
@@ -121,7 +121,7 @@ pub(super) fn begin_around<'a, S: Storage, E>(
             return Ok(Err(objection));
         }
         let now = moment_of_next(now, turn);
-        let asked = Asked { by, command, floors: &floors, is_taken_up: false };
+        let asked = CommandRequest { by, command, floors: &floors, is_taken_up: false };
         let answer = carry_out(engine, hot, turn, asked, conditions, now)?;
         Ok(Ok((answer, Some(turn.position()))))
     })?;
@@ -187,7 +187,7 @@ impl Answer {
 
 /// A command, by whom, under which conditions, and what the machine demands of it.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct CommandRequest<'a> {
     pub(super) by: By<'a>,
     pub(super) command: &'a Command,
     pub(super) floors: &'a Floors,
@@ -200,11 +200,11 @@ pub(super) fn carry_out<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
     turn: &mut WriteTransaction<'_, S>,
-    asked: Asked<'_>,
+    asked: CommandRequest<'_>,
     conditions: &Conditions,
     now: Moment,
 ) -> Result<Answer, SubmitError> {
-    let Asked { by, command, .. } = asked;
+    let CommandRequest { by, command, .. } = asked;
     let By { origin, proof } = by;
     let idempotency = conditions.idempotency(origin, command);
     let form = command.check_form().map_err(Refusal::from);
@@ -213,7 +213,7 @@ pub(super) fn carry_out<S: Storage>(
     }
     let seen = conditions.seen(idempotency.as_ref());
     let recalled = recall::recall(engine, hot, turn, origin, seen, command)?;
-    let known = Known { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
+    let known = KeyLookup { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
     let admitted = conditions.admit(&hot.world, origin, proof, command, known);
     let decided = match admitted.map_err(|refusal| engine.identity.explain(refusal)) {
         Ok(Some(done)) => return done_before(engine, hot, done),
@@ -253,7 +253,7 @@ const fn is_piece(command: &Command) -> bool {
 pub(super) fn demanded<S: Storage>(
     engine: &Core<S>,
     world: &World,
-    asked: Asked<'_>,
+    asked: CommandRequest<'_>,
     at: Time,
 ) -> Result<(), Refusal> {
     let log = engine.caches.root();

@@ -7,18 +7,18 @@ use std::time::Instant;
 /// What an engine says to its subscriptions. Clones are the same notifier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notifier {
-    shared: Arc<Shared>,
+    shared: Arc<NotifierState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    seen: Mutex<Seen>,
+struct NotifierState {
+    seen: Mutex<NoticeCount>,
     notified: Condvar,
 }
 
 /// What was said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct NoticeCount {
     /// Number of times the engine notified.
     notices: u64,
     /// Newest sequence that this engine synced.
@@ -37,12 +37,12 @@ impl Notifier {
         self.shared.notified.notify_all();
     }
 
-    pub(super) fn seen(&self) -> Seen {
+    pub(super) fn seen(&self) -> NoticeCount {
         *self.shared.seen.lock()
     }
 
     /// Waits for the next notice after `before` was seen, or until `deadline`.
-    pub(super) fn wait(&self, before: &Seen, deadline: Instant) {
+    pub(super) fn wait(&self, before: &NoticeCount, deadline: Instant) {
         let mut seen = self.shared.seen.lock();
         while seen.notices == before.notices && !seen.is_closed {
             if self.shared.notified.wait_until(&mut seen, deadline).timed_out() {

@@ -22,13 +22,13 @@ const HELD_BYTES_MAX: usize = 1 << 20;
 pub(super) struct Reader<S> {
     storage: Arc<S>,
     place: Follower,
-    held: Held,
+    held: UndeliveredBatches,
     /// Newest sequence that the log, or the engine, proves to be durable.
     proven: u64,
 }
 
 /// What was read and not given yet: whole batches.
-struct Held {
+struct UndeliveredBatches {
     records: VecDeque<Linked>,
     bytes: usize,
     /// Sequence that is due next: records before it are passed over.
@@ -53,7 +53,7 @@ impl<S: ReadStorage> Reader<S> {
         let segment = *holding.ok_or(SubscriptionError::Before { from, first })?;
         let place = Follower::at_segment(&*storage, segment)?;
         let proven = place.header.previous.sequence;
-        let held = Held { records: VecDeque::new(), bytes: 0, next };
+        let held = UndeliveredBatches { records: VecDeque::new(), bytes: 0, next };
         Ok(Self { storage, place, held, proven })
     }
 
@@ -111,7 +111,7 @@ impl<S: ReadStorage> Reader<S> {
         if self.held.is_full() {
             return Ok(());
         }
-        let (held, mut batch) = (&mut self.held, Batch::default());
+        let (held, mut batch) = (&mut self.held, OpenBatch::default());
         self.place.catch_up_while(&*self.storage, &mut |_, _, record| {
             let onward = batch.take(record, held.next);
             if !record.header.flags.more_follows() && batch.failure.is_none() {
@@ -142,7 +142,7 @@ impl<S: ReadStorage> Reader<S> {
     }
 }
 
-impl Held {
+impl UndeliveredBatches {
     fn is_full(&self) -> bool {
         self.records.len() >= HELD_RECORDS_MAX || self.bytes >= HELD_BYTES_MAX
     }
@@ -156,7 +156,7 @@ impl Held {
     }
 
     /// A batch whose last record is this one.
-    fn take(&mut self, batch: &mut Batch, last: u64) {
+    fn take(&mut self, batch: &mut OpenBatch, last: u64) {
         self.next = self.next.max(last.saturating_add(1));
         self.records.extend(batch.records.drain(..));
         self.bytes = self.bytes.saturating_add(std::mem::take(&mut batch.bytes));
@@ -165,13 +165,13 @@ impl Held {
 
 /// The records of a batch whose end was not seen yet.
 #[derive(Default)]
-struct Batch {
+struct OpenBatch {
     records: Vec<Linked>,
     bytes: usize,
     failure: Option<SubmitError>,
 }
 
-impl Batch {
+impl OpenBatch {
     fn take(&mut self, record: &Record<'_>, next: u64) -> ControlFlow<()> {
         if record.header.sequence < next {
             return ControlFlow::Continue(());

@@ -14,7 +14,7 @@ use super::error::SubmitError;
 use super::rebuild::LiveState;
 use super::recall::recall;
 use super::starts::{Start, each_between, newest_start, start_in};
-use super::submit::{Answer, Asked, By, Origin, carry_out, done_before, moment_of_next};
+use super::submit::{Answer, By, CommandRequest, Origin, carry_out, done_before, moment_of_next};
 use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Proof;
@@ -231,7 +231,7 @@ impl TakenUp {
         let floors = engine.floors_for(&command)?;
         let by = By { origin: &origin, proof: Some(Proof { user: start.user, by: proven_by }) };
         let now = moment_of_next(engine.now(), turn);
-        let asked = Asked { by, command: &command, floors: &floors, is_taken_up: true };
+        let asked = CommandRequest { by, command: &command, floors: &floors, is_taken_up: true };
         let answer = carry_out(engine, hot, turn, asked, &conditions, now)?;
         let is_question = matches!(
             command,

@@ -8,7 +8,7 @@ use super::conditions::{Conditions, IdempotencyKey};
 use super::engine::Core;
 use super::error::SubmitError;
 use super::rebuild::LiveState;
-use super::submit::{Asked, By, Origin, carry_out, moment_of_next};
+use super::submit::{By, CommandRequest, Origin, carry_out, moment_of_next};
 use super::take_up::owns_log;
 use crate::log::{Storage, WriteTransaction};
 use holdpoint_domain::core::actor::Proof;
@@ -44,7 +44,7 @@ pub(super) fn take_up_outcome<S: Storage>(
     let key = IdempotencyKey::new(KEY_TENANT, KEY_ENGINE, format!("outcome {decision_id}"));
     let floors = engine.floors_for(&command)?;
     let by = By { origin: &origin, proof: Some(Proof { user, by: proven_by }) };
-    let asked = Asked { by, command: &command, floors: &floors, is_taken_up: true };
+    let asked = CommandRequest { by, command: &command, floors: &floors, is_taken_up: true };
     let now = moment_of_next(engine.now(), turn);
     carry_out(engine, hot, turn, asked, &Conditions::once(key), now)?;
     engine.settled.lock().push((turn.position().sequence, file));

@@ -72,7 +72,7 @@ impl<S: Storage> Engine<S> {
         tenant_id: &str,
         correlation_id: &str,
     ) -> Result<Option<Thread>, ThreadReadError> {
-        let reading = Reading::of(caller, tenant_id, correlation_id)?;
+        let reading = ThreadReading::of(caller, tenant_id, correlation_id)?;
         let found = permitted(self.core(), &reading.origin, &reading.command, |world, _| {
             world.thread(tenant_id, correlation_id).cloned()
         })?;
@@ -92,7 +92,7 @@ impl<S: Storage> Engine<S> {
         correlation_id: &str,
         mode: ReadMode,
     ) -> Result<Vec<AuditRow>, ThreadReadError> {
-        let reading = Reading::of(caller, tenant_id, correlation_id)?;
+        let reading = ThreadReading::of(caller, tenant_id, correlation_id)?;
         let newest = match mode {
             ReadMode::Plain => {
                 permitted(self.core(), &reading.origin, &reading.command, |_, newest| newest)?
@@ -130,12 +130,12 @@ impl<S: Storage> Engine<S> {
 }
 
 /// Who looks at which thread: what is checked and, in the diagnostic mode, recorded.
-struct Reading {
+struct ThreadReading {
     origin: Origin,
     command: Command,
 }
 
-impl Reading {
+impl ThreadReading {
     fn of(
         caller: &ActorId,
         tenant_id: &str,

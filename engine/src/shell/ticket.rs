@@ -51,11 +51,11 @@ pub(super) struct Resolver {
 
 #[derive(Debug)]
 struct Slot {
-    state: Mutex<State>,
+    state: Mutex<TicketState>,
     resolved: Condvar,
 }
 
-enum State {
+enum TicketState {
     /// Nothing is known yet; whom to wake, if a task waits.
     Pending(Option<Waker>),
     /// Nothing is known yet; whom to call.
@@ -65,7 +65,7 @@ enum State {
     Taken,
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for TicketState {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::Pending(_) | Self::Called(_) => "pending",
@@ -78,7 +78,7 @@ impl std::fmt::Debug for State {
 impl Ticket {
     /// A ticket and what resolves it.
     pub(super) fn pair() -> (Self, Resolver) {
-        let state = Mutex::new(State::Pending(None));
+        let state = Mutex::new(TicketState::Pending(None));
         let slot = Arc::new(Slot { state, resolved: Condvar::new() });
         (Self { slot: Arc::clone(&slot) }, Resolver { slot })
     }
@@ -143,7 +143,7 @@ impl Ticket {
                 drop(state);
                 callback(outcome);
             }
-            None => *state = State::Called(Box::new(callback)),
+            None => *state = TicketState::Called(Box::new(callback)),
         }
     }
 }
@@ -158,7 +158,7 @@ impl Future for Ticket {
             return Poll::Ready(outcome);
         }
         // The waker of the latest poll counts; the one before is dropped when the lock is released.
-        let before = mem::replace(&mut *state, State::Pending(Some(context.waker().clone())));
+        let before = mem::replace(&mut *state, TicketState::Pending(Some(context.waker().clone())));
         drop(state);
         drop(before);
         Poll::Pending
@@ -182,12 +182,12 @@ impl Slot {
     /// The first outcome counts.
     fn resolve(&self, outcome: Outcome) {
         let mut state = self.state.lock();
-        let told: Box<dyn FnOnce()> = match mem::replace(&mut *state, State::Taken) {
-            State::Pending(waker) => {
-                *state = State::Resolved(outcome);
+        let told: Box<dyn FnOnce()> = match mem::replace(&mut *state, TicketState::Taken) {
+            TicketState::Pending(waker) => {
+                *state = TicketState::Resolved(outcome);
                 Box::new(move || waker.into_iter().for_each(Waker::wake))
             }
-            State::Called(callback) => Box::new(move || callback(outcome)),
+            TicketState::Called(callback) => Box::new(move || callback(outcome)),
             known => {
                 *state = known;
                 return;
@@ -200,7 +200,7 @@ impl Slot {
     }
 }
 
-impl State {
+impl TicketState {
     fn is_resolved(&self) -> bool {
         matches!(self, Self::Resolved(_) | Self::Taken)
     }

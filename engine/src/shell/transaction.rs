@@ -4,14 +4,14 @@ use super::append::{
     append_made, asked_for, cause_escalations, envelope, labels_last, rules_first,
 };
 use super::clock::Reading;
-use super::conditions::{Conditions, DoneBefore, Known, check_cause, receipt_of};
+use super::conditions::{Conditions, DoneBefore, KeyLookup, check_cause, receipt_of};
 use super::engine::{Core, Engine};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
 use super::recall;
 use super::submit::{
-    Answer, Asked, Begun, By, Origin, Submitted, check, come_up_to_date, demanded, done_before,
-    moment_of_next, receipt, record_refusal,
+    Answer, Begun, By, CommandRequest, Origin, Submitted, check, come_up_to_date, demanded,
+    done_before, moment_of_next, receipt, record_refusal,
 };
 use crate::floors::Floors;
 use crate::log::{Level, Storage, WriteTransaction};
@@ -269,7 +269,7 @@ struct Batch<'a> {
 }
 
 /// What is to be recorded, and how much of that is no member's.
-struct Made {
+struct BatchRecords {
     envelopes: Vec<Envelope>,
     adopts: usize,
 }
@@ -328,7 +328,7 @@ impl Batch<'_> {
             hot.world.give_streams_back(streams, meanwhile);
         }
         match appended? {
-            Ok((appended, Made { envelopes, adopts })) => {
+            Ok((appended, BatchRecords { envelopes, adopts })) => {
                 let (appended, events) = asked_for(appended, envelopes, adopts);
                 Ok(Answer::Accepted(receipt(&appended, now.at, events)))
             }
@@ -381,7 +381,7 @@ impl Batch<'_> {
         hot: &mut LiveState,
         turn: &mut WriteTransaction<'_, S>,
         now: Moment,
-    ) -> Result<Result<Made, Refused>, SubmitError> {
+    ) -> Result<Result<BatchRecords, Refused>, SubmitError> {
         hot.world.check_rules()?;
         let mut sequence = turn.position().sequence;
         let mut go_on = |world: &mut World, made: &Envelope| {
@@ -411,7 +411,7 @@ impl Batch<'_> {
             labels.iter().for_each(|made| go_on(&mut hot.world, made));
             envelopes.extend(labels);
         }
-        Ok(Ok(Made { envelopes, adopts }))
+        Ok(Ok(BatchRecords { envelopes, adopts }))
     }
 
     fn decide_member<S: Storage>(
@@ -425,8 +425,9 @@ impl Batch<'_> {
         let (By { origin, proof }, command) = (self.by, &member.command);
         let free = Conditions::default();
         recall::recall(engine, hot, turn, origin, free.seen(None), command)?;
-        let known = Known { idempotency: None, recalled: None };
-        let asked = Asked { by: self.by, command, floors: &member.floors, is_taken_up: false };
+        let known = KeyLookup { idempotency: None, recalled: None };
+        let asked =
+            CommandRequest { by: self.by, command, floors: &member.floors, is_taken_up: false };
         let admitted = free.admit(&hot.world, origin, proof, command, known).and_then(|done| {
             let done = done.map(|DoneBefore { first_sequence: sequence, .. }| sequence);
             let done = done.map(|sequence| CommonRefusal::AlreadyDone { sequence }.into());

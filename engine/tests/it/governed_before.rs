@@ -10,8 +10,8 @@ use holdpoint_engine::executor::{
     Discard, ForwardedSignal, NoSignals, SignalSender, signal_channel,
 };
 use holdpoint_engine::shell::{
-    ApprovalKeys, ApprovedStart, AskBefore, Asked, Bound, EngineOptions, GovernedRun, HeldRun,
-    Identity, NoPrompt, RunError, StartAnswer, StartPrompter, WaitPolicy, Wake,
+    ApprovalKeys, ApprovalOutcome, ApprovedStart, AskBefore, Bound, EngineOptions, GovernedRun,
+    HeldRun, Identity, NoPrompt, RunError, StartAnswer, StartPrompter, WaitPolicy, Wake,
 };
 use holdpoint_engine::{Engine, Origin};
 use holdpoint_testing::shell::{Place, origin, shell};
@@ -96,13 +96,13 @@ fn an_embedder_asks_before_a_start_and_an_approval_starts_exactly_that_once() {
     };
     let refused = engine.run(&origin(), &unasked, &mut Discard, &mut NoSignals);
     assert!(matches!(refused, Err(RunError::Refused(Refusal::ApprovalNeeded))), "{refused:?}");
-    let Asked::LeftOpen(open) = put(None) else { panic!("nobody waits") };
-    let Asked::Ended(denied) = put(Some(false)) else { panic!("it was denied") };
+    let ApprovalOutcome::LeftOpen(open) = put(None) else { panic!("nobody waits") };
+    let ApprovalOutcome::Ended(denied) = put(Some(false)) else { panic!("it was denied") };
     for (point, code) in [(&open, "NOT_APPROVED"), (&denied, "NOT_APPROVED")] {
         let refused = spend(&engine, &run, &bound, &point.decision_id);
         assert_eq!(refused.expect_err("nobody approved"), code);
     }
-    let Asked::Approved(point) = put(Some(true)) else { panic!("it was approved") };
+    let ApprovalOutcome::Approved(point) = put(Some(true)) else { panic!("it was approved") };
     let other = GovernedRun { command: shell("echo y").command, ..run.clone() };
     let differs = spend(&engine, &other, &bound, &point.decision_id);
     assert_eq!(differs.expect_err("it is another command"), "BINDING_MISMATCH");
@@ -133,7 +133,7 @@ fn an_embedders_program_is_not_the_person_who_approves_its_start() {
     assert_eq!(weaker.expect_err("it is less").code(), "POLICY_LOOSENED");
     ask.policy.authentication = Authentication::Terminal;
     let asked = engine.ask_before(&ada, &run, &bound, &ask, &mut desk, &mut signals);
-    let Ok(Asked::Interrupted { question, .. }) = asked else { panic!("{asked:?}") };
+    let Ok(ApprovalOutcome::Interrupted { question, .. }) = asked else { panic!("{asked:?}") };
     assert_eq!(desk.refused, ["PROVEN_LESS"]);
     assert!(spend(&engine, &run, &bound, &question.decision_id).is_err());
     assert_eq!(started(&place), 0);

@@ -45,10 +45,10 @@ impl<F: ReadFile> ReadFile for Mapped<F> {
 
 /// The mappings of a log's segments that are kept.
 #[derive(Debug, Default)]
-pub(crate) struct Maps(Mutex<Vec<Kept>>);
+pub(crate) struct Maps(Mutex<Vec<CachedMap>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedMap {
     /// Device and number: which file it is, whatever its name is by now.
     file: (u64, u64),
     /// Tells whether the file has a name at all.
@@ -81,12 +81,12 @@ impl Maps {
         if kept.len() >= KEPT_MAX {
             kept.remove(0);
         }
-        kept.push(Kept { file: id, opened: file, map: Arc::clone(&map) });
+        kept.push(CachedMap { file: id, opened: file, map: Arc::clone(&map) });
         Ok(Mapped::Map(map))
     }
 }
 
-impl Kept {
+impl CachedMap {
     fn has_name(&self) -> bool {
         self.opened.metadata().is_ok_and(|now| now.nlink() > 0)
     }

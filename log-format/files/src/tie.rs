@@ -72,7 +72,7 @@ pub(crate) struct TiedRecords {
     pub(crate) is_whole: bool,
     log: LogId,
     /// What the link before the first one must give.
-    wanted: Wanted,
+    wanted: ExpectedRecord,
 }
 
 /// A record whose link is proven. Its content is so only when the link before it is known.
@@ -101,7 +101,7 @@ impl TiedRecords {
         mark: &Mark,
         start: u64,
     ) -> io::Result<Option<Self>> {
-        let mut search = Search::from(window, header, mark, start);
+        let mut search = TieSearch::from(window, header, mark, start);
         let (mut first, mut is_whole) = (None, true);
         while is_whole && let Some(linked) = search.previous()? {
             is_whole = Record::decode(&search.frame, header.seed()).is_ok();
@@ -179,7 +179,7 @@ pub(crate) fn walk_back<F: ReadFile>(
     if mark.ends_segment && !is_sealed(window, header, mark)? {
         return Ok(Back::Broken);
     }
-    let mut search = Search::from(window, header, mark, SEGMENT_HEADER_LENGTH as u64);
+    let mut search = TieSearch::from(window, header, mark, SEGMENT_HEADER_LENGTH as u64);
     let (mut due, mut frame) = (search.previous()?, Vec::new());
     while let Some(Linked { offset, header: found }) = due {
         std::mem::swap(&mut frame, &mut search.frame);
@@ -223,7 +223,7 @@ fn is_sealed<F: ReadFile>(
 }
 
 /// The record that must come before what was accepted last.
-struct Wanted {
+struct ExpectedRecord {
     sequence: u64,
     end: u64,
     proof: Proof,
@@ -236,7 +236,7 @@ enum Proof {
     Behind { prefix: Box<LinkPrefix>, header: RecordHeader },
 }
 
-impl Wanted {
+impl ExpectedRecord {
     fn of(mark: &Mark) -> Self {
         Self { sequence: mark.sequence, end: mark.end, proof: Proof::Named(mark.link) }
     }
@@ -261,10 +261,10 @@ impl Wanted {
     }
 }
 
-struct Search<'w, F> {
+struct TieSearch<'w, F> {
     window: &'w mut Window<F>,
     log: LogId,
-    wanted: Wanted,
+    wanted: ExpectedRecord,
     /// Nothing before this is looked at.
     floor: u64,
     /// Everything from here on was looked at.
@@ -277,13 +277,13 @@ struct Search<'w, F> {
     frame: Vec<u8>,
 }
 
-impl<'w, F: ReadFile> Search<'w, F> {
+impl<'w, F: ReadFile> TieSearch<'w, F> {
     fn from(window: &'w mut Window<F>, header: &SegmentHeader, mark: &Mark, floor: u64) -> Self {
         let floor = floor.next_multiple_of(ALIGNMENT as u64);
         // A mark that names more than there is names nothing.
         let end = if mark.end > window.readable() { floor } else { mark.end };
         let at = end / ALIGNMENT as u64 * ALIGNMENT as u64;
-        let (log, wanted) = (header.log, Wanted::of(mark));
+        let (log, wanted) = (header.log, ExpectedRecord::of(mark));
         let (chunk, frame) = (Vec::new(), Vec::new());
         let (chunk_start, chunk_length) = (at, CHUNK_MIN);
         Self { window, log, wanted, floor, at, chunk, chunk_start, chunk_length, frame }
@@ -322,7 +322,7 @@ impl<'w, F: ReadFile> Search<'w, F> {
         self.read_frame(offset, &header)?;
         let frame = self.frame.get(..header.size as usize).unwrap_or_default();
         let prefix = Box::new(prefix_of(self.log, &header, frame));
-        self.wanted = Wanted {
+        self.wanted = ExpectedRecord {
             sequence: header.sequence.saturating_sub(1),
             end: offset,
             proof: Proof::Behind { prefix, header: header.clone() },

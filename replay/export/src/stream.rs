@@ -2,7 +2,7 @@
 
 use holdpoint_domain::World;
 use holdpoint_log_files::ReadStorage;
-use holdpoint_replay::export::{Seen, Selection, export};
+use holdpoint_replay::export::{ExportStep, Selection, export};
 use holdpoint_replay::{Committed, Content, Progress, Reach, ReadError, ReadOptions, Report};
 use std::io;
 use thiserror::Error;
@@ -104,7 +104,7 @@ pub(crate) fn pour<S: ReadStorage>(
             return;
         }
         fate = take(sink, seen);
-        if let Seen::Batch { records: batch, is_selected: true, .. } = seen {
+        if let ExportStep::Batch { records: batch, is_selected: true, .. } = seen {
             let is_unreadable =
                 |record: &&Committed| matches!(record.content, Content::Undecodable(_));
             records = records.saturating_add(batch.len() as u64);
@@ -122,10 +122,10 @@ fn spanned(before: Option<(u64, u64)>, batch: &[Committed]) -> Option<(u64, u64)
     Some((before.map_or(first, |(first, _)| first), last))
 }
 
-fn take(sink: &mut dyn Sink, seen: Seen<'_>) -> Result<(), ExportError> {
+fn take(sink: &mut dyn Sink, seen: ExportStep<'_>) -> Result<(), ExportError> {
     match seen {
-        Seen::Beginning(world) => sink.beginning(world),
-        Seen::Batch { records, world, is_selected, reach } => {
+        ExportStep::Beginning(world) => sink.beginning(world),
+        ExportStep::Batch { records, world, is_selected, reach } => {
             if is_selected {
                 records.iter().try_for_each(|record| sink.record(record, reach))?;
             }

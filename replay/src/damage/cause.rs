@@ -5,7 +5,7 @@ use super::region::{Cause, Certainty};
 use super::syndrome::{Flip, implied_seed, single_flip};
 use super::view::{Next, View};
 use holdpoint_log_files::ReadFile;
-use holdpoint_log_files::damage_scan::{Found, Frame, link_of, size_at};
+use holdpoint_log_files::damage_scan::{Frame, HoleContent, link_of, size_at};
 use holdpoint_log_format::limits::{RECORD_HEADER_LENGTH, padded};
 use holdpoint_log_format::{
     ChainPosition, Fault, Link, LogId, Record, RecordHeader, SegmentHeader,
@@ -49,7 +49,7 @@ pub(super) struct Gap<'g> {
 
 impl<'g> Gap<'g> {
     /// The gap with what the scan found in it.
-    pub(super) fn with(self, found: &'g Found) -> Self {
+    pub(super) fn with(self, found: &'g HoleContent) -> Self {
         Self { frames: &found.frames, is_stopped: found.is_stopped, ..self }
     }
 

@@ -6,7 +6,7 @@ use super::ledger::Ledger;
 use super::region::{Cause, Records, Region, Witness};
 use super::segment::{Ended, FIRST_RECORD, SegmentMapper};
 use super::view::View;
-use super::{DamageMap, Kept, MappedSegment};
+use super::{DamageMap, MappedSegment, SalvageYield};
 use crate::read::ReadError;
 use crate::verify::{OutsideState, Witnessed};
 use holdpoint_log_files::damage_scan::{
@@ -98,7 +98,7 @@ impl<'s, S: ReadStorage> Mapper<'s, S> {
     }
 
     /// The map, with a region for every finding that no region tells of yet.
-    pub(super) fn finish(mut self, salvage: Kept) -> DamageMap {
+    pub(super) fn finish(mut self, salvage: SalvageYield) -> DamageMap {
         self.ledger.find_moved();
         self.ledger.find_renamed();
         for finding in &self.survey.findings {

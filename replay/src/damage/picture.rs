@@ -37,7 +37,7 @@ impl Picture {
 /// of them is written.
 #[derive(Debug)]
 pub(super) struct Drawing {
-    segments: Vec<Drawn>,
+    segments: Vec<SegmentSpan>,
     /// Bytes of all segments so far.
     total: u64,
     /// Bytes that one of `marks` stands for, a power of two: `total < quantum * QUANTA_MAX`.
@@ -48,7 +48,7 @@ pub(super) struct Drawing {
 
 /// A segment in a drawing.
 #[derive(Clone, Copy, Debug)]
-struct Drawn {
+struct SegmentSpan {
     first: u64,
     begin: u64,
     used: u64,
@@ -62,7 +62,7 @@ impl Drawing {
 
     /// Goes on with the segment that begins with record `first` and is written up to `used`.
     pub(super) fn begin(&mut self, first: u64, used: u64) {
-        self.segments.push(Drawn { first, begin: self.total, used });
+        self.segments.push(SegmentSpan { first, begin: self.total, used });
         self.total = self.total.saturating_add(used);
         while self.total / self.quantum >= QUANTA_MAX {
             self.fold();

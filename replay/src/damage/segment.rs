@@ -9,7 +9,7 @@ use super::region::{Cause, Certainty, Records, Region, Witness};
 use super::view::{Next, View};
 use holdpoint_log_files::ReadFile;
 use holdpoint_log_files::Run;
-use holdpoint_log_files::damage_scan::{Found, Frame, Kept, Piece, size_at};
+use holdpoint_log_files::damage_scan::{ChainPart, Frame, HoleContent, Piece, size_at};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_format::limits::{HEAD_LENGTH, PAGE, SEAL_LENGTH, SEGMENT_HEADER_LENGTH, padded};
 use holdpoint_log_format::{ChainPosition, Item, Seal, names};
@@ -23,7 +23,7 @@ pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
 const SEAL_BITS_MAX: u32 = 8;
 
 /// What is found where no hole is.
-static NOTHING: Found = Found { frames: Vec::new(), is_stopped: false };
+static NOTHING: HoleContent = HoleContent { frames: Vec::new(), is_stopped: false };
 
 /// Most kept records of which it is asked whether they and those before them changed places.
 const REORDERED_MAX: u64 = 256;
@@ -87,7 +87,7 @@ impl<'a, F: ReadFile> SegmentMapper<'a, F> {
     fn map_reordered(
         &mut self,
         (chain, at): (&ChainPosition, u64),
-        kept: &Kept,
+        kept: &ChainPart,
         before: &[Frame],
     ) -> io::Result<Option<ChainPosition>> {
         let is_next = kept.from.sequence == chain.sequence && kept.count() <= REORDERED_MAX;
@@ -113,8 +113,8 @@ impl<'a, F: ReadFile> SegmentMapper<'a, F> {
         &mut self,
         (chain, at): (&ChainPosition, u64),
         is_known: bool,
-        kept: &Kept,
-        found: &Found,
+        kept: &ChainPart,
+        found: &HoleContent,
     ) -> io::Result<ChainPosition> {
         let Some(first) = self.view.frame(kept.offset)? else { return Ok(kept.last) };
         let mut behind = None;
@@ -136,7 +136,7 @@ impl<'a, F: ReadFile> SegmentMapper<'a, F> {
     }
 
     /// Records that hold, but for those up to `from`, a sequence and an offset.
-    fn hold(&mut self, from: (u64, u64), kept: &Kept) -> io::Result<()> {
+    fn hold(&mut self, from: (u64, u64), kept: &ChainPart) -> io::Result<()> {
         let last = kept.last;
         self.ledger.extend(&self.file, from, (last.sequence, kept.end));
         let named = from.0 + 1..=last.sequence;
@@ -181,7 +181,7 @@ impl<'a, F: ReadFile> SegmentMapper<'a, F> {
         &mut self,
         mut chain: ChainPosition,
         mut at: u64,
-        mut found: &Found,
+        mut found: &HoleContent,
     ) -> io::Result<Ended> {
         self.map_unfinished(&mut chain, &mut at)?;
         loop {

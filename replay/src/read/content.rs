@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::thread::{self, ThreadId};
 
 /// What a worker makes of a record.
-pub(super) struct Made {
+pub(super) struct WorkerResult {
     pub(super) content: Content,
     pub(super) beside: Beside,
 }
@@ -41,7 +41,7 @@ impl PartialEq for Beside {
 
 impl Eq for Beside {}
 
-impl Made {
+impl WorkerResult {
     pub(super) fn of(content: Content) -> Self {
         Self { content, beside: Beside::default() }
     }
@@ -54,14 +54,14 @@ impl Made {
 
 /// Says of a block of records who decoded it. Where they are judged, their evidence is hashed at
 /// once; where indexes are built, so are their terms.
-pub(super) fn complete(block: &mut [Made], are_judged: bool, are_indexed: bool) {
+pub(super) fn complete(block: &mut [WorkerResult], are_judged: bool, are_indexed: bool) {
     let own = thread::current().id();
     block.iter_mut().for_each(|made| made.beside.made_by = Some(own));
     if are_judged {
         hash_evidence(block);
     }
     if are_indexed {
-        for Made { content, beside } in block {
+        for WorkerResult { content, beside } in block {
             if let Content::Event(envelope) = content {
                 beside.terms = terms_of_event(envelope);
             }
@@ -74,10 +74,10 @@ thread_local! {
     static EVIDENCE: RefCell<EvidenceMessages> = RefCell::default();
 }
 
-fn hash_evidence(block: &mut [Made]) {
+fn hash_evidence(block: &mut [WorkerResult]) {
     EVIDENCE.with_borrow_mut(|messages| {
         messages.clear();
-        block.iter().filter_map(Made::captured).for_each(|body| messages.add(body));
+        block.iter().filter_map(WorkerResult::captured).for_each(|body| messages.add(body));
         let captured = block.iter_mut().filter(|made| made.captured().is_some());
         for (made, hashes) in captured.zip(messages.hashes(digest_each)) {
             made.beside.evidence = Some(hashes);

@@ -4,7 +4,7 @@
 
 use super::exclude::rows_of;
 use super::filter::Filter;
-use super::search::{Order, Search, Searched};
+use super::search::{Order, RecordSearch, Searched};
 use crate::progress::Progress;
 use crate::read::{Committed, ReadError, ReadOptions};
 use holdpoint_domain::world::{RowFact, RowKind, row_of_record};
@@ -38,7 +38,7 @@ pub(crate) fn row_facts<S: ReadStorage>(
 ) -> Result<Searched, ReadError> {
     let reader = LogReader::of(storage)?;
     let all = Filter::default();
-    let mut search = Search::of(&reader, &all, Order::NewestFirst, None)?;
+    let mut search = RecordSearch::of(&reader, &all, Order::NewestFirst, None)?;
     search.check_ends(options)?;
     let expected = reader.witnessed();
     let mut onward = ControlFlow::Continue(());
@@ -58,7 +58,7 @@ pub(crate) fn row_facts<S: ReadStorage>(
     Ok(Searched::Part(search.into_part(expected).into()))
 }
 
-impl<S: ReadStorage> Search<'_, '_, '_, S> {
+impl<S: ReadStorage> RecordSearch<'_, '_, '_, S> {
     /// What a segment says; `None` where it cannot be opened, which is a finding.
     fn facts(
         &mut self,

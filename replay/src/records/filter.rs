@@ -36,11 +36,11 @@ pub struct Filter {
     /// order behind its tenant and a slash.
     pub entity: Option<String>,
     /// Actor of the records.
-    pub actor: Option<ActorWanted>,
+    pub actor: Option<ActorFilter>,
     /// The story that they belong to.
     pub correlation: Option<String>,
     /// A text that they hold.
-    pub text: Option<TextWanted>,
+    pub text: Option<TextFilter>,
 }
 
 /// Several of a kind, by their ids or sequences.
@@ -109,7 +109,7 @@ const BEGINNINGS: [u16; 6] = [32, 128, 167, 168, 192, 195];
 
 /// Actor whose records are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ActorWanted {
+pub struct ActorFilter {
     /// Kind of the actor; `None`: whatever has the name.
     pub kind: Option<Actor>,
     /// The name.
@@ -119,7 +119,7 @@ pub struct ActorWanted {
 /// A text that is looked for in what records say: in the line that sums up the event, and in every
 /// text in the event. Raw evidence is not searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextWanted {
+pub struct TextFilter {
     /// Text that is looked for.
     pub text: String,
     /// True if capital and small letters are the same.
@@ -197,7 +197,7 @@ impl Filter {
             let tenants = tenants_and_names(id).map(|(tenant, _)| Term::Tenant(tenant));
             entity_terms(id).into_iter().chain(tenants).collect()
         }));
-        lists.extend(self.actor.as_ref().map(ActorWanted::terms));
+        lists.extend(self.actor.as_ref().map(ActorFilter::terms));
         if one(&self.kind) {
             let kinds = REGISTRY.iter().filter(|entry| self.names(entry.name));
             let kinds: Vec<_> = kinds.map(|entry| Term::Kind(entry.kind)).collect();
@@ -212,7 +212,7 @@ impl Filter {
     }
 }
 
-impl ActorWanted {
+impl ActorFilter {
     fn is(&self, actor: Option<&ActorId>) -> bool {
         actor.is_some_and(|actor| {
             actor.id == self.id && self.kind.is_none_or(|kind| actor.kind == kind)
@@ -225,7 +225,7 @@ impl ActorWanted {
     }
 }
 
-impl TextWanted {
+impl TextFilter {
     fn is_in(&self, record: &Committed) -> bool {
         let wanted = self.folded(&self.text);
         let says = |text: &str| self.folded(text).contains(&wanted);

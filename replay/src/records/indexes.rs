@@ -34,13 +34,13 @@ use std::ops::ControlFlow;
 const STATEMENTS: [u16; 3] = [SEGMENT_INDEXED, SALVAGED, RECORDS_UNPROVEN];
 
 /// What an event says of other records.
-pub(crate) enum Stated {
+pub(crate) enum RecordStatement {
     Index(SegmentIndexed),
     /// The first and the last of each range.
     Unproven(Vec<(u64, u64)>),
 }
 
-impl Stated {
+impl RecordStatement {
     /// Adds the records that it says are unproven.
     pub(crate) fn add_unproven(&self, to: &mut UnprovenRecords) {
         if let Self::Unproven(ranges) = self {
@@ -50,7 +50,7 @@ impl Stated {
 }
 
 /// The ties of a log, and the indexes that tied records vouch for.
-pub(crate) struct Tied {
+pub(crate) struct TiedIndexes {
     pub(super) ties: Ties,
     pub(super) vouched: Vouched,
     /// Segments that can be tied by what a state says, whatever lies behind them.
@@ -66,7 +66,7 @@ pub(crate) struct Tied {
     pub(super) uses_indexes: bool,
 }
 
-impl Tied {
+impl TiedIndexes {
     /// Nothing is tied yet. What lies behind HEAD's record is read for what it says is unproven:
     /// HEAD may have been set back.
     pub(crate) fn begin<S: ReadStorage>(
@@ -283,7 +283,8 @@ impl Tied {
         })?;
         // What nothing ties vouches for no index.
         stated.retain(|(header, stated)| {
-            matches!(stated, Stated::Unproven { .. }) || self.ties.standing(header) == Proven
+            matches!(stated, RecordStatement::Unproven { .. })
+                || self.ties.standing(header) == Proven
         });
         stated.iter().for_each(|(header, stated)| self.vouched.take(header.sequence, stated));
         Ok(())
@@ -428,7 +429,7 @@ fn begins_with_report<S: ReadStorage>(storage: &S, first: u64) -> Result<bool, S
 fn statements_in_index<F: ReadFile>(
     believed: &Believed,
     segment: &mut OpenSegment<F>,
-) -> Result<Option<Vec<(u64, Stated)>>, ReadError> {
+) -> Result<Option<Vec<(u64, RecordStatement)>>, ReadError> {
     // What could not be read when the index was built says nothing.
     let kinds = STATEMENTS.map(Term::Kind);
     let Ok(candidates) = believed.with_any(&kinds) else { return Ok(None) };
@@ -441,7 +442,7 @@ fn statements_in_index<F: ReadFile>(
     Ok(read.map_err(|source| SurveyError::Io { file, source })?.map(|()| found))
 }
 
-pub(crate) fn statement_of(record: &Record<'_>) -> Option<Stated> {
+pub(crate) fn statement_of(record: &Record<'_>) -> Option<RecordStatement> {
     let header = &record.header;
     if !STATEMENTS.contains(&header.kind) {
         return None;
@@ -450,10 +451,10 @@ pub(crate) fn statement_of(record: &Record<'_>) -> Option<Stated> {
     let read = || decode(header.kind, header.version, record.payload).ok().map(|it| it.event);
     let event = if is_withheld { None } else { read() };
     match event {
-        Some(Event::Log(LogEvent::SegmentIndexed(body))) => Some(Stated::Index(body)),
+        Some(Event::Log(LogEvent::SegmentIndexed(body))) => Some(RecordStatement::Index(body)),
         event => {
             let ranges = unproven_by(header, event.as_ref());
-            (!ranges.is_empty()).then_some(Stated::Unproven(ranges))
+            (!ranges.is_empty()).then_some(RecordStatement::Unproven(ranges))
         }
     }
 }

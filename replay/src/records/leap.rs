@@ -5,7 +5,7 @@
 //! one, the state, the index, and what is shown. What lies between is in nobody's reach: it is
 //! neither shown nor searched.
 
-use super::indexes::Tied;
+use super::indexes::TiedIndexes;
 use super::vouched::{Believed, Vouched};
 use crate::read::{Committed, ReadError};
 use holdpoint_domain::World;
@@ -29,13 +29,13 @@ pub(super) enum Leap {
     /// By nothing.
     Nothing,
     /// By this.
-    From(Box<Stated>),
+    From(Box<LeapSource>),
     /// By what was taken over from there.
     Taken,
 }
 
 /// What is tied and known from HEAD back to the record that states a state.
-pub(super) struct Stated {
+pub(super) struct LeapSource {
     ties: Ties,
     vouched: Vouched,
     by: u64,
@@ -48,7 +48,7 @@ impl Leap {
     }
 }
 
-impl Tied {
+impl TiedIndexes {
     /// Ties the sealed segment at a place of the list by its index, by the right of the newest
     /// state that the chain states, whatever lies behind the segment. `false`: nothing was tied;
     /// what lies behind it has to lead there. Segments must be asked for from the newest one on.
@@ -120,7 +120,7 @@ impl Tied {
         reader: &LogReader<'_, S>,
     ) -> Result<Option<&mut Vouched>, ReadError> {
         if matches!(self.leap, Leap::Unknown) {
-            self.leap = Stated::of(reader, self)?.map_or(Leap::Nothing, Leap::From);
+            self.leap = LeapSource::of(reader, self)?.map_or(Leap::Nothing, Leap::From);
         }
         Ok(match &mut self.leap {
             Leap::From(stated) => Some(&mut stated.vouched),
@@ -130,11 +130,11 @@ impl Tied {
     }
 }
 
-impl Stated {
+impl LeapSource {
     /// Goes back from HEAD to the record that states the newest state of which there is a snapshot.
     fn of<S: ReadStorage>(
         reader: &LogReader<'_, S>,
-        begun: &Tied,
+        begun: &TiedIndexes,
     ) -> Result<Option<Box<Self>>, ReadError> {
         // Snapshots are caches: where none can be had, the long way is taken.
         let listed = list_snapshots(reader.storage()).unwrap_or_default();
@@ -162,7 +162,7 @@ impl Stated {
             }
         }
         let Some((by, world)) = world else { return Ok(None) };
-        let Tied { ties, mut vouched, .. } = tied;
+        let TiedIndexes { ties, mut vouched, .. } = tied;
         vouched.take_state(by, world.segment_indexes(), world.unproven_records());
         // What the log says is unproven states nothing.
         Ok((!vouched.says_unproven(by)).then(|| Box::new(Self { ties, vouched, by })))

@@ -8,7 +8,7 @@ use holdpoint_log_files::ReadStorage;
 
 /// Kind of what a name is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum NameKind {
     /// A loop, a request to a person, a decision point, a stream of the application, what a refused
     /// command named, or a thread, session or work order behind its tenant and a slash.
     Entity,
@@ -24,7 +24,7 @@ pub enum Named {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name<'a> {
     /// Kind of what has it.
-    pub of: Named,
+    pub of: NameKind,
     /// The name.
     pub name: &'a str,
 }
@@ -48,11 +48,11 @@ pub fn each_name<S: ReadStorage>(
 }
 
 fn names_of(term: &Term<'_>, visit: &mut dyn FnMut(Name<'_>)) {
-    let mut entity = |name: &str| visit(Name { of: Named::Entity, name });
+    let mut entity = |name: &str| visit(Name { of: NameKind::Entity, name });
     match *term {
         Term::Loop(id) => {
             entity(id);
-            visit(Name { of: Named::Loop, name: id });
+            visit(Name { of: NameKind::Loop, name: id });
         }
         Term::Request(id) | Term::DecisionPoint(id) | Term::Stream(id) | Term::Refused(id) => {
             entity(id);
@@ -60,8 +60,8 @@ fn names_of(term: &Term<'_>, visit: &mut dyn FnMut(Name<'_>)) {
         Term::Thread { tenant, correlation: name }
         | Term::Session { tenant, session: name }
         | Term::WorkOrder { tenant, work_order: name } => entity(&format!("{tenant}/{name}")),
-        Term::Actor { id, .. } => visit(Name { of: Named::Actor, name: id }),
-        Term::Correlation(id) => visit(Name { of: Named::Correlation, name: id }),
+        Term::Actor { id, .. } => visit(Name { of: NameKind::Actor, name: id }),
+        Term::Correlation(id) => visit(Name { of: NameKind::Correlation, name: id }),
         Term::Tenant(_) | Term::Kind(_) | Term::CausedBy(_) | Term::Key { .. } => {}
     }
 }

@@ -5,8 +5,8 @@ use super::exclude::rows_holding;
 use super::facts::begun;
 use super::filter::{Filter, OneOf};
 use super::prefilter::{LOOP, Prefilter};
-use super::search::{Order, Search, Searched, terms_to_exclude_by};
-use super::seen::Asked;
+use super::search::{Order, RecordSearch, Searched, terms_to_exclude_by};
+use super::seen::NewestQuery;
 use crate::read::{ReadError, ReadOptions};
 use holdpoint_log_files::{LogReader, ReadStorage, Standing};
 use memchr::memmem::Finder;
@@ -26,8 +26,9 @@ pub(crate) fn search_only<S: ReadStorage>(
     visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
 ) -> Result<Option<(BTreeSet<String>, Searched)>, ReadError> {
     let reader = LogReader::of(storage)?;
-    let (asked, any) = (Asked::about(beginnings), about(OneOf::LoopsBeginning(beginnings.clone())));
-    let mut search = Search::of(&reader, &any, Order::OldestFirst, Some(&asked))?;
+    let (asked, any) =
+        (NewestQuery::about(beginnings), about(OneOf::LoopsBeginning(beginnings.clone())));
+    let mut search = RecordSearch::of(&reader, &any, Order::OldestFirst, Some(&asked))?;
     let Some(ids) = search.begun(&asked)? else { return Ok(None) };
     let only = ids.first().filter(|id| ids.len() == 1 && id.starts_with(LOOP));
     let Some(id) = only else {
@@ -49,9 +50,9 @@ fn about(runs: OneOf) -> Filter {
     Filter { one_of: Some(runs), ..Filter::default() }
 }
 
-impl<'f, S: ReadStorage> Search<'_, '_, 'f, S> {
+impl<'f, S: ReadStorage> RecordSearch<'_, '_, 'f, S> {
     /// The ids of what begins so.
-    fn begun(&mut self, asked: &Asked) -> Result<Option<BTreeSet<String>>, ReadError> {
+    fn begun(&mut self, asked: &NewestQuery) -> Result<Option<BTreeSet<String>>, ReadError> {
         let Some((_, sealed)) = self.reader.firsts().split_last() else { return Ok(None) };
         self.tie_at(sealed.len(), None)?;
         let said = self.part.newest.as_ref().filter(|_| self.part.findings.is_empty());

@@ -1,6 +1,6 @@
 //! Result of reading some of a log's segments, besides the records.
 
-use super::seen::NewestSaid;
+use super::seen::NewestSegment;
 use crate::finding::Finding;
 use crate::reach::Reach;
 use crate::read::{ReadError, ReadOptions};
@@ -40,7 +40,7 @@ pub struct Part {
     pub(crate) archives: ArchivePlaces,
     /// What the newest segment's records said, where they were asked.
     #[serde(skip)]
-    pub(super) newest: Option<NewestSaid>,
+    pub(super) newest: Option<NewestSegment>,
 }
 
 impl Part {

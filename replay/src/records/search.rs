@@ -3,12 +3,12 @@
 use super::Line;
 use super::exclude::may_hold;
 use super::filter::Filter;
-use super::indexes::Tied;
+use super::indexes::TiedIndexes;
 use super::part::{Part, check_end, times_before};
 use super::prefilter::Prefilter;
 pub use super::searched::Searched;
-use super::seen::{Asked, NewestSaid, Seen, SeenIn, SeenRecord};
-use super::shown::Shown;
+use super::seen::{MetRecords, NewestQuery, NewestSegment, SeenIn, SeenRecord};
+use super::shown::RecordSink;
 use super::whole::{each, wrong_beginning};
 use crate::progress::Progress;
 use crate::reach::Reach;
@@ -55,7 +55,7 @@ pub fn search<S: ReadStorage>(
     visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
 ) -> Result<Searched, ReadError> {
     let reader = LogReader::of(storage)?;
-    Search::of(&reader, filter, order, None)?.carried_out(options, progress, visit)
+    RecordSearch::of(&reader, filter, order, None)?.carried_out(options, progress, visit)
 }
 
 /// Does the same as [`search`], from the oldest record on; the records of the newest segment are
@@ -63,22 +63,22 @@ pub fn search<S: ReadStorage>(
 pub(crate) fn search_asking<S: ReadStorage>(
     storage: &S,
     filter: &Filter,
-    asked: &Asked,
+    asked: &NewestQuery,
     options: ReadOptions<'_>,
     visit: &mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
 ) -> Result<Searched, ReadError> {
     let reader = LogReader::of(storage)?;
-    let search = Search::of(&reader, filter, Order::OldestFirst, Some(asked))?;
+    let search = RecordSearch::of(&reader, filter, Order::OldestFirst, Some(asked))?;
     search.carried_out(options, &mut |_| {}, visit)
 }
 
-pub(super) struct Search<'r, 's, 'f, S> {
+pub(super) struct RecordSearch<'r, 's, 'f, S> {
     pub(super) reader: &'r LogReader<'s, S>,
     pub(super) filter: &'f Filter,
     order: Order,
     pub(super) prefilter: Arc<Prefilter>,
-    pub(super) tied: Tied,
-    seen: Seen,
+    pub(super) tied: TiedIndexes,
+    seen: MetRecords,
     /// The terms by which segments are excluded: a wanted record holds one of each list.
     pub(super) excluded_by: Vec<Vec<TermHash>>,
     /// Segments, by their place in the list, of which it was found that they are.
@@ -89,21 +89,21 @@ pub(super) struct Search<'r, 's, 'f, S> {
     times: Vec<u64>,
     pub(super) part: Part,
     /// What the newest segment's records are asked besides.
-    asked: Option<&'f Asked>,
+    asked: Option<&'f NewestQuery>,
 }
 
-impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
+impl<'r, 's, 'f, S: ReadStorage> RecordSearch<'r, 's, 'f, S> {
     pub(super) fn of(
         reader: &'r LogReader<'s, S>,
         filter: &'f Filter,
         order: Order,
-        asked: Option<&'f Asked>,
+        asked: Option<&'f NewestQuery>,
     ) -> Result<Self, ReadError> {
         let is_timed = filter.since.or(filter.until).is_some();
         let mut part = Part::begin(reader);
         let times = if is_timed { times_before(reader, &mut part)? } else { Vec::new() };
-        let (tied, begin) = (Tied::begin(reader, &mut part)?, None);
-        let (prefilter, seen) = (Prefilter::of(filter).into(), Seen::default());
+        let (tied, begin) = (TiedIndexes::begin(reader, &mut part)?, None);
+        let (prefilter, seen) = (Prefilter::of(filter).into(), MetRecords::default());
         let (excluded, excluded_by) = (BTreeSet::new(), terms_to_exclude_by(filter));
         let mut search = Self {
             reader,
@@ -217,7 +217,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
                 continue;
             }
             let asked = self.asked.filter(|_| reader.firsts().last() == Some(&due));
-            let (mut met, mut said) = (SeenIn::default(), NewestSaid::from(due));
+            let (mut met, mut said) = (SeenIn::default(), NewestSegment::from(due));
             let make = |place: &RecordPlace, record: &Record<'_>| {
                 let answer = asked.map(|asked| asked.answer(record));
                 (seen.judged(place, record, filter, prefilter), answer)
@@ -427,7 +427,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
             }
         }
         self.part.segments_read += 1;
-        let mut shown = Shown::to(visit, self.order, filter, &self.prefilter, &self.part);
+        let mut shown = RecordSink::to(visit, self.order, filter, &self.prefilter, &self.part);
         match self.order {
             Order::OldestFirst => self.forwards(&mut segment, &mut shown)?,
             Order::NewestFirst => self.backwards(&mut segment, &mut shown)?,
@@ -441,7 +441,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     fn forwards(
         &mut self,
         segment: &mut OpenSegment<S::File>,
-        shown: &mut Shown<'_>,
+        shown: &mut RecordSink<'_>,
     ) -> Result<(), ReadError> {
         let first = segment.header.first_sequence();
         self.tie_seeing(first)?;
@@ -483,7 +483,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
     fn backwards(
         &mut self,
         segment: &mut OpenSegment<S::File>,
-        shown: &mut Shown<'_>,
+        shown: &mut RecordSink<'_>,
     ) -> Result<(), ReadError> {
         let Self { reader, tied, part, .. } = self;
         let first = segment.header.first_sequence();
@@ -525,7 +525,7 @@ impl<'r, 's, 'f, S: ReadStorage> Search<'r, 's, 'f, S> {
         };
         let tied = &self.tied;
         let filter = self.filter.clone();
-        let mut shown = Shown::to(visit, self.order, filter, &self.prefilter, &self.part);
+        let mut shown = RecordSink::to(visit, self.order, filter, &self.prefilter, &self.part);
         for piece in in_order(&candidates, self.order) {
             let mut lines = Vec::new();
             let read = read_indexed(&believed.index, segment, piece, &mut |place, record| {

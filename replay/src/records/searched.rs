@@ -1,7 +1,7 @@
 //! Result of a search, besides the records.
 
 use super::part::Part;
-use super::seen::NewestSaid;
+use super::seen::NewestSegment;
 use crate::finding::Finding;
 use crate::reach::Reach;
 use crate::report::{Report, Verdict};
@@ -45,7 +45,7 @@ impl Searched {
 
     /// Returns what the records of the newest segment said, where they were asked and nothing wrong
     /// was met.
-    pub(crate) fn newest_said(&self) -> Option<&NewestSaid> {
+    pub(crate) fn newest_said(&self) -> Option<&NewestSegment> {
         match self {
             Self::Part(part) if part.findings.is_empty() => part.newest.as_ref(),
             Self::Part(_) | Self::Whole(_) => None,

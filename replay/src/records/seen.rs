@@ -24,7 +24,7 @@ pub(super) struct SeenRecord {
 
 /// What was met, by the first record of its segment.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct MetRecords {
     segments: BTreeMap<u64, Vec<SeenRecord>>,
     kept: usize,
     is_full: AtomicBool,
@@ -32,12 +32,12 @@ pub(super) struct Seen {
 
 /// What the records of the newest segment are asked besides whether they are wanted: which causes
 /// they name, and which ids begin with them.
-pub(crate) struct Asked {
+pub(crate) struct NewestQuery {
     beginnings: Vec<Finder<'static>>,
 }
 
 /// What one record said.
-pub(super) struct Answer {
+pub(super) struct RecordAnswer {
     cause: Option<u64>,
     begun: Option<Box<str>>,
     /// True if something may begin with it, and it cannot be read.
@@ -46,7 +46,7 @@ pub(super) struct Answer {
 
 /// What the records of the newest segment said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NewestSaid {
+pub(crate) struct NewestSegment {
     /// The segment's first record.
     pub(crate) first: u64,
     causes: Vec<u64>,
@@ -57,18 +57,18 @@ pub(crate) struct NewestSaid {
     pub(super) is_whole: bool,
 }
 
-impl Asked {
+impl NewestQuery {
     /// Wanted are the ids that begin in one of these ways.
     pub(crate) fn about(beginnings: &BTreeSet<String>) -> Self {
         Self { beginnings: beginnings.iter().map(|it| Finder::new(it).into_owned()).collect() }
     }
 
-    pub(super) fn answer(&self, record: &Record<'_>) -> Answer {
+    pub(super) fn answer(&self, record: &Record<'_>) -> RecordAnswer {
         let Record { header, payload } = record;
         let cause = cause_named_by(record).flatten();
         let may_begin = kind_may_begin(header.kind)
             && (header.flags.withheld() || check(header.kind, header.version, payload).is_err());
-        Answer { cause, begun: self.begun(record), may_begin }
+        RecordAnswer { cause, begun: self.begun(record), may_begin }
     }
 
     /// The wanted id of what begins with a record. It is written out in the payload.
@@ -92,14 +92,14 @@ impl Asked {
     }
 }
 
-impl NewestSaid {
+impl NewestSegment {
     pub(super) fn from(first: u64) -> Self {
         let (causes, begun, batch) = (Vec::new(), BTreeSet::new(), Vec::new());
         Self { first, causes, begun, batch, is_whole: true }
     }
 
     /// The next record. What a batch begins counts when it is complete.
-    pub(super) fn take(&mut self, header: &RecordHeader, said: Answer) {
+    pub(super) fn take(&mut self, header: &RecordHeader, said: RecordAnswer) {
         self.causes.extend(said.cause);
         self.is_whole &= !said.may_begin;
         self.batch.extend(said.begun.map(String::from));
@@ -122,7 +122,7 @@ pub(super) struct SeenIn {
     is_cut: bool,
 }
 
-impl Seen {
+impl MetRecords {
     /// Returns what becomes of a record, where it is due and can still be kept.
     pub(super) fn judged(
         &self,
@@ -185,7 +185,7 @@ mod tests {
         RecordHeader { flags, sequence, time: sequence, ..header() }
     }
 
-    fn meet(seen: &mut Seen, first: u64, headers: impl Iterator<Item = RecordHeader>) {
+    fn meet(seen: &mut MetRecords, first: u64, headers: impl Iterator<Item = RecordHeader>) {
         let mut met = SeenIn::default();
         for header in headers {
             let judged = Judged { line: None, unread: None };
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_segment_of_which_not_all_is_kept_gives_nothing() {
-        let (mut seen, most) = (Seen::default(), SEEN_MAX as u64);
+        let (mut seen, most) = (MetRecords::default(), SEEN_MAX as u64);
         meet(&mut seen, 1, (1..=10).map(|one| withheld(one, false)));
         meet(&mut seen, 11, (11..=most + 1).map(|one| withheld(one, false)));
         meet(&mut seen, most + 2, std::iter::once(withheld(most + 2, false)));
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_batch_that_does_not_end_is_not_met() {
-        let mut seen = Seen::default();
+        let mut seen = MetRecords::default();
         let batches = [(1, false), (2, true), (3, false), (4, true)];
         meet(&mut seen, 1, batches.into_iter().map(|(one, more)| withheld(one, more)));
         let met = seen.take(1).expect("all was kept");

@@ -2,7 +2,7 @@
 //! order.
 
 use super::filter::Filter;
-use super::indexes::Tied;
+use super::indexes::TiedIndexes;
 use super::part::Part;
 use super::prefilter::Prefilter;
 use super::search::Order;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Where records of a segment are shown to.
-pub(super) struct Shown<'v> {
+pub(super) struct RecordSink<'v> {
     order: Order,
     archives: ArchivePlaces,
     pub(super) filter: Filter,
@@ -33,7 +33,7 @@ pub(super) struct Shown<'v> {
 }
 
 /// A record that is wanted, or of which nobody can tell.
-pub(super) struct Wanted {
+pub(super) struct RecordCandidate {
     line: Option<Line>,
     /// What is proven of it.
     standing: Standing,
@@ -41,7 +41,7 @@ pub(super) struct Wanted {
     unread: Option<Finding>,
 }
 
-impl<'v> Shown<'v> {
+impl<'v> RecordSink<'v> {
     pub(super) fn to(
         visit: &'v mut dyn FnMut(Line, Standing) -> ControlFlow<()>,
         order: Order,
@@ -66,15 +66,15 @@ impl<'v> Shown<'v> {
         place: &RecordPlace,
         record: &Record<'_>,
         standing: Standing,
-    ) -> Option<Wanted> {
+    ) -> Option<RecordCandidate> {
         let judged = Judged::of(place, record, &self.filter, &self.prefilter)?;
         Some(self.take(judged, standing))
     }
 
     /// The record is due.
-    pub(super) fn take(&self, judged: Judged, standing: Standing) -> Wanted {
+    pub(super) fn take(&self, judged: Judged, standing: Standing) -> RecordCandidate {
         let Judged { line, unread } = judged;
-        Wanted { line: line.map(|line| line.lying_in(&self.archives)), standing, unread }
+        RecordCandidate { line: line.map(|line| line.lying_in(&self.archives)), standing, unread }
     }
 
     /// Shows what lies behind a place, from the last piece on: once through the segment to find
@@ -83,7 +83,7 @@ impl<'v> Shown<'v> {
     pub(super) fn in_pieces<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
-        tied: &Tied,
+        tied: &TiedIndexes,
         segment: &mut OpenSegment<S::File>,
         from: Run,
         part: &mut Part,
@@ -122,11 +122,11 @@ impl<'v> Shown<'v> {
     }
 
     /// Shows what is due, until that is enough.
-    pub(super) fn show(&mut self, mut lines: Vec<Wanted>) {
+    pub(super) fn show(&mut self, mut lines: Vec<RecordCandidate>) {
         if self.order == Order::NewestFirst {
             lines.reverse();
         }
-        for Wanted { line, standing, unread } in lines {
+        for RecordCandidate { line, standing, unread } in lines {
             if self.onward.is_break() {
                 return;
             }

@@ -2,7 +2,7 @@
 //! index itself where it is; and which records are unproven.
 
 use super::filter::{Filter, OneOf};
-use super::indexes::Stated;
+use super::indexes::RecordStatement;
 use super::search::Order;
 use crate::read::ReadError;
 use holdpoint_domain::core::hash::Digest;
@@ -53,14 +53,14 @@ pub(crate) struct Believed {
 
 impl Vouched {
     /// Takes what a record says.
-    pub(super) fn take(&mut self, by: u64, stated: &Stated) {
+    pub(super) fn take(&mut self, by: u64, stated: &RecordStatement) {
         match stated {
-            Stated::Index(body) if body.format == INDEX_VERSION => {
+            RecordStatement::Index(body) if body.format == INDEX_VERSION => {
                 let index = RightIndex { digest: body.digest, by: Some(by) };
                 self.take_index(body.first_sequence, Some(index));
             }
-            Stated::Index(_) => {}
-            Stated::Unproven(_) => stated.add_unproven(&mut self.unproven),
+            RecordStatement::Index(_) => {}
+            RecordStatement::Unproven(_) => stated.add_unproven(&mut self.unproven),
         }
     }
 

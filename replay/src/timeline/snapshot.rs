@@ -25,7 +25,7 @@ pub(super) fn sequences<S: ReadStorage>(storage: &S) -> BTreeSet<u64> {
 }
 
 /// The records behind which there may be a snapshot, with their places in the chain.
-pub(super) struct Known<'a, S> {
+pub(super) struct SnapshotSource<'a, S> {
     /// The newest record that was checked: none behind it states what a snapshot there holds.
     pub(super) checked: Checked<'a, S>,
     pub(super) log: Option<LogId>,
@@ -35,7 +35,7 @@ pub(super) struct Known<'a, S> {
     pub(super) reach: &'a Reach,
 }
 
-impl<S: ReadStorage> Known<'_, S> {
+impl<S: ReadStorage> SnapshotSource<'_, S> {
     /// The newest snapshot at or before a place, and behind a record, that is believed. None behind
     /// a withheld record: from the beginning that could not be passed either.
     ///

@@ -1,12 +1,12 @@
 //! From a record back to where its story began.
 
-use super::looked::{Batch, Known, Looked};
+use super::looked::{Batch, Looked, StoryIndex};
 use super::runs::SaidOfRun;
 use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
 use crate::finding::Finding;
 use crate::read::{Committed, ReadError};
 use crate::records::Line;
-use crate::records::indexes::Tied;
+use crate::records::indexes::TiedIndexes;
 use crate::records::part::Part;
 use crate::words::in_words;
 use holdpoint_domain::log::RULES_ADOPTED;
@@ -28,7 +28,7 @@ pub(super) struct Causes {
 
 /// What the first record of a batch that can be read says of its cause.
 #[derive(Clone, Copy)]
-enum Said {
+enum BatchCause {
     /// None can be read.
     Unreadable,
     /// There is none.
@@ -39,7 +39,7 @@ enum Said {
 
 /// The batches of a segment in their order. A segment can hold millions, so that each is kept
 /// small.
-struct Batches {
+struct SegmentBatches {
     segment: u64,
     /// Number of the last record of each within the segment.
     ends: Vec<u32>,
@@ -52,7 +52,7 @@ impl Causes {
     /// `None` when there is no such record.
     pub(super) fn of<S: ReadStorage>(
         reader: &LogReader<'_, S>,
-        (tied, looked): (&mut Tied, &mut Looked),
+        (tied, looked): (&mut TiedIndexes, &mut Looked),
         sequence: u64,
         depth: u32,
         part: &mut Part,
@@ -82,7 +82,7 @@ impl Causes {
     fn follow<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
-        (tied, looked): (&mut Tied, &mut Looked),
+        (tied, looked): (&mut TiedIndexes, &mut Looked),
         due: u64,
         depth: u32,
         part: &mut Part,
@@ -92,14 +92,14 @@ impl Causes {
         };
         let first = reader.firsts().get(at).copied().unwrap_or_default();
         let Some(mut segment) = reader.open(first, part)? else { return Ok(Ok(due)) };
-        if let Some(index) = Known::of(reader, tied, first, part)?
+        if let Some(index) = StoryIndex::of(reader, tied, first, part)?
             && let Some(cause) = self.follow_index(&index, &mut segment, due, depth, part)?
         {
             looked.by_index.insert(first);
             return Ok(cause);
         }
         looked.read.insert(first);
-        let batches = Batches::up_to(reader, &mut segment, due, part)?;
+        let batches = SegmentBatches::up_to(reader, &mut segment, due, part)?;
         let mut due = due;
         loop {
             let Some(batch) = batches.holding(due) else { return Ok(Ok(due)) };
@@ -119,7 +119,7 @@ impl Causes {
     /// The same by an index. `None`: the segment is not what it says, and nothing was followed.
     fn follow_index<F: ReadFile>(
         &mut self,
-        index: &Known,
+        index: &StoryIndex,
         segment: &mut OpenSegment<F>,
         due: u64,
         depth: u32,
@@ -132,7 +132,7 @@ impl Causes {
             }
             let mut read = None;
             if let Some(batch) = index.batch_of(segment, due)? {
-                let mut reading = Reading::of(batch);
+                let mut reading = BatchReading::of(batch);
                 let is_read = index.read(segment, batch, &mut |place, record| {
                     reading.take(&Committed::of(place, record));
                 })?;
@@ -151,22 +151,22 @@ impl Causes {
     }
 
     /// Takes a step. Gives the record that caused it, or how the story begins with it.
-    fn take(&mut self, read: Reading, part: &mut Part) -> Result<u64, Beginning> {
-        let Reading { batch: Batch { first: sequence, .. }, step, said, unread } = read;
+    fn take(&mut self, read: BatchReading, part: &mut Part) -> Result<u64, Beginning> {
+        let BatchReading { batch: Batch { first: sequence, .. }, step, said, unread } = read;
         self.steps.push(step);
         part.extend(unread);
         match said {
-            Said::Unreadable => Err(Beginning::Unreadable { sequence }),
-            Said::Nothing => Err(Beginning::Begun { sequence }),
-            Said::Cause(causation) if causation >= sequence || causation == 0 => {
+            BatchCause::Unreadable => Err(Beginning::Unreadable { sequence }),
+            BatchCause::Nothing => Err(Beginning::Begun { sequence }),
+            BatchCause::Cause(causation) if causation >= sequence || causation == 0 => {
                 Err(Beginning::NotEarlier { sequence, causation })
             }
-            Said::Cause(causation) => Ok(causation),
+            BatchCause::Cause(causation) => Ok(causation),
         }
     }
 }
 
-impl Batches {
+impl SegmentBatches {
     /// The batches of a segment up to the one that holds a record. What they say is not looked at.
     fn up_to<S: ReadStorage>(
         reader: &LogReader<'_, S>,
@@ -214,23 +214,23 @@ impl Batches {
 }
 
 /// What a batch says, and what of its cause.
-struct Reading {
+struct BatchReading {
     batch: Batch,
     step: Step,
-    said: Said,
+    said: BatchCause,
     unread: Vec<Finding>,
 }
 
-impl Reading {
+impl BatchReading {
     fn of(batch: Batch) -> Self {
         let (step, unread) = (Step::begun(batch.first), Vec::new());
-        Self { batch, step, said: Said::Unreadable, unread }
+        Self { batch, step, said: BatchCause::Unreadable, unread }
     }
 
     /// Takes in the next record of the batch.
     fn take(&mut self, record: &Committed) {
-        if let (Said::Unreadable, Some(envelope)) = (self.said, record.envelope()) {
-            self.said = envelope.causation.map_or(Said::Nothing, Said::Cause);
+        if let (BatchCause::Unreadable, Some(envelope)) = (self.said, record.envelope()) {
+            self.said = envelope.causation.map_or(BatchCause::Nothing, BatchCause::Cause);
         }
         self.unread.extend(record.unread());
         self.step.take(record);
@@ -245,8 +245,8 @@ fn read_batch<S: ReadStorage>(
     from: Run,
     batch: Batch,
     part: &mut Part,
-) -> Result<Reading, ReadError> {
-    let mut reading = Reading::of(batch);
+) -> Result<BatchReading, ReadError> {
+    let mut reading = BatchReading::of(batch);
     reader.walk(segment, from, part, &mut |place, record| {
         let sequence = record.header.sequence;
         if sequence < batch.first {

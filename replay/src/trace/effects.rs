@@ -1,10 +1,10 @@
 //! From a record on to everything that it caused.
 
-use super::looked::{Batch, Known, Looked};
+use super::looked::{Batch, Looked, StoryIndex};
 use super::{EFFECTS_MAX, Step};
 use crate::finding::Finding;
 use crate::read::{Committed, ReadError, cause_named_by};
-use crate::records::indexes::Tied;
+use crate::records::indexes::TiedIndexes;
 use crate::records::may_hold;
 use crate::records::part::Part;
 use holdpoint_domain::world::Term;
@@ -35,14 +35,14 @@ pub(super) struct Effects {
 
 /// The batch that is being read.
 struct Open {
-    cause: Cause,
+    cause: CauseStanding,
     step: Step,
     /// Why the first record is not known that is withheld or cannot be read.
     unread: Option<Finding>,
 }
 
 /// What is known of a batch's cause, by the first of its records that can be read.
-enum Cause {
+enum CauseStanding {
     /// None was read yet.
     Unknown,
     /// It is part of the story, and so far away.
@@ -57,7 +57,7 @@ impl Effects {
     /// at a place before the batch, in the segment of the batch.
     pub(super) fn of<S: ReadStorage>(
         reader: &LogReader<'_, S>,
-        (tied, looked): (&mut Tied, &mut Looked),
+        (tied, looked): (&mut TiedIndexes, &mut Looked),
         asked: Batch,
         before: Option<(u64, Run)>,
         depth: u32,
@@ -93,7 +93,7 @@ impl Effects {
     fn look<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
-        (tied, looked): (&mut Tied, &mut Looked),
+        (tied, looked): (&mut TiedIndexes, &mut Looked),
         segment: &mut OpenSegment<S::File>,
         asked: Batch,
         depth: u32,
@@ -111,7 +111,7 @@ impl Effects {
             }
             Some(true) => {}
         }
-        let Some(index) = Known::of(reader, tied, first, part)? else { return Ok(false) };
+        let Some(index) = StoryIndex::of(reader, tied, first, part)? else { return Ok(false) };
         let mut found = self.clone();
         let is_found = found.take_from(&index, segment, asked, depth)?;
         if is_found {
@@ -124,7 +124,7 @@ impl Effects {
     /// Takes what an index names, in order. `false`: the segment is not what it says.
     fn take_from<F: ReadFile>(
         &mut self,
-        index: &Known,
+        index: &StoryIndex,
         segment: &mut OpenSegment<F>,
         asked: Batch,
         depth: u32,
@@ -162,20 +162,20 @@ impl Effects {
     ) {
         let sequence = record.header.sequence;
         let batch = open.get_or_insert_with(|| Open {
-            cause: Cause::Unknown,
+            cause: CauseStanding::Unknown,
             step: Step::begun(sequence),
             unread: None,
         });
         let cause = || named.map(|cause| cause.and_then(|cause| self.distance_of(cause)));
-        let said = if matches!(batch.cause, Cause::Unknown) { cause() } else { None };
+        let said = if matches!(batch.cause, CauseStanding::Unknown) { cause() } else { None };
         if said == Some(None) {
-            batch.cause = Cause::Foreign;
+            batch.cause = CauseStanding::Foreign;
         }
         // Most are of other stories: no more than the heading is decoded of those.
-        if !matches!(batch.cause, Cause::Foreign) {
+        if !matches!(batch.cause, CauseStanding::Foreign) {
             let record = Committed::of(place, record);
             if let (Some(Some(distance)), Some(_)) = (said, record.envelope()) {
-                batch.cause = Cause::Known(distance);
+                batch.cause = CauseStanding::Known(distance);
             }
             batch.unread = batch.unread.take().or_else(|| record.unread());
             batch.step.take(&record);
@@ -184,11 +184,11 @@ impl Effects {
             return;
         }
         match open.take() {
-            Some(Open { cause: Cause::Known(distance), step, unread }) => {
+            Some(Open { cause: CauseStanding::Known(distance), step, unread }) => {
                 self.unread.extend(unread);
                 self.add(step, distance.saturating_add(1), depth);
             }
-            Some(Open { cause: Cause::Unknown, unread, .. }) => self.unread.extend(unread),
+            Some(Open { cause: CauseStanding::Unknown, unread, .. }) => self.unread.extend(unread),
             _ => {}
         }
     }

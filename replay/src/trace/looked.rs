@@ -2,7 +2,7 @@
 //! or else by reading them.
 
 use crate::read::ReadError;
-use crate::records::indexes::Tied;
+use crate::records::indexes::TiedIndexes;
 use crate::records::is_gone_on_from;
 use crate::records::part::Part;
 use holdpoint_log_files::reader::OpenSegment;
@@ -48,7 +48,7 @@ impl Looked {
     pub(super) fn tie<S: ReadStorage>(
         &self,
         reader: &LogReader<'_, S>,
-        tied: &mut Tied,
+        tied: &mut TiedIndexes,
         steps: &BTreeSet<u64>,
         part: &mut Part,
     ) -> Result<(), ReadError> {
@@ -67,7 +67,7 @@ impl Looked {
     fn tie_steps<S: ReadStorage>(
         &self,
         reader: &LogReader<'_, S>,
-        tied: &mut Tied,
+        tied: &mut TiedIndexes,
         steps: &BTreeSet<u64>,
         part: &mut Part,
     ) -> Result<(), ReadError> {
@@ -86,7 +86,11 @@ impl Looked {
     }
 
     /// The newest segment of which something was read that did not lead to what is tied.
-    fn led_elsewhere<S: ReadStorage>(&self, reader: &LogReader<'_, S>, tied: &Tied) -> Option<u64> {
+    fn led_elsewhere<S: ReadStorage>(
+        &self,
+        reader: &LogReader<'_, S>,
+        tied: &TiedIndexes,
+    ) -> Option<u64> {
         let is_other = |(at, link): &&(u64, Link)| tied.ties().has_link(*at, link) == Some(false);
         let newest = self.met.iter().filter(is_other).map(|(at, _)| *at).max()?;
         reader.firsts().get(reader.holding(newest)?).copied()
@@ -94,14 +98,14 @@ impl Looked {
 }
 
 /// An index of a sealed segment by which a story is looked for.
-pub(super) struct Known(Index<Vec<u8>>);
+pub(super) struct StoryIndex(Index<Vec<u8>>);
 
-impl Known {
+impl StoryIndex {
     /// The one that the newest state says is right, where the segment behind it goes on from the
     /// same record.
     pub(super) fn of<S: ReadStorage>(
         reader: &LogReader<'_, S>,
-        tied: &mut Tied,
+        tied: &mut TiedIndexes,
         first: u64,
         part: &mut Part,
     ) -> Result<Option<Self>, ReadError> {

@@ -1,7 +1,7 @@
 //! The runs that a story tells of, as its records say.
 
 use super::Step;
-use crate::outcome::{EndSeen, RunOutcome, measured};
+use crate::outcome::{EndRecords, RunOutcome, measured};
 use crate::records::Line;
 use holdpoint_domain::Event;
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit};
@@ -18,7 +18,7 @@ pub struct TracedRun {
     /// Outcome of it, where the record is told with which it ended.
     pub outcome: Option<RunOutcome>,
     #[serde(skip)]
-    end: EndSeen,
+    end: EndRecords,
     #[serde(skip)]
     is_measured: bool,
 }
@@ -28,7 +28,7 @@ pub struct TracedRun {
 pub(super) struct SaidOfRun {
     run: String,
     command_line: Option<String>,
-    end: EndSeen,
+    end: EndRecords,
     measured: Option<bool>,
 }
 
@@ -38,13 +38,13 @@ impl SaidOfRun {
         let run = line.loop_id.clone()?;
         let measured = line.event.as_ref().and_then(measured);
         let Some(Event::ExecutionLoop(event)) = &line.event else {
-            return Some(Self { run, command_line: None, end: EndSeen::default(), measured });
+            return Some(Self { run, command_line: None, end: EndRecords::default(), measured });
         };
         let command_line = match event {
             ExecutionLoopEvent::LoopInitialized(body) => Some(body.command_line.to_string()),
             _ => None,
         };
-        Some(Self { run, command_line, end: EndSeen::of(event), measured })
+        Some(Self { run, command_line, end: EndRecords::of(event), measured })
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) fn runs_in(steps: &[Step]) -> Vec<TracedRun> {
 impl TracedRun {
     /// One of which nothing is known yet.
     fn named(run: &str) -> Self {
-        let (run, end) = (run.to_string(), EndSeen::default());
+        let (run, end) = (run.to_string(), EndRecords::default());
         Self { run, command_line: None, outcome: None, end, is_measured: false }
     }
 

@@ -12,7 +12,7 @@ use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::layout::{INDEX_HEADER_LENGTH, INDEX_VERSION};
 use holdpoint_replay::reach::TiedByState;
 use holdpoint_replay::{
-    Filter, Order, Part, Reach, ReadOptions, RunFound, RunsWanted, Searched, caused_by, durable_to,
+    Filter, Order, Part, Reach, ReadOptions, RunFilter, RunLookup, Searched, caused_by, durable_to,
     find_runs, ids_beginning_with, run_beginning_with, run_of, search, span,
 };
 use holdpoint_testing::hand_made::{HandMade, flip};
@@ -452,8 +452,8 @@ fn a_run_told_by_how_its_id_begins_is_that_of_the_whole_id_in_one_reading_of_the
     });
     (0..300).for_each(|_| drop(sample.log.run()));
     let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
-    let told = |found: &RunFound| match found {
-        RunFound::Run(run) => format!("{:?} {:?}", run.entity, run.doers),
+    let told = |found: &RunLookup| match found {
+        RunLookup::Run(run) => format!("{:?} {:?}", run.entity, run.doers),
         _ => panic!("there is one"),
     };
     let is_same = |sample: &Sample, is_read_once: bool| {
@@ -506,7 +506,7 @@ fn what_a_run_caused_is_found_wherever_it_lies_and_the_newest_segment_is_read_on
     for id in &ids {
         let storage = sample.counted();
         let (found, searched) = run_of(&storage, id, options).unwrap();
-        let RunFound::Run(run) = found else { panic!("{id} is there") };
+        let RunLookup::Run(run) = found else { panic!("{id} is there") };
         let found_by = storage.bytes.swap(0, Ordering::Relaxed);
         let (caused, _) = caused_by(&storage, &run, &searched, options).unwrap();
         let knowing = storage.bytes.swap(0, Ordering::Relaxed);
@@ -529,7 +529,7 @@ fn wanted_runs_of_several_segments_are_read_together_and_the_newest_segment_is_n
         log.run_of("make deploy");
     });
     sample.take_snapshot(3);
-    let wanted = RunsWanted { command: Some("deploy".to_string()), ..RunsWanted::default() };
+    let wanted = RunFilter { command: Some("deploy".to_string()), ..RunFilter::default() };
     let (storage, options) = (sample.counted(), ReadOptions::new(BootId::UNKNOWN, &|| Ok(false)));
     let all = Filter::default();
     let listed = find_runs(&storage, &all, &wanted, 20, options, &mut |_| {}).unwrap();
@@ -548,7 +548,7 @@ fn whether_a_run_began_before_is_looked_up_in_indexes_and_no_sealed_segment_is_r
     sample.take_snapshot(3);
     let newest = |sample: &Sample| {
         let storage = sample.counting(".seg");
-        let (all, wanted) = (Filter::default(), RunsWanted::default());
+        let (all, wanted) = (Filter::default(), RunFilter::default());
         let listed = find_runs(&storage, &all, &wanted, 3, options, &mut |_| {}).unwrap();
         assert!(listed.searched.is_sound() && listed.runs.len() == 3);
         storage.bytes.load(Ordering::Relaxed)

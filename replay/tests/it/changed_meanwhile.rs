@@ -3,10 +3,10 @@
 
 use holdpoint_log_files::{DirectoryStorage, Entry, ReadStorage};
 use holdpoint_log_format::BootId;
-use holdpoint_replay::export::{Seen, Selection, export};
+use holdpoint_replay::export::{ExportStep, Selection, export};
 use holdpoint_replay::{
     Answer, BisectError, Filter, Listed, Order, Range, ReadError, ReadOptions, Report, Run,
-    RunFound, RunsWanted, Searched, Timeline, Trace, Traced, Until, Verdict, bisect, common_prefix,
+    RunFilter, RunLookup, Searched, Timeline, Trace, Traced, Until, Verdict, bisect, common_prefix,
     diff, diff_states, find_runs, rebuild, run_of, search, state_of, statistics, trace, travel,
     verify, verify_range,
 };
@@ -132,7 +132,7 @@ const READINGS: [(&str, Reading); 17] = [
     }),
     ("show", |log| {
         let (found, searched) = run_of(log, &loop_id(), OPTIONS)?;
-        let RunFound::Run(run) = found else { return Ok(not_found(&searched)) };
+        let RunLookup::Run(run) = found else { return Ok(not_found(&searched)) };
         Ok(searched.is_sound().then(|| words(&run)))
     }),
     ("trace", |log| {
@@ -184,7 +184,7 @@ fn exported(log: &Changing<'_>) -> Told {
     let mut lines = Vec::new();
     let selection = Selection { since: None, until: Until::End };
     let report = export(log, selection, OPTIONS, &mut |_| {}, &mut |seen| {
-        if let Seen::Batch { records, reach, .. } = seen {
+        if let ExportStep::Batch { records, reach, .. } = seen {
             let line = |it: &holdpoint_replay::Committed| {
                 format!("{it:?} {:?}", reach.standing(it.header.sequence, false))
             };
@@ -208,7 +208,7 @@ fn searched(log: &Changing<'_>, filter: &Filter, order: Order) -> Told {
 }
 
 fn listed(log: &Changing<'_>) -> Result<Listed, ReadError> {
-    let (range, wanted) = (Filter::default(), RunsWanted::default());
+    let (range, wanted) = (Filter::default(), RunFilter::default());
     find_runs(log, &range, &wanted, 20, OPTIONS, &mut |_| {})
 }
 

@@ -5,7 +5,7 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{LogId, SegmentHeader, names};
 use holdpoint_replay::damage::{Cause, Certainty, Records};
-use holdpoint_replay::{Asked, DamageMap, ReadOptions, verify_asked};
+use holdpoint_replay::{DamageMap, ReadOptions, VerifyRequest, verify_asked};
 use holdpoint_testing::hand_made::{BEGINNING_NS, FIRST_RECORD, HandMade, OTHER_BOOT};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const LATE_NS: u64 = 2 * BEGINNING_NS;
 fn map(directory: &Path) -> DamageMap {
     let storage = DirectoryStorage::new(directory);
     let options = ReadOptions::new(OTHER_BOOT, &|| Ok(false));
-    let asked = Asked { map: true, ..Asked::default() };
+    let asked = VerifyRequest { map: true, ..VerifyRequest::default() };
     verify_asked(&storage, options, &asked, &mut |_| {}).unwrap().damage.unwrap()
 }
 

@@ -23,7 +23,7 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{BootId, Head, names};
 use holdpoint_replay::archives::with_archives;
 use holdpoint_replay::{
-    AxisState, BegunOnce, BegunTwice, Filter, ReadOptions, Report, RunFound, RunsWanted, Tells,
+    AxisState, BegunOnce, BegunTwice, Filter, ReadOptions, Report, RunFilter, RunLookup, Tells,
     Until, Verdict, find_runs, rebuild, run_of, stated, verify, verify_together,
 };
 use holdpoint_testing::hand_made::{HandMade, change_head, envelope};
@@ -385,10 +385,10 @@ fn a_run_that_began_twice_is_not_told() {
     let storage = DirectoryStorage::new(directory.path());
     let found = |id: &str| run_of(&storage, id, options()).unwrap().0;
     let twice = BegunTwice { what: BegunOnce::Loop(loop_id.clone()), first: 1, again: second };
-    assert!(matches!(found(&loop_id), RunFound::BegunTwice(told) if told == twice));
-    assert!(matches!(found(&other), RunFound::Run(_)));
-    let (all, by) = (RunsWanted::default(), Some("ci".to_string()));
-    let by = RunsWanted { by, ..RunsWanted::default() };
+    assert!(matches!(found(&loop_id), RunLookup::BegunTwice(told) if told == twice));
+    assert!(matches!(found(&other), RunLookup::Run(_)));
+    let (all, by) = (RunFilter::default(), Some("ci".to_string()));
+    let by = RunFilter { by, ..RunFilter::default() };
     // Of the newest one alone, only the second beginning is met.
     for (wanted, most, count) in [(&all, 1, 0), (&all, 2, 1), (&all, 9, 1), (&by, 9, 1)] {
         let range = Filter::default();

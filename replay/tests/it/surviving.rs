@@ -10,7 +10,7 @@ use holdpoint_log_format::record::encode_into;
 use holdpoint_log_format::{
     ChainPosition, ChecksumSeed, Flags, Head, Item, LinkPrefix, LogId, RecordHeader, Seal, names,
 };
-use holdpoint_replay::{Asked, DamageMap, ReadOptions, verify_asked};
+use holdpoint_replay::{DamageMap, ReadOptions, VerifyRequest, verify_asked};
 use holdpoint_testing::hand_made::{HandMade, OTHER_BOOT, change_head, encoded};
 use holdpoint_testing::part::times;
 use holdpoint_testing::story::seed;
@@ -69,7 +69,7 @@ impl Sample {
 fn map(directory: &Path) -> DamageMap {
     let storage = DirectoryStorage::new(directory);
     let options = ReadOptions::new(OTHER_BOOT, &|| Ok(false));
-    let asked = Asked { map: true, ..Asked::default() };
+    let asked = VerifyRequest { map: true, ..VerifyRequest::default() };
     verify_asked(&storage, options, &asked, &mut |_| {}).unwrap().damage.unwrap()
 }
 

@@ -6,7 +6,7 @@ use super::written::Written;
 use arbitrary::Unstructured;
 use holdpoint_engine::log::Storage;
 use holdpoint_replay::damage::{Cause, REGIONS_MAX};
-use holdpoint_replay::{Asked, ReadError, ReadOptions, Report, verify, verify_asked};
+use holdpoint_replay::{ReadError, ReadOptions, Report, VerifyRequest, verify, verify_asked};
 
 /// Most bytes of a map as JSON: each region and each stretch takes less than this.
 const ENTRY_BYTES_MAX: usize = 2_048;
@@ -23,13 +23,13 @@ fn try_read(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let is_forged = Damage::happen(&mut image, &written, input)?;
     let disk = image.disk();
     let options = ReadOptions::new(disk.boot(), &|| Ok(false));
-    let asked = Asked { map: true, ..Asked::default() };
+    let asked = VerifyRequest { map: true, ..VerifyRequest::default() };
     let Ok(report) = verify_asked(&disk, options, &asked, &mut |_| {}) else {
         return Ok(());
     };
     check_report(&report, must(verify(&disk, options, &mut |_| {})));
     check_map(&report, &written, is_forged);
-    let asked = Asked { fail_fast: true, ..Asked::default() };
+    let asked = VerifyRequest { fail_fast: true, ..VerifyRequest::default() };
     let first = must(verify_asked(&disk, options, &asked, &mut |_| {}));
     assert_eq!(first.verdict.is_of_damage(), report.verdict.is_of_damage());
     assert!(first.findings.len() <= 1);

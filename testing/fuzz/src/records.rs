@@ -9,8 +9,8 @@ use holdpoint_engine::log::Storage;
 use holdpoint_engine::simulation::SimulatedDisk;
 use holdpoint_replay::trace::{DEPTH_MAX, EFFECTS_MAX, STEP_RECORDS_MAX};
 use holdpoint_replay::{
-    ActorWanted, Filter, Line, OneOf, Order, Part, ReadError, ReadOptions, Report, Role, Searched,
-    Span, TextWanted, Trace, Traced, records, search, span, trace, verify,
+    ActorFilter, Filter, Line, OneOf, Order, Part, ReadError, ReadOptions, Report, Role, Searched,
+    Span, TextFilter, Trace, Traced, records, search, span, trace, verify,
 };
 use std::ops::ControlFlow;
 
@@ -85,10 +85,10 @@ fn filter(all: &[Line], wanted: [u8; 8]) -> Filter {
         one_of: of(entity / 4, &|line| line.loop_id.clone()).map(|id| OneOf::Loops([id].into())),
         entity: of(entity / 2, &|line| line.loop_id.clone().or(line.decision_id.clone())),
         actor: of(actor, &|line| line.actor.as_ref().map(|actor| actor.id.clone()))
-            .map(|id| ActorWanted { kind: None, id }),
+            .map(|id| ActorFilter { kind: None, id }),
         correlation: of(correlation, &|line| line.correlation.clone()),
         text: of(text, &|line| Some(line.summary.chars().take(9).collect()))
-            .map(|text| TextWanted { text, ignores_case: which > 127 }),
+            .map(|text| TextFilter { text, ignores_case: which > 127 }),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::ui::{Exit, Failure, Output, complain};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{
-    Begun, Filter, Line, LogTail, Missed, RUN_BEGINS, Run, RunFound, RunsWanted, records_named,
+    Begun, Filter, Line, LogTail, Missed, RUN_BEGINS, Run, RunFilter, RunLookup, records_named,
     run_of,
 };
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(super) fn follow(
     global: &Global,
     args: &Args,
     (directory, newest, mut awaited): (&Directory, u64, Awaited),
-    (range, wanted): (&Filter, &RunsWanted),
+    (range, wanted): (&Filter, &RunFilter),
     (watch, layout): (&Watch, Option<&Layout<'_>>),
 ) -> Result<Exit, Failure> {
     let (mut tail, mut out) = (LogTail::behind(newest), Output::stdout());
@@ -114,9 +114,9 @@ impl Changed {
                 directory.read(|log, options| run_of(log, &loop_id, options))?;
             crate::log::run_id::expect_sound(&searched)?;
             match found {
-                RunFound::Run(run) => runs.push(*run),
-                RunFound::BegunTwice(twice) => uncounted.push(Begun::again(twice)),
-                RunFound::Nothing | RunFound::NoBeginning(_) => {
+                RunLookup::Run(run) => runs.push(*run),
+                RunLookup::BegunTwice(twice) => uncounted.push(Begun::again(twice)),
+                RunLookup::Nothing | RunLookup::NoBeginning(_) => {
                     // The newest first, as in every list.
                     let begun = self.begun.iter().rev();
                     let begun = begun.filter(|line| line.loop_id.as_deref() == Some(&*loop_id));

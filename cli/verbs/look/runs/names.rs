@@ -6,7 +6,7 @@ use crate::log::agent_sessions::{asks, may_begin_name};
 use crate::log::run_id::expect_sound;
 use crate::log::sessions::approvers;
 use crate::ui::{Exit, Failure, complain, named};
-use holdpoint_replay::{Filter, QUESTIONS_MAX, RunsWanted, Session, find_sessions, names_of_runs};
+use holdpoint_replay::{Filter, QUESTIONS_MAX, RunFilter, Session, find_sessions, names_of_runs};
 use std::collections::BTreeSet;
 
 /// So many names are told at most.
@@ -19,8 +19,8 @@ const SESSIONS_MAX: usize = 1_000;
 /// `None` where nothing changes by that. Exit 4 where several names begin so.
 pub(super) fn completed(
     directory: &Directory,
-    wanted: &RunsWanted,
-) -> Result<Option<RunsWanted>, Failure> {
+    wanted: &RunFilter,
+) -> Result<Option<RunFilter>, Failure> {
     if wanted.by.is_none() && wanted.approved_by.is_none() {
         return Ok(None);
     }

@@ -5,12 +5,12 @@ use crate::log::run_id::{OfRecord, no_record, of_record};
 use crate::log::{Directory, IdOf};
 use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, excerpt};
-use holdpoint_replay::{RunFound, Searched};
+use holdpoint_replay::{RunLookup, Searched};
 
 /// What is shown.
 pub(super) enum Meant {
     /// A run, with what was read of it where it was met on the way.
-    Run(String, Option<(RunFound, Searched)>),
+    Run(String, Option<(RunLookup, Searched)>),
     /// A decision.
     Decision(String),
     /// A request to a person.

@@ -4,7 +4,7 @@ use crate::ui::text::bytes;
 use crate::ui::{Output, counted};
 use anstyle::AnsiColor;
 use holdpoint_domain::core::text::visible;
-use holdpoint_replay::damage::{Certainty, Kept, Picture, Records, Region, Stretch};
+use holdpoint_replay::damage::{Certainty, Picture, Records, Region, SalvageYield, Stretch};
 use holdpoint_replay::{DamageMap, records_named};
 
 /// Regions and stretches shown to a person.
@@ -27,7 +27,7 @@ pub(super) fn show(out: &mut Output, map: &DamageMap) {
     show_salvage(out, &map.salvage);
 }
 
-fn show_salvage(out: &mut Output, salvage: &Kept) {
+fn show_salvage(out: &mut Output, salvage: &SalvageYield) {
     out.line(format_args!(
         "salvage keeps   {}; {} known to be lost, {} not kept",
         counted(salvage.records_kept, "record"),

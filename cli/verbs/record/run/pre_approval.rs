@@ -16,8 +16,8 @@ use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointState};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
 use holdpoint_engine::executor::{CommandSpec, SignalSource, Signals};
 use holdpoint_engine::shell::{
-    APPROVE, ApprovalKeys, AskBefore, Asked, Bound, DENY, EXIT_ABORTED, EXIT_LEFT_WAITING,
-    EXIT_NOBODY_ANSWERED, StartError,
+    APPROVE, ApprovalKeys, ApprovalOutcome, AskBefore, Bound, DENY, EXIT_ABORTED,
+    EXIT_LEFT_WAITING, EXIT_NOBODY_ANSWERED, StartError,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -101,13 +101,15 @@ pub(super) fn ask(
     let asked =
         carried.engine.ask_before(&carried.origin, &carried.run, bound, &ask, &mut person, signals);
     Ok(match asked.map_err(|error| failure(global, error))? {
-        Asked::Approved(point) => Ok(point.decision_id.to_string()),
-        Asked::Ended(point) => Err(NotStarted::ended(*point)),
-        Asked::LeftOpen(point) => {
+        ApprovalOutcome::Approved(point) => Ok(point.decision_id.to_string()),
+        ApprovalOutcome::Ended(point) => Err(NotStarted::ended(*point)),
+        ApprovalOutcome::LeftOpen(point) => {
             let asks_after = in_force.hold.policy != HoldPolicy::Never;
             Err(NotStarted::left_open(*point, asks_after, &carried.run.command))
         }
-        Asked::Interrupted { signal, question } => Err(NotStarted::interrupted(*question, signal)),
+        ApprovalOutcome::Interrupted { signal, question } => {
+            Err(NotStarted::interrupted(*question, signal))
+        }
     })
 }
 

@@ -10,7 +10,7 @@ use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_replay::machine::{Recorder, is_not_a_directory, recorder_of};
 use holdpoint_replay::waiting::{WaitingRun, all_waiting};
-use holdpoint_replay::{RunFound, run_of};
+use holdpoint_replay::{RunLookup, run_of};
 
 /// What was looked at.
 const RUNS: &str = "runs";
@@ -138,6 +138,6 @@ fn one(directory: &Directory, entity: &ExecutionLoop) -> Check {
 /// that made a file for it: read behind the look at that file, so that it has not ended since.
 fn has_lost_its_file(directory: &Directory, loop_id: &str) -> bool {
     let read = directory.read(|log, options| run_of(log, loop_id, options));
-    let Ok((RunFound::Run(run), _)) = read else { return false };
+    let Ok((RunLookup::Run(run), _)) = read else { return false };
     run.has_recorder_key && run.entity.state() == ExecutionLoopState::AwaitingResponse
 }

@@ -16,8 +16,8 @@ use command::ask_command;
 use holdpoint_replay::bisect::Bisected;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
-    Answer, ArchivedLog, BisectError, Entity, Found, Moment, Outcome, Reach, ReadError, Timeline,
-    Until, bisect, state_of,
+    Answer, ArchivedLog, BisectError, Entity, FirstBatch, Moment, Outcome, Reach, ReadError,
+    Timeline, Until, bisect, state_of,
 };
 use predicate::Predicate;
 use serde::Serialize;
@@ -190,7 +190,7 @@ fn after(head: Option<&Head>) -> impl Display {
     head.map_or("before the first record".into(), |head| format!("after record {}", head.sequence))
 }
 
-fn show_found(out: &mut Output, found: &Found) {
+fn show_found(out: &mut Output, found: &FirstBatch) {
     let before = match found.after {
         0 => "before the first record".to_string(),
         record => format!("after record {record}"),

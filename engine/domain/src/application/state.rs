@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::core::codec::Kept;
+use crate::core::codec::LazyPart;
 
 /// So many streams are known, those that were written to last. How far an older one has come is
 /// found in the log.
@@ -45,11 +45,11 @@ fn fnv_1a(text: &str) -> u64 {
 
 /// How far each stream has come, of those that are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Streams(Kept<Known>);
+pub(crate) struct Streams(LazyPart<StreamIndex>);
 
 /// The streams that are known. Each is listed by its name and by its version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct StreamIndex {
     versions: BTreeMap<Name, u64>,
     by_version: BTreeMap<u64, Arc<str>>,
     /// The newest version of a stream that is known no longer; 0: all are.
@@ -59,7 +59,7 @@ pub(crate) struct Known {
 /// As streams are carried: in the order of their versions.
 type Carried<T> = (Vec<(u64, T)>, u64);
 
-impl Serialize for Known {
+impl Serialize for StreamIndex {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let streams = self.by_version.iter().map(|(version, stream)| (*version, &**stream));
         let carried: Carried<&str> = (streams.collect(), self.forgotten);
@@ -67,7 +67,7 @@ impl Serialize for Known {
     }
 }
 
-impl<'de> Deserialize<'de> for Known {
+impl<'de> Deserialize<'de> for StreamIndex {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Carried::<&str>::deserialize(deserializer).map(Self::from_carried)
     }
@@ -94,16 +94,16 @@ impl Streams {
         self.0.follow(stream, sequence);
     }
 
-    pub(crate) const fn held(&self) -> &Kept<Known> {
+    pub(crate) const fn held(&self) -> &LazyPart<StreamIndex> {
         &self.0
     }
 
-    pub(crate) const fn held_mut(&mut self) -> &mut Kept<Known> {
+    pub(crate) const fn held_mut(&mut self) -> &mut LazyPart<StreamIndex> {
         &mut self.0
     }
 }
 
-impl Known {
+impl StreamIndex {
     fn follow(&mut self, stream: &str, sequence: u64) {
         let name = Name::of(stream);
         if let Some(version) = self.versions.get_mut(&name) {
@@ -147,7 +147,7 @@ impl Known {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kept, Known, MAX_KNOWN_STREAMS, Streams};
+    use super::{LazyPart, MAX_KNOWN_STREAMS, StreamIndex, Streams};
     use crate::core::codec::{Carrier, Unreadable, configuration};
     use alloc::sync::Arc;
     use alloc::vec::Vec;
@@ -159,7 +159,7 @@ mod tests {
 
     fn taken_from(bytes: Vec<u8>, unreadable: &Unreadable) -> Streams {
         let carrier = Carrier::new(Arc::new(bytes), unreadable.clone());
-        Streams(Kept::from(carrier.part(carrier.bytes())))
+        Streams(LazyPart::from(carrier.part(carrier.bytes())))
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn what_is_carried_twice_counts_once() {
         let twice = alloc::vec![(1, "a"), (2, "a"), (2, "b"), (2, "c")];
-        let known = Known::from_carried((twice, 0));
+        let known = StreamIndex::from_carried((twice, 0));
         let bytes = bincode::serde::encode_to_vec(
             ([(1u64, "a"), (2, "b")].to_vec(), 0u64),
             configuration(),

@@ -106,14 +106,14 @@ impl<'de> Visitor<'de> for DataVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Data, A::Error> {
-        Spelled::deserialize(MapAccessDeserializer::new(fields)).map(|spelled| Data(spelled.hex))
+        HexBytes::deserialize(MapAccessDeserializer::new(fields)).map(|spelled| Data(spelled.hex))
     }
 }
 
 /// Bytes that are no text, as they are given.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Spelled {
+struct HexBytes {
     #[serde(deserialize_with = "hex::deserialize")]
     hex: Vec<u8>,
 }

@@ -399,25 +399,25 @@ impl<T: Serialize> Serialize for Lazy<T> {
 /// A room of the state, or the bytes in which it is carried. Bytes that are no such room are an
 /// empty one, which is noted.
 #[derive(Clone, Default)]
-pub(crate) struct Kept<T> {
+pub(crate) struct LazyPart<T> {
     /// Empty where the room may have changed.
     carried: Option<Part>,
     value: OnceCell<Box<T>>,
 }
 
-impl<T> From<Box<T>> for Kept<T> {
+impl<T> From<Box<T>> for LazyPart<T> {
     fn from(value: Box<T>) -> Self {
         Self { carried: None, value: OnceCell::from(value) }
     }
 }
 
-impl<T> From<Part> for Kept<T> {
+impl<T> From<Part> for LazyPart<T> {
     fn from(part: Part) -> Self {
         Self { carried: Some(part), value: OnceCell::new() }
     }
 }
 
-impl<T: DeserializeOwned + Default> Kept<T> {
+impl<T: DeserializeOwned + Default> LazyPart<T> {
     /// Does the same as [`Lazy::check`].
     pub(crate) fn check(&self) {
         if let (None, Some(part)) = (self.value.get(), &self.carried) {
@@ -431,7 +431,7 @@ impl<T: DeserializeOwned + Default> Kept<T> {
     }
 }
 
-impl<T> Kept<T> {
+impl<T> LazyPart<T> {
     /// The bytes that it was carried in, where it is as it was then.
     pub(crate) fn carried(&self) -> Option<&[u8]> {
         self.carried.as_ref().map(Part::bytes)
@@ -443,7 +443,7 @@ impl<T> Kept<T> {
     }
 }
 
-impl<T: DeserializeOwned + Default> Deref for Kept<T> {
+impl<T: DeserializeOwned + Default> Deref for LazyPart<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -453,7 +453,7 @@ impl<T: DeserializeOwned + Default> Deref for Kept<T> {
 }
 
 /// It may change: the bytes that it was carried in are forgotten.
-impl<T: DeserializeOwned + Default> DerefMut for Kept<T> {
+impl<T: DeserializeOwned + Default> DerefMut for LazyPart<T> {
     fn deref_mut(&mut self) -> &mut T {
         let _: &T = self;
         self.carried = None;
@@ -461,15 +461,15 @@ impl<T: DeserializeOwned + Default> DerefMut for Kept<T> {
     }
 }
 
-impl<T: DeserializeOwned + Default + PartialEq> PartialEq for Kept<T> {
+impl<T: DeserializeOwned + Default + PartialEq> PartialEq for LazyPart<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl<T: DeserializeOwned + Default + Eq> Eq for Kept<T> {}
+impl<T: DeserializeOwned + Default + Eq> Eq for LazyPart<T> {}
 
-impl<T: DeserializeOwned + Default + fmt::Debug> fmt::Debug for Kept<T> {
+impl<T: DeserializeOwned + Default + fmt::Debug> fmt::Debug for LazyPart<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

@@ -28,12 +28,12 @@ use crate::decision_point::types::{DecisionPointState, OnTimeout, Response};
 use crate::log::policy::Loosened;
 
 /// What the rules expect and what they found. It becomes text where somebody asks for it.
-pub(crate) struct Fault {
+pub(crate) struct ApplyFault {
     expected: &'static str,
-    found: Found,
+    found: Actual,
 }
 
-enum Found {
+enum Actual {
     /// Words of our own.
     Words(&'static str),
     /// What the event says, of which not everything is shown.
@@ -44,7 +44,7 @@ enum Found {
     Refusal(No),
 }
 
-impl Display for Found {
+impl Display for Actual {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Words(words) => f.write_str(words),
@@ -57,11 +57,11 @@ impl Display for Found {
     }
 }
 
-const fn fault(expected: &'static str, found: Found) -> Fault {
-    Fault { expected, found }
+const fn fault(expected: &'static str, found: Actual) -> ApplyFault {
+    ApplyFault { expected, found }
 }
 
-type Checked = Result<(), Fault>;
+type Checked = Result<(), ApplyFault>;
 
 /// What the rules forbid about an event of this system.
 pub(crate) fn judge(
@@ -77,7 +77,7 @@ pub(crate) fn judge(
     } else {
         remembered(view, event).and_then(|point| check(view, point, record, event))
     };
-    if let Err(Fault { expected, found }) = checked {
+    if let Err(ApplyFault { expected, found }) = checked {
         checks.forbid(rule_of(event), expected, found);
     }
     let (is_old, found) = (accepts_guidance(event), "the guidance");
@@ -107,7 +107,7 @@ pub(crate) fn created(
     view: PointsView<'_>,
     record: Record<'_>,
     body: &DecisionPointCreated,
-) -> Result<DecisionPoint, Fault> {
+) -> Result<DecisionPoint, ApplyFault> {
     check_new(view, &body.decision_id)?;
     // Whether Holdpoint itself asks follows from the fault, whoever recorded that.
     if !body.by.is_holdpoint() {
@@ -122,18 +122,18 @@ pub(crate) fn opened(
     view: PointsView<'_>,
     record: Record<'_>,
     body: &RoundOpened,
-) -> Result<DecisionPoint, Fault> {
+) -> Result<DecisionPoint, ApplyFault> {
     check_new(view, &body.decision_id)?;
     let prior = view.points.find(&body.prior_id);
     let prior = prior.filter(|prior| prior.next_id.as_ref() == Some(&body.decision_id));
     let Some(prior) = prior else {
-        return Err(fault("the round that guidance led to", Found::Input(body.prior_id.clone())));
+        return Err(fault("the round that guidance led to", Actual::Input(body.prior_id.clone())));
     };
     if body.iteration != prior.iteration.saturating_add(1) {
-        return Err(fault("the next round", Found::Number(body.iteration.into())));
+        return Err(fault("the next round", Actual::Number(body.iteration.into())));
     }
     if body.expires_at != prior.next_round_expires_at(record.at) {
-        let found = body.expires_at.map_or(Found::Words("none"), Found::Time);
+        let found = body.expires_at.map_or(Actual::Words("none"), Actual::Time);
         return Err(fault("the end of the time by the terms", found));
     }
     Ok(prior.next_round(body, record.at, record.sequence))
@@ -143,20 +143,20 @@ fn check_new(view: PointsView<'_>, decision_id: &str) -> Checked {
     let is_well_formed = crate::core::ids::is_strong_entropy(&digits(decision_id))
         && id("DP-", &digits(decision_id)) == decision_id;
     if !is_well_formed {
-        return Err(fault("an id of DP- and 32 digits", Found::Input(decision_id.into())));
+        return Err(fault("an id of DP- and 32 digits", Actual::Input(decision_id.into())));
     }
     match view.points.find(decision_id) {
-        Some(_) => Err(fault("an id that is new", Found::Input(decision_id.into()))),
+        Some(_) => Err(fault("an id that is new", Actual::Input(decision_id.into()))),
         None => Ok(()),
     }
 }
 
 /// Every other event is about a round that is remembered.
-fn remembered<'a>(view: PointsView<'a>, event: &Event) -> Result<&'a DecisionPoint, Fault> {
+fn remembered<'a>(view: PointsView<'a>, event: &Event) -> Result<&'a DecisionPoint, ApplyFault> {
     let decision_id = event.decision_id();
     let found = view.points.find(decision_id);
     found.ok_or_else(|| {
-        fault("a decision point that is remembered", Found::Input(decision_id.into()))
+        fault("a decision point that is remembered", Actual::Input(decision_id.into()))
     })
 }
 
@@ -276,7 +276,7 @@ fn check_refined(
     if drops && point.terms.on_timeout == OnTimeout::Default && !record.rules.drops_defaults {
         return Err(fault(
             "the default that silence takes",
-            Found::Words("a proposal without one"),
+            Actual::Words("a proposal without one"),
         ));
     }
     accepted(point.check_refinement(&body.by, &body.proposal, record.times.latest()))
@@ -301,7 +301,7 @@ fn check_vote(
     body: &VoteCast,
 ) -> Checked {
     if point.terms.policy.is_none() || matches!(body.response, Response::Guidance(_)) {
-        return Err(fault("votes where a policy asks for them", Found::Words("a vote")));
+        return Err(fault("votes where a policy asks for them", Actual::Words("a vote")));
     }
     check_response(view, point, record, &body.by, &body.response, body.comment.as_deref())
 }
@@ -314,7 +314,7 @@ fn check_resolved(
     body: &DecisionPointResolved,
 ) -> Checked {
     if matches!(body.response, Response::Guidance(_)) {
-        return Err(fault("another round", Found::Words("guidance as an answer")));
+        return Err(fault("another round", Actual::Words("guidance as an answer")));
     }
     if point.terms.policy.is_none() {
         let comment = body.comment.as_deref();
@@ -325,7 +325,7 @@ fn check_resolved(
     let voted = point.votes.iter().any(|vote| vote.is_by(&body.by, &body.response));
     match voted && point.ends_round(&body.response) {
         true => Ok(()),
-        false => Err(fault("a quorum, or a vote that rejects", Found::Number(point.votes.len()))),
+        false => Err(fault("a quorum, or a vote that rejects", Actual::Number(point.votes.len()))),
     }
 }
 
@@ -346,7 +346,7 @@ fn check_response(
     if point.is_own_guidance(response) && !is_plain_text && !record.rules.has_sixth_words {
         return Err(fault(
             "an answer that the round takes",
-            Found::Words("its guidance as a text"),
+            Actual::Words("its guidance as a text"),
         ));
     }
     accepted(check_response_form(response, comment))
@@ -355,12 +355,12 @@ fn check_response(
 fn check_default(point: &DecisionPoint, record: Record<'_>, body: &DefaultTaken) -> Checked {
     let ended_by = check_time_over(point, record, body.expires_at)?;
     if ended_by != EndedBy::Both {
-        return Err(fault("a time that is over by both clocks", Found::Words(ended_by.name())));
+        return Err(fault("a time that is over by both clocks", Actual::Words(ended_by.name())));
     }
     match point.default_at_deadline() == Some(&body.option_id) {
         true => Ok(()),
         false => {
-            Err(fault("a default that the terms have taken", Found::Input(body.option_id.clone())))
+            Err(fault("a default that the terms have taken", Actual::Input(body.option_id.clone())))
         }
     }
 }
@@ -374,7 +374,7 @@ fn check_aborted(
     check_clock(ended_by, body.ended_by, body.steady)?;
     match point.default_at_deadline() {
         Some(default) if ended_by == EndedBy::Both => {
-            Err(fault("the default that the terms have taken", Found::Input(default.clone())))
+            Err(fault("the default that the terms have taken", Actual::Input(default.clone())))
         }
         _ => Ok(()),
     }
@@ -385,12 +385,12 @@ fn check_time_over(
     point: &DecisionPoint,
     record: Record<'_>,
     stated: Timestamp,
-) -> Result<EndedBy, Fault> {
+) -> Result<EndedBy, ApplyFault> {
     let Some(end) = point.deadline() else {
-        return Err(fault("an open round with a deadline", Found::Words(point.state.name())));
+        return Err(fault("an open round with a deadline", Actual::Words(point.state.name())));
     };
     let over = record.times.over(end).filter(|_| end == stated);
-    over.ok_or_else(|| fault("the deadline, when it has passed", Found::Time(end)))
+    over.ok_or_else(|| fault("the deadline, when it has passed", Actual::Time(end)))
 }
 
 /// The clock that is stated is the one that ended it. What was recorded before clocks were told
@@ -401,11 +401,11 @@ fn check_clock(ended_by: EndedBy, stated: Option<EndedBy>, steady: Option<Timest
         EndedBy::OwnClock | EndedBy::Both | EndedBy::Monotonic => EndedBy::Both,
     });
     if expected != ended_by {
-        return Err(fault("the clock by which it is over", Found::Words(expected.name())));
+        return Err(fault("the clock by which it is over", Actual::Words(expected.name())));
     }
     match steady {
         Some(steady) if ended_by != EndedBy::Monotonic => {
-            Err(fault("the monotonic clock, where it alone ended it", Found::Time(steady)))
+            Err(fault("the monotonic clock, where it alone ended it", Actual::Time(steady)))
         }
         _ => Ok(()),
     }
@@ -433,7 +433,7 @@ fn check_superseded(
     match names_it == Some(&point.decision_id) {
         true => Ok(()),
         false => {
-            Err(fault("a decision that takes its place", Found::Input(body.superseded_by.clone())))
+            Err(fault("a decision that takes its place", Actual::Input(body.superseded_by.clone())))
         }
     }
 }
@@ -445,7 +445,7 @@ fn check_late(point: &DecisionPoint, record: Record<'_>, body: &LateResponseReco
     match point.is_open() {
         true => {
             let expected = "an answer that counts, while the round is open";
-            Err(fault(expected, Found::Words("a late one")))
+            Err(fault(expected, Actual::Words("a late one")))
         }
         false => Ok(()),
     }
@@ -462,14 +462,14 @@ fn check_consumed(
     check_speaker(record, &body.by)?;
     accepted(point.check_consumption(&body.binding, record.times.latest()))?;
     let kept = view.check_spent(point);
-    kept.map_err(|why| fault("an approval that keeps the policy", Found::Loosened(why)))
+    kept.map_err(|why| fault("an approval that keeps the policy", Actual::Loosened(why)))
 }
 
 fn check_lapsed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalLapsed) -> Checked {
     let until = point.spendable_until().filter(|until| *until == body.valid_until);
     match until.and_then(|until| record.times.over(until)) {
         Some(ended_by) => check_clock(ended_by, body.ended_by, body.steady),
-        None => Err(fault("an approval whose time is over", Found::Time(body.valid_until))),
+        None => Err(fault("an approval whose time is over", Actual::Time(body.valid_until))),
     }
 }
 
@@ -488,11 +488,11 @@ fn check_warned(point: &DecisionPoint, record: Record<'_>, body: &DecisionPointW
     let is_due = due_at.is_some_and(|due_at| record.times.over(due_at).is_some());
     let ends = point.deadline().is_some_and(|end| record.times.over(end).is_some());
     if !is_due || ends {
-        return Err(fault("one warning, when it is due", Found::Time(body.due_at)));
+        return Err(fault("one warning, when it is due", Actual::Time(body.due_at)));
     }
     match record.times.stated_steady(body.due_at) == body.steady {
         true => Ok(()),
-        false => Err(fault("the monotonic clock's reading", Found::Words("another one"))),
+        false => Err(fault("the monotonic clock's reading", Actual::Words("another one"))),
     }
 }
 
@@ -507,7 +507,7 @@ fn check_ended_by_system(
     check_proof(record, by)?;
     match can_end {
         true => Ok(()),
-        false => Err(fault("an open round, or an approval", Found::Words(point.state.name()))),
+        false => Err(fault("an open round, or an approval", Actual::Words(point.state.name()))),
     }
 }
 
@@ -517,7 +517,7 @@ fn check_revoked(point: &DecisionPoint, record: Record<'_>, body: &ApprovalRevok
     check_proof(record, &body.by)?;
     match point.is_revocable() {
         true => accepted(point.check_revocation(&body.by)),
-        false => Err(fault("an approval that can be revoked", Found::Words(point.state.name()))),
+        false => Err(fault("an approval that can be revoked", Actual::Words(point.state.name()))),
     }
 }
 
@@ -529,7 +529,7 @@ fn check_released(
     let is_due = view.is_released(point) && point.released_at.is_none();
     match is_due && body.blocks == point.terms.blocks && !body.blocks.is_empty() {
         true => Ok(()),
-        false => Err(fault("an answer that releases, once", Found::Words(point.state.name()))),
+        false => Err(fault("an answer that releases, once", Actual::Words(point.state.name()))),
     }
 }
 
@@ -543,7 +543,7 @@ fn check_reported(point: &DecisionPoint, record: Record<'_>, body: &OutcomeRepor
 fn check_proof(record: Record<'_>, by: &Principal) -> Checked {
     match record.proof {
         Some(proof) if proof.by != by.authenticated_by => {
-            Err(fault("the record's own proof", Found::Words(by.authenticated_by.name())))
+            Err(fault("the record's own proof", Actual::Words(by.authenticated_by.name())))
         }
         _ => Ok(()),
     }
@@ -553,10 +553,10 @@ fn check_proof(record: Record<'_>, by: &Principal) -> Checked {
 fn check_speaker(record: Record<'_>, by: &Principal) -> Checked {
     match by.is(record.actor) {
         true => Ok(()),
-        false => Err(fault("the record's own actor", Found::Input(by.id.clone()))),
+        false => Err(fault("the record's own actor", Actual::Input(by.id.clone()))),
     }
 }
 
 fn accepted(checked: Result<(), impl Into<No>>) -> Checked {
-    checked.map_err(|refusal| fault("what the rules accept", Found::Refusal(refusal.into())))
+    checked.map_err(|refusal| fault("what the rules accept", Actual::Refusal(refusal.into())))
 }

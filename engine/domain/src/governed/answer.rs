@@ -13,7 +13,7 @@ use crate::core::time::Timestamp;
 use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
-use crate::governed::batch::{Batch, Ending, on_loop};
+use crate::governed::batch::{Batch, LoopEnding, on_loop};
 use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::{
     audit_entry, check_human_actor, check_reason_length, ended, find, shown_means, told,
@@ -32,7 +32,7 @@ use crate::human_decision::types::{HumanDecision, HumanDecisionOutcome, HumanDec
 use ExecutionLoopState::{Evaluated, Halted};
 
 /// What is said, with everything hidden made visible, and nothing where there is nothing to see.
-struct Said {
+struct VisibleTexts {
     reason: Option<String>,
     target: Option<String>,
 }
@@ -80,8 +80,8 @@ fn check_loop(command: &AnswerHumanDecision, held: &HeldRequest) -> Result<(), L
     }
 }
 
-fn said(command: &AnswerHumanDecision) -> Said {
-    Said {
+fn said(command: &AnswerHumanDecision) -> VisibleTexts {
+    VisibleTexts {
         reason: visible_or_none(command.reason.as_deref()).map(|reason| shown(&reason)),
         target: visible_or_none(command.escalation_target.as_deref()),
     }
@@ -165,7 +165,7 @@ fn accepted(
         let human_id = String::from(human_id);
         return Err(HumanDecisionRefusal::NotAnApprover { request_id, human_id }.into());
     }
-    let Said { reason, target } = said(command);
+    let VisibleTexts { reason, target } = said(command);
     let decision = command.decision;
     if target.is_some() && decision != HumanDecision::Escalate {
         return Err(HumanDecisionRefusal::UnexpectedTarget { decision }.into());
@@ -230,7 +230,7 @@ fn follow(
             let Some((reason, fault_type)) = entity.ending() else { return Ok(()) };
             let details = alloc::format!("{Evaluated} -> {Halted}, {reason}: {}", told(record));
             let (from, requested, stop_condition) = (Evaluated, Halted, None);
-            batch.halt(Ending { from, requested, reason, stop_condition, fault_type, details })
+            batch.halt(LoopEnding { from, requested, reason, stop_condition, fault_type, details })
         }
         HumanDecision::Escalate => {
             let entropy = passed_on(command);

@@ -30,7 +30,7 @@ use crate::execution_loop::types::{
     ResponseDecision,
 };
 use crate::governed::aggregate::{Barrier, ExecutionLoop, RetryPermission};
-use crate::governed::batch::{Batch, Ending};
+use crate::governed::batch::{Batch, LoopEnding};
 use crate::governed::capture::spelled_out;
 use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::held_back;
@@ -338,8 +338,8 @@ fn as_response(entity: &ExecutionLoop, fault_type: ExecutionFaultType) -> Execut
     }
 }
 
-fn terminated(fault_type: ExecutionFaultType, outcome: &SandboxDecisionResult) -> Ending {
-    Ending {
+fn terminated(fault_type: ExecutionFaultType, outcome: &SandboxDecisionResult) -> LoopEnding {
+    LoopEnding {
         from: Evaluated,
         requested: Halted,
         reason: HaltReason::FaultTerminated,

@@ -77,7 +77,7 @@ pub(crate) struct Batch<'a> {
 }
 
 /// Why a loop halts, and what is captured about it.
-pub(crate) struct Ending {
+pub(crate) struct LoopEnding {
     pub(crate) from: ExecutionLoopState,
     pub(crate) requested: ExecutionLoopState,
     pub(crate) reason: HaltReason,
@@ -193,7 +193,7 @@ impl<'a> Batch<'a> {
             condition,
             details: details.as_str().into(),
         });
-        self.halt(Ending {
+        self.halt(LoopEnding {
             from,
             requested: ExecutionLoopState::Halted,
             reason: HaltReason::StopCondition,
@@ -205,7 +205,7 @@ impl<'a> Batch<'a> {
 
     /// Withdraws an open request, captures what is recorded of output that no evidence states yet
     /// and the halt, halts, and seals the chain.
-    pub(crate) fn halt(&mut self, ending: Ending) -> Result<(), LoopRefusal> {
+    pub(crate) fn halt(&mut self, ending: LoopEnding) -> Result<(), LoopRefusal> {
         let content = match ending.stop_condition {
             Some(condition) => EvidenceContent::Stop(condition),
             None => {
@@ -321,7 +321,7 @@ pub(crate) fn complete(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<
     if let Some(barrier) = entity.completion_barrier() {
         return Err(held_back(entity, barrier));
     }
-    batch.halt(Ending {
+    batch.halt(LoopEnding {
         from: Evaluated,
         requested: Halted,
         reason,
@@ -375,7 +375,7 @@ impl Batch<'_> {
         reason: HaltReason,
         details: &str,
     ) -> Result<(), LoopRefusal> {
-        self.halt(Ending {
+        self.halt(LoopEnding {
             from,
             requested: Halted,
             reason,
@@ -391,7 +391,7 @@ impl Batch<'_> {
         from: ExecutionLoopState,
         requested: ExecutionLoopState,
     ) -> Result<(), LoopRefusal> {
-        self.halt(Ending {
+        self.halt(LoopEnding {
             from,
             requested,
             reason: HaltReason::IllegalTransition,

@@ -24,7 +24,7 @@ use crate::execution_loop::types::{
 use crate::governed::GovernedEvent;
 use crate::governed::aggregate::{Barrier, ExecutionLoop};
 use crate::governed::attempt::{begin_attempt, with_fact, wrong_state};
-use crate::governed::batch::{Batch, Ending};
+use crate::governed::batch::{Batch, LoopEnding};
 use crate::governed::refusal::LoopRefusal;
 use crate::governed::request::held_back;
 
@@ -167,8 +167,8 @@ fn envelope_mismatch(command: &InitializeLoop) -> Option<(StopCondition, String)
     })
 }
 
-fn handshake_failed(handshake: HandshakeResult) -> Ending {
-    Ending {
+fn handshake_failed(handshake: HandshakeResult) -> LoopEnding {
+    LoopEnding {
         from: ExecutionLoopState::Init,
         requested: ExecutionLoopState::Halted,
         reason: HaltReason::HandshakeFailed,

@@ -16,7 +16,7 @@ use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
 use crate::governed::GovernedEvent;
 use crate::governed::aggregate::{Barrier, ExecutionLoop, RequestPlace};
 use crate::governed::attempt::wrong_state;
-use crate::governed::batch::{Batch, Ending, on_loop};
+use crate::governed::batch::{Batch, LoopEnding, on_loop};
 use crate::governed::refusal::LoopRefusal;
 use crate::human_decision::audit::{
     AuditHead, HumanDecisionBinding, disclosure_hash, record_decision,
@@ -235,7 +235,7 @@ pub(crate) fn time_out(
     batch.close_request();
     let (steady, ended_by) = (times.stated_steady(due_at), Some(ended_by));
     batch.push(HumanDecisionTimedOut { loop_id, due_at, record, audit, ended_by, steady });
-    batch.halt(Ending {
+    batch.halt(LoopEnding {
         from: Evaluated,
         requested: Halted,
         reason: HaltReason::HumanDecisionTimedOut,

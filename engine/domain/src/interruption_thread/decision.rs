@@ -173,13 +173,13 @@ pub struct ThreadState {
     pub resume_buffers: Vec<ResumeBuffer>,
     /// Newest speech, and to whom it was said, oldest first: at most [`MAX_SAID`]. An interrupted
     /// answer belongs to who was told it.
-    pub said: Vec<Said>,
+    pub said: Vec<SpokenText>,
 }
 
 /// A text that was said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Said {
+pub struct SpokenText {
     /// To whom.
     pub speaker_user_id: Text,
     /// SHA-256 of the text.
@@ -346,8 +346,10 @@ impl ThreadState {
 
     /// Remembers that a text was said.
     pub(crate) fn remember_said(&mut self, speaker_user_id: &Text, text: &str) {
-        let said =
-            Said { speaker_user_id: speaker_user_id.clone(), text_sha256: sha256(text.as_bytes()) };
+        let said = SpokenText {
+            speaker_user_id: speaker_user_id.clone(),
+            text_sha256: sha256(text.as_bytes()),
+        };
         self.said.retain(|before| *before != said);
         self.said.push(said);
         let too_many = self.said.len().saturating_sub(MAX_SAID);

@@ -44,7 +44,7 @@ use crate::registration::types::SessionStatus;
 
 /// The thread that a command is about, as far as it is known, and what is registered around it.
 #[derive(Clone, Copy)]
-pub(crate) struct ThreadView<'a> {
+pub(crate) struct ThreadContext<'a> {
     /// The thread, open or closed.
     pub(crate) thread: Option<&'a Thread>,
     /// The same, where it is open.
@@ -75,7 +75,7 @@ pub(crate) fn check_command(command: &Command) -> Result<(), Malformed> {
 
 /// Returns what follows from a turn, a caller's row, or a command on a thread.
 pub(crate) fn on_thread(
-    view: ThreadView<'_>,
+    view: ThreadContext<'_>,
     command: &Command,
     at: Timestamp,
 ) -> Result<Vec<Event>, ThreadRefusal> {
@@ -149,7 +149,7 @@ impl Step {
 }
 
 fn consider<'a>(
-    view: ThreadView<'a>,
+    view: ThreadContext<'a>,
     given: TurnScope<'a>,
     request: &'a TurnRequest,
     (at, step): (Timestamp, Step),
@@ -173,7 +173,7 @@ fn consider<'a>(
 
 /// Makes the turn of what may be taken, and its row.
 fn taken(
-    view: ThreadView<'_>,
+    view: ThreadContext<'_>,
     passed: Passed<'_>,
     lease_token_hash: Option<Digest>,
 ) -> Result<Vec<Event>, ThreadRefusal> {
@@ -212,7 +212,7 @@ fn displaced(
 }
 
 fn commit_row(
-    view: ThreadView<'_>,
+    view: ThreadContext<'_>,
     row: &CallerRow<'_>,
     at: Timestamp,
 ) -> Result<Vec<Event>, ThreadRefusal> {
@@ -238,7 +238,7 @@ fn commit_row(
     Ok(events)
 }
 
-fn read_rows(view: ThreadView<'_>, command: &ThreadCommand) -> Vec<Event> {
+fn read_rows(view: ThreadContext<'_>, command: &ThreadCommand) -> Vec<Event> {
     let version = view.thread.map(|thread| thread.version).or(view.closed_with);
     let read = RowsRead {
         tenant_id: Text::from(&command.tenant_id),
@@ -249,7 +249,7 @@ fn read_rows(view: ThreadView<'_>, command: &ThreadCommand) -> Vec<Event> {
 }
 
 fn expire_thread(
-    view: ThreadView<'_>,
+    view: ThreadContext<'_>,
     command: &ThreadCommand,
     at: Timestamp,
 ) -> Result<Vec<Event>, ThreadRefusal> {
@@ -267,7 +267,7 @@ fn expire_thread(
 }
 
 fn close_thread(
-    view: ThreadView<'_>,
+    view: ThreadContext<'_>,
     command: &ThreadCommand,
     at: Timestamp,
 ) -> Result<Vec<Event>, ThreadRefusal> {
@@ -306,7 +306,7 @@ pub(crate) fn given_up(thread: &Thread, buffer: &ResumeBuffer, session: Option<&
 /// given, in its session or the thread's own. Says where the session is, and gives the state, out
 /// of which what expired by now is taken, and the events that say so.
 fn enter<'a>(
-    view: ThreadView<'a>,
+    view: ThreadContext<'a>,
     given: &TurnScope<'_>,
     scope: &TurnScope<'_>,
     at: Timestamp,
@@ -382,7 +382,7 @@ fn check_speaker(scope: &TurnScope<'_>, speaker: &str) -> Result<(), ThreadRefus
     Err(barred(ReasonCode::FailTenantScopeInvalid, field, expected, shown_name(speaker)))
 }
 
-fn check_open(view: ThreadView<'_>) -> Result<(), ThreadRefusal> {
+fn check_open(view: ThreadContext<'_>) -> Result<(), ThreadRefusal> {
     let Some(closed) = view.closed_with else { return Ok(()) };
     let found = format!("one that was closed with record {closed}");
     let expected = String::from("a thread that is open; begin another correlation");
@@ -459,7 +459,7 @@ pub(crate) fn barred(
     ThreadRefusal::Barred { reason_code, field, expected, found }
 }
 
-fn find<'a>(view: ThreadView<'a>, command: &ThreadCommand) -> Result<&'a Thread, ThreadRefusal> {
+fn find<'a>(view: ThreadContext<'a>, command: &ThreadCommand) -> Result<&'a Thread, ThreadRefusal> {
     view.thread.ok_or_else(|| ThreadRefusal::UnknownThread {
         tenant_id: shown_name(&command.tenant_id),
         correlation_id: shown_name(&command.correlation_id),

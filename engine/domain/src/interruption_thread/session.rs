@@ -15,7 +15,7 @@ use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{PendingDisarmed, ThreadMoved};
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::request::{TurnInput, TurnRequest};
-use crate::interruption_thread::rules::{ThreadView, given_up};
+use crate::interruption_thread::rules::{ThreadContext, given_up};
 use crate::interruption_thread::state::Thread;
 use crate::interruption_thread::types::{Directive, Fate, ReasonCode, ResumePolicy};
 use crate::registration::state::{LEASE_ANEW, Mismatch, REGISTERED_ANEW, Registered, pair};
@@ -32,7 +32,7 @@ pub(crate) fn in_own_session<'a>(
 
 /// The scope of a turn as it counts. Somebody else than the speaker whose answer is waited for is
 /// asked what they mean wherever they speak: where they name no session, in none.
-pub(crate) fn speaks_in<'a>(view: ThreadView<'a>, scope: TurnScope<'a>) -> TurnScope<'a> {
+pub(crate) fn speaks_in<'a>(view: ThreadContext<'a>, scope: TurnScope<'a>) -> TurnScope<'a> {
     let own = in_own_session(view.live, scope);
     let is_active = |session| {
         view.registered.session_status(scope.tenant_id, session) == Some(SessionStatus::Active)

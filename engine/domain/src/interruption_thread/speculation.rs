@@ -30,7 +30,7 @@ use crate::interruption_thread::event::{PlanDrafted, TurnCommitted};
 use crate::interruption_thread::refusal::ThreadRefusal;
 use crate::interruption_thread::remainders::check_planned;
 use crate::interruption_thread::request::{Interruption, TurnInput, TurnRequest};
-use crate::interruption_thread::rules::{Considered, ThreadView, barred};
+use crate::interruption_thread::rules::{Considered, ThreadContext, barred};
 use crate::interruption_thread::state::{Thread, Threads};
 use crate::interruption_thread::turn::{Turn, decide_turn_by};
 use crate::interruption_thread::types::{
@@ -216,7 +216,7 @@ pub(crate) struct Passed<'a>(Considered<'a>);
 impl<'a> Passed<'a> {
     /// A turn for which nothing is planned needs no gate.
     pub(crate) fn unplanned(
-        view: ThreadView<'_>,
+        view: ThreadContext<'_>,
         of: Considered<'a>,
     ) -> Result<Self, ThreadRefusal> {
         check_unplanned(view, &of.scope, of.turn.at)?;
@@ -227,7 +227,7 @@ impl<'a> Passed<'a> {
     /// user has ended; candidate and hypothesis reach [`COMMIT_THRESHOLD`]); then policy (the
     /// session is active). What the plan says decides nothing: the branch table does.
     pub(crate) fn committed(
-        view: ThreadView<'_>,
+        view: ThreadContext<'_>,
         command: &CommitTurn,
         mut of: Considered<'a>,
     ) -> Result<Self, ThreadRefusal> {
@@ -280,13 +280,13 @@ fn owned(words: &ResumeBuffer) -> Remainder {
     told(words, Fate::Captured, FateReason::Interrupted)
 }
 
-fn open_plan(view: ThreadView<'_>) -> Option<&OpenPlan> {
+fn open_plan(view: ThreadContext<'_>) -> Option<&OpenPlan> {
     view.live.and_then(Thread::open_plan)
 }
 
 /// A turn with an open plan is taken by the commit of that, and by nothing else.
 pub(crate) fn check_unplanned(
-    view: ThreadView<'_>,
+    view: ThreadContext<'_>,
     scope: &TurnScope<'_>,
     at: Timestamp,
 ) -> Result<(), ThreadRefusal> {

@@ -6,10 +6,12 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::core::codec::Kept;
+use crate::core::codec::LazyPart;
 use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
-use crate::interruption_thread::decision::{Pending, Remainder, ResumeBuffer, Said, ThreadState};
+use crate::interruption_thread::decision::{
+    Pending, Remainder, ResumeBuffer, SpokenText, ThreadState,
+};
 use crate::interruption_thread::speculation::{Heard, OpenPlan, TurnCommitDecision};
 use crate::interruption_thread::types::{Directive, PendingState, ReasonCode};
 
@@ -104,7 +106,7 @@ pub(crate) struct Threads {
     /// What expires next in each thread, earliest first. Follows from the threads.
     due: BTreeSet<(Timestamp, ThreadKey)>,
     /// Those that were closed.
-    past: Kept<PastThreads>,
+    past: LazyPart<PastThreads>,
     /// The newest record that closed a thread which is not remembered to be so.
     forgotten: u64,
     /// The first record that only rules make by which a thread has a session of its own; 0: none.
@@ -289,11 +291,11 @@ impl Threads {
     }
 
     /// Returns what is carried behind those: the ones that were closed, and who ended.
-    pub(crate) const fn past(&self) -> &Kept<PastThreads> {
+    pub(crate) const fn past(&self) -> &LazyPart<PastThreads> {
         &self.past
     }
 
-    pub(crate) const fn past_mut(&mut self) -> &mut Kept<PastThreads> {
+    pub(crate) const fn past_mut(&mut self) -> &mut LazyPart<PastThreads> {
         &mut self.past
     }
 
@@ -335,7 +337,7 @@ impl Threads {
     }
 
     /// The threads that were carried; what expires follows from them.
-    pub(crate) fn from_carried(live: Vec<Thread>, past: Kept<PastThreads>) -> Self {
+    pub(crate) fn from_carried(live: Vec<Thread>, past: LazyPart<PastThreads>) -> Self {
         let key = |thread: &Thread| (thread.tenant_id.clone(), thread.correlation_id.clone());
         let due = live.iter().filter_map(|thread| Some((thread.state.next_expiry()?, key(thread))));
         let due = due.collect();
@@ -384,7 +386,7 @@ pub struct ThreadView<'a> {
     /// The words that the open plan owns: what its turn would leave unsaid.
     pub open_plan_unsaid: Option<&'a ResumeBuffer>,
     /// Newest speech, and to whom it was said, oldest first: digests alone.
-    pub said: &'a [Said],
+    pub said: &'a [SpokenText],
     /// The newest turn.
     pub last_turn_id: u64,
     /// Directive that it came to; `None` where there is none yet.

@@ -236,10 +236,10 @@ impl UnprovenRecords {
 /// The record that states where the log begins and carries the state there. Whoever takes that up
 /// says it: it is no part of the world, and worlds are equal that are so without it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Beginning(Option<Stated>);
+pub(crate) struct Beginning(Option<AnchorStatement>);
 
 #[derive(Debug, Clone, Copy)]
-struct Stated {
+struct AnchorStatement {
     /// The record before the log's first one.
     anchor: u64,
     /// The record that says so.
@@ -248,12 +248,12 @@ struct Stated {
 
 impl Beginning {
     pub(crate) const fn stated(anchor: u64, by: u64) -> Self {
-        Self(Some(Stated { anchor, by }))
+        Self(Some(AnchorStatement { anchor, by }))
     }
 
     /// The anchor, where the state there is carried by one of these records.
     pub(crate) fn resting_on(&self, first: u64, last: u64) -> Option<u64> {
-        let is_one = |stated: &Stated| (first..=last).contains(&stated.by);
+        let is_one = |stated: &AnchorStatement| (first..=last).contains(&stated.by);
         self.0.filter(is_one).map(|stated| stated.anchor)
     }
 }

@@ -14,7 +14,7 @@ use core::ops::Deref;
 use serde::{Deserialize, Serialize};
 
 use crate::core::actor::{Actor, ActorId};
-use crate::core::codec::{Kept, Part, added};
+use crate::core::codec::{LazyPart, Part, added};
 use crate::core::doubt::{Doubt, Doubts};
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
@@ -31,9 +31,9 @@ use crate::registration::types::{
 /// Everything that is registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Registry {
-    held: Kept<HeldRegistrations>,
+    held: LazyPart<HeldRegistrations>,
     /// Carried by a room of its own.
-    ended: Kept<Ended>,
+    ended: LazyPart<Ended>,
 }
 
 impl Deref for Registry {
@@ -390,19 +390,19 @@ impl Registry {
         }
     }
 
-    pub(crate) const fn held(&self) -> &Kept<HeldRegistrations> {
+    pub(crate) const fn held(&self) -> &LazyPart<HeldRegistrations> {
         &self.held
     }
 
-    pub(crate) const fn held_mut(&mut self) -> &mut Kept<HeldRegistrations> {
+    pub(crate) const fn held_mut(&mut self) -> &mut LazyPart<HeldRegistrations> {
         &mut self.held
     }
 
-    pub(crate) const fn ended(&self) -> &Kept<Ended> {
+    pub(crate) const fn ended(&self) -> &LazyPart<Ended> {
         &self.ended
     }
 
-    pub(crate) const fn ended_mut(&mut self) -> &mut Kept<Ended> {
+    pub(crate) const fn ended_mut(&mut self) -> &mut LazyPart<Ended> {
         &mut self.ended
     }
 

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::core::codec::{
-    Before, Carried, Carrier, Kept, Lazy, SharedBytes, configuration, read_first,
+    Before, Carried, Carrier, Lazy, LazyPart, SharedBytes, configuration, read_first,
 };
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
@@ -52,7 +52,7 @@ struct Room {
     older: &'static [Read],
 }
 
-type Read = fn(Source<'_>, &mut LiveState) -> Result<(), Fault>;
+type Read = fn(Source<'_>, &mut LiveState) -> Result<(), PartFault>;
 
 /// Decodes a room, and makes anew what follows from it.
 type Decode = fn(&mut LiveState);
@@ -65,12 +65,12 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    fn decoded<T: Deserialize<'a>>(self) -> Result<T, Fault> {
+    fn decoded<T: Deserialize<'a>>(self) -> Result<T, PartFault> {
         decoded(self.bytes)
     }
 
     /// The room as a whole, which is decoded when somebody asks for it.
-    fn kept<T>(self) -> Kept<T> {
+    fn kept<T>(self) -> LazyPart<T> {
         self.of.part(self.bytes).into()
     }
 }
@@ -169,7 +169,7 @@ const ROOMS: [Room; 23] = [
         },
         older: &[
             |room, hot| {
-                let (granted, read) = read_first(room.bytes).map_err(Fault::Malformed)?;
+                let (granted, read) = read_first(room.bytes).map_err(PartFault::Malformed)?;
                 let others = room.bytes.get(read..).unwrap_or_default();
                 let held = [&encoded(&granted_by_unknown(granted)), others].concat();
                 let Before(held): Before<HeldRegistrations> = decoded(&held)?;
@@ -191,7 +191,7 @@ const ROOMS: [Room; 23] = [
             to.add_kept(hot.threads.past());
         },
         read: |room, hot| {
-            let (live, read) = read_first(room.bytes).map_err(Fault::Malformed)?;
+            let (live, read) = read_first(room.bytes).map_err(PartFault::Malformed)?;
             let past = Source { bytes: room.bytes.get(read..).unwrap_or_default(), ..room };
             hot.threads = Threads::from_carried(live, past.kept());
             Ok(())
@@ -484,7 +484,7 @@ impl World {
         for (place, decode) in rooms {
             decode(&mut self.hot);
             if !self.is_readable() {
-                return Err(Fault::Malformed(String::from("one of its parts")).at(place));
+                return Err(PartFault::Malformed(String::from("one of its parts")).at(place));
             }
         }
         Ok(())
@@ -497,7 +497,7 @@ const GAP: [u8; 5] = [0; 5];
 /// How long a room is stands before it, and is known behind it.
 impl Carried {
     /// A room that is kept as it was, or has changed.
-    fn add_kept<T: Serialize + DeserializeOwned + Default>(&mut self, room: &Kept<T>) {
+    fn add_kept<T: Serialize + DeserializeOwned + Default>(&mut self, room: &LazyPart<T>) {
         match room.carried() {
             Some(bytes) => self.0.extend_from_slice(bytes),
             None => self.add(&**room),
@@ -561,12 +561,12 @@ impl Section<'_> {
 }
 
 /// What is wrong, before it is known where.
-enum Fault {
+enum PartFault {
     Malformed(String),
     Trailing(usize),
 }
 
-impl Fault {
+impl PartFault {
     fn at(self, place: &'static str) -> CarriedError {
         match self {
             Self::Malformed(reason) => CarriedError::Malformed { place, reason },
@@ -580,10 +580,10 @@ fn encoded<T: Serialize>(value: &T) -> Vec<u8> {
         .expect("the state holds only types that encode, and memory takes every byte")
 }
 
-fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
-    let (value, read) = read_first(bytes).map_err(Fault::Malformed)?;
+fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, PartFault> {
+    let (value, read) = read_first(bytes).map_err(PartFault::Malformed)?;
     match bytes.len().saturating_sub(read) {
         0 => Ok(value),
-        found => Err(Fault::Trailing(found)),
+        found => Err(PartFault::Trailing(found)),
     }
 }

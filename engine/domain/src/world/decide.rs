@@ -35,7 +35,7 @@ use crate::human_decision::event::HumanDecisionEvent;
 use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::interruption_thread::command::InterruptionThreadCommand;
 use crate::interruption_thread::event::InterruptionThreadEvent;
-use crate::interruption_thread::rules::ThreadView;
+use crate::interruption_thread::rules::ThreadContext;
 use crate::interruption_thread::session::ended_with_session;
 use crate::interruption_thread::types::Directive;
 use crate::log::command::{LogCommand, RecordFingerprint, WriterCommand};
@@ -312,7 +312,7 @@ fn on_thread(
     } else {
         now.at
     };
-    let view = ThreadView {
+    let view = ThreadContext {
         thread: world.thread(tenant_id, correlation_id),
         live: world.live_thread(tenant_id, correlation_id),
         closed_with: world.closed_with(tenant_id, correlation_id),

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::core::codec::Kept;
+use crate::core::codec::LazyPart;
 use crate::core::hash::{Digest, HashBuilder};
 use crate::core::ids::Idempotency;
 use crate::core::limits::MAX_RETIRED_KEYS;
@@ -79,7 +79,7 @@ pub struct KeyUse {
 /// Every key that is remembered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Keys {
-    held: Kept<HeldKeys>,
+    held: LazyPart<HeldKeys>,
     /// The newest first record of a key that is remembered no longer. Carried by the room of the
     /// indexes, through which such a key is found again.
     forgotten: u64,
@@ -292,15 +292,15 @@ struct SpelledScope {
 
 impl Keys {
     /// The keys of a room.
-    pub(crate) fn of(held: impl Into<Kept<HeldKeys>>) -> Self {
+    pub(crate) fn of(held: impl Into<LazyPart<HeldKeys>>) -> Self {
         Self { held: held.into(), forgotten: 0 }
     }
 
-    pub(crate) const fn held(&self) -> &Kept<HeldKeys> {
+    pub(crate) const fn held(&self) -> &LazyPart<HeldKeys> {
         &self.held
     }
 
-    pub(crate) const fn held_mut(&mut self) -> &mut Kept<HeldKeys> {
+    pub(crate) const fn held_mut(&mut self) -> &mut LazyPart<HeldKeys> {
         &mut self.held
     }
 }

@@ -25,10 +25,10 @@ use crate::world::{LiveState, World};
 /// Facts that were found again: of most commands nothing, and then it is nothing to carry about.
 /// Each is what the log says: the rules believe it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recalled(Option<Box<Found>>);
+pub struct Recalled(Option<Box<RecalledFacts>>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Found {
+struct RecalledFacts {
     /// A thread that was closed, and with which record.
     closed_thread: Option<ClosedThread>,
     /// The id of a loop, request or decision point that the command would begin, and that one had
@@ -43,7 +43,7 @@ struct Found {
 }
 
 impl Recalled {
-    fn found(&mut self) -> &mut Found {
+    fn found(&mut self) -> &mut RecalledFacts {
         self.0.get_or_insert_default()
     }
 

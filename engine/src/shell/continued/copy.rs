@@ -2,7 +2,7 @@
 //! identity: each keeps its sequence, its time and its batch.
 
 use super::super::salvage::writer_of;
-use super::held::Identity;
+use super::held::DirectoryId;
 use super::{ContinueError, ShortLog};
 use crate::log::{Level, Log, NewRecord, Options, Ownership, Storage, create_behind};
 use holdpoint_domain::Event;
@@ -18,7 +18,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Looked {
     /// The directory itself, whatever name it has.
-    pub(super) directory: Identity,
+    pub(super) directory: DirectoryId,
     head: Head,
     /// The record before the first one.
     anchor: ChainPosition,
@@ -32,8 +32,8 @@ pub(super) fn look(directory: &Path) -> Result<ShortLog, ContinueError> {
     if let Some(pid) = writer_of(&path) {
         return Err(ContinueError::InUse { path, pid });
     }
-    let directory = Identity::at(&path).map_err(ContinueError::io("look at", &path))?;
-    let mut end = End::default();
+    let directory = DirectoryId::at(&path).map_err(ContinueError::io("look at", &path))?;
+    let mut end = WholeBatches::default();
     let found = surveyed(&path, &mut |record| end.take(record))?;
     let (head, anchor) = check(&path, &found, &end)?;
     let Some(kept) = end.batch else { return Err(ContinueError::NothingKept { path }) };
@@ -61,7 +61,7 @@ pub(super) fn copy(
     }
     let options = Options { ownership: Ownership::Exclusive, ..Options::default() };
     let (log, opened) = Log::open(target, options).map_err(Box::new)?;
-    let (mut end, mut batch, mut failure) = (End::default(), Vec::new(), None);
+    let (mut end, mut batch, mut failure) = (WholeBatches::default(), Vec::new(), None);
     let found = surveyed(&short.path, &mut |record| {
         end.take(record);
         let header = &record.header;
@@ -91,13 +91,13 @@ pub(super) fn copy(
 
 /// How far whole batches reach.
 #[derive(Default)]
-struct End {
+struct WholeBatches {
     batch: Option<ChainPosition>,
     unfinished: u64,
     withheld: Option<u64>,
 }
 
-impl End {
+impl WholeBatches {
     fn take(&mut self, record: &Record<'_>) {
         let header = &record.header;
         self.unfinished += 1;
@@ -136,7 +136,11 @@ fn surveyed(path: &Path, visit: &mut dyn FnMut(&Record<'_>)) -> Result<Survey, C
 }
 
 /// Checks whether nothing is wrong with the log but that it ends before its HEAD.
-fn check(path: &Path, found: &Survey, end: &End) -> Result<(Head, ChainPosition), ContinueError> {
+fn check(
+    path: &Path,
+    found: &Survey,
+    end: &WholeBatches,
+) -> Result<(Head, ChainPosition), ContinueError> {
     let path = || path.to_path_buf();
     if found.is_archive {
         return Err(ContinueError::Archive { path: path() });

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 /// The device and the inode of a directory, which tell it from every other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity(rustix::fs::Dev, u64);
+pub(super) struct DirectoryId(rustix::fs::Dev, u64);
 
-impl Identity {
+impl DirectoryId {
     fn of(stat: &rustix::fs::Stat) -> Self {
         Self(stat.st_dev, stat.st_ino)
     }
@@ -38,7 +38,7 @@ pub(super) struct HeldLog {
     path: PathBuf,
     parent: File,
     name: OsString,
-    identity: Identity,
+    identity: DirectoryId,
     directory: File,
     /// A log that is short of HEAD gets no LOCK where it has none: nobody opens it for writing.
     _lock: Option<File>,
@@ -46,7 +46,7 @@ pub(super) struct HeldLog {
 
 impl HeldLog {
     /// Takes the log at a path, which must be the directory that was shown.
-    pub(super) fn take(path: &Path, shown: Identity) -> Result<Self, ContinueError> {
+    pub(super) fn take(path: &Path, shown: DirectoryId) -> Result<Self, ContinueError> {
         let replaced = || ContinueError::Replaced { path: path.to_path_buf() };
         let name = path.file_name().ok_or_else(replaced)?.to_os_string();
         let directory = match open_directory(path) {
@@ -67,7 +67,7 @@ impl HeldLog {
 
     /// Refuses to go on where the name of the log stands for another directory by now.
     pub(super) fn check(&self) -> Result<(), ContinueError> {
-        let opened = Identity::of_open(&self.directory);
+        let opened = DirectoryId::of_open(&self.directory);
         let opened = opened.map_err(ContinueError::io("look at", &self.path))?;
         let is_it = self.is_at(&self.name).map_err(ContinueError::io("look at", &self.path))?;
         let replaced = || ContinueError::Replaced { path: self.path.clone() };
@@ -79,7 +79,7 @@ impl HeldLog {
         match statat(&self.parent, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
                 let is_directory = FileType::from_raw_mode(stat.st_mode).is_dir();
-                Ok(is_directory && Identity::of(&stat) == self.identity)
+                Ok(is_directory && DirectoryId::of(&stat) == self.identity)
             }
             Err(rustix::io::Errno::NOENT) => Ok(false),
             Err(error) => Err(error.into()),
@@ -171,7 +171,7 @@ mod tests {
     fn another_directory_in_the_place_of_the_log_is_put_back() {
         let place = tempfile::tempdir().unwrap();
         let (log, new) = (made(place.path(), "log"), made(place.path(), "new"));
-        let held = HeldLog::take(&log, Identity::at(&log).unwrap()).unwrap();
+        let held = HeldLog::take(&log, DirectoryId::at(&log).unwrap()).unwrap();
         held.change_places(&new).unwrap();
         assert_eq!(names_of(place.path()), ["new", "log"]);
         let refused = held.change_places(&new);
@@ -184,7 +184,7 @@ mod tests {
     fn a_log_is_held_by_one_and_what_is_another_directory_or_a_link_is_not_taken() {
         let place = tempfile::tempdir().unwrap();
         let (log, other) = (made(place.path(), "log"), made(place.path(), "other"));
-        let shown = Identity::at(&log).unwrap();
+        let shown = DirectoryId::at(&log).unwrap();
         let held = HeldLog::take(&log, shown).unwrap();
         let second = HeldLog::take(&log, shown);
         assert!(matches!(second, Err(ContinueError::Continuing { .. })), "{second:?}");

@@ -10,7 +10,7 @@
 
 use super::ContinueError;
 use super::copy::is_made_from;
-use super::held::{HeldLog, Identity, is_held, try_hold};
+use super::held::{DirectoryId, HeldLog, is_held, try_hold};
 use crate::log::Storage;
 use holdpoint_log_files::head::read_witness;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage};
@@ -61,7 +61,7 @@ impl Place {
             made.map_err(ContinueError::io("make", &building))?;
             // Whoever looks for what was left may have come before the lock.
             if let Some(held) = try_hold(&building)
-                && Identity::at(&building).ok() == Identity::of_open(&held).ok()
+                && DirectoryId::at(&building).ok() == DirectoryId::of_open(&held).ok()
             {
                 return Ok(Self { building, parent, _held: held });
             }

@@ -108,12 +108,12 @@ impl<S: Storage> Engine<S> {
         let point = self.query(|world| round_of(world, record))??;
         let changed = change(&point, origin, record).map_err(|fixed| fixed.of(&point))?;
         let (command, field) = match changed {
-            Change::Nothing => return Ok(UpdatedDecisionPoint::Repeated),
-            Change::Answer(field, command) => (
+            QuestionUpdate::Nothing => return Ok(UpdatedDecisionPoint::Repeated),
+            QuestionUpdate::Answer(field, command) => (
                 Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(command)),
                 Some(field),
             ),
-            Change::Proposal(command) => {
+            QuestionUpdate::Proposal(command) => {
                 (Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(command)), None)
             }
         };
@@ -142,7 +142,7 @@ pub(super) fn shown(value: &str) -> String {
 }
 
 /// What an update asks for.
-enum Change {
+enum QuestionUpdate {
     Nothing,
     /// The field that has the answer, and the command that gives it.
     Answer(&'static str, RespondToDecisionPoint),
@@ -185,7 +185,7 @@ fn change(
     point: &DecisionPoint,
     origin: &Origin,
     record: &DecisionPointRecord,
-) -> Result<Change, Fixed> {
+) -> Result<QuestionUpdate, Fixed> {
     let before = DecisionPointRecord::of(point);
     check_fixed(&before, record)?;
     let answer = answer(&before, record)?;
@@ -197,10 +197,10 @@ fn change(
             found: "another one".to_string(),
         }),
         (Some((field, response)), None) => {
-            Ok(Change::Answer(field, respond(point, origin, record, response)))
+            Ok(QuestionUpdate::Answer(field, respond(point, origin, record, response)))
         }
         (None, Some((_, refine))) => check_unanswered(&before, record).map(|()| refine),
-        (None, None) => check_unanswered(&before, record).map(|()| Change::Nothing),
+        (None, None) => check_unanswered(&before, record).map(|()| QuestionUpdate::Nothing),
     }
 }
 
@@ -298,7 +298,7 @@ fn proposal(
     origin: &Origin,
     before: &DecisionPointRecord,
     record: &DecisionPointRecord,
-) -> Result<Option<(&'static str, Change)>, Fixed> {
+) -> Result<Option<(&'static str, QuestionUpdate)>, Fixed> {
     let options = record.full_options();
     let has_options = before.options != options;
     let has_default = before.default_option != record.default_option;
@@ -324,7 +324,7 @@ fn proposal(
         default_option: record.default_option.clone().filter(|_| has_default),
         drop_default: has_default && record.default_option.is_none(),
     };
-    Ok(Some((field, Change::Proposal(refine))))
+    Ok(Some((field, QuestionUpdate::Proposal(refine))))
 }
 
 fn ids(options: &[holdpoint_domain::decision_point::DecisionOption]) -> String {

@@ -15,12 +15,12 @@ const ANCHOR_MAX: u64 = u64::MAX >> 1;
 pub(super) struct Beginning {
     /// The place before the first record that the source holds.
     anchor: ChainPosition,
-    stated: Vec<Stated>,
+    stated: Vec<AnchorEvent>,
 }
 
 /// An event that states the anchor.
 #[derive(Clone, Copy, Debug)]
-struct Stated {
+struct AnchorEvent {
     segment: u64,
     offset: u64,
     sequence: u64,
@@ -42,14 +42,14 @@ impl Beginning {
         if let Some(event) = statement_of(record, &self.anchor) {
             let is_good = take_up(&event).is_ok();
             let (RecordPlace { segment, offset, .. }, sequence) = (*place, record.header.sequence);
-            self.stated.push(Stated { segment, offset, sequence, is_good });
+            self.stated.push(AnchorEvent { segment, offset, sequence, is_good });
         }
     }
 
     /// Returns whether the state at the anchor is in what is kept: it is the newest statement that
     /// counts.
     pub(super) fn is_carried_by(&self, plan: &DamageScan) -> bool {
-        let is_kept = |stated: &&Stated| {
+        let is_kept = |stated: &&AnchorEvent| {
             plan.kept().any(|kept| {
                 kept.segment == stated.segment && (kept.offset..kept.end).contains(&stated.offset)
             })
@@ -69,7 +69,7 @@ mod tests {
     use holdpoint_domain::log::HistoryArchived;
     use holdpoint_domain::world::STATE_SCHEMA_VERSION;
     use holdpoint_log_files::Standing;
-    use holdpoint_log_files::damage_scan::Kept;
+    use holdpoint_log_files::damage_scan::ChainPart;
     use holdpoint_log_format::{Flags, Link, LogId, RecordHeader, SegmentHeader};
 
     const ANCHOR: ChainPosition = ChainPosition { sequence: 9, link: Link([3; 32]), time: 0 };
@@ -110,7 +110,7 @@ mod tests {
             SegmentHeader { log, previous: ANCHOR, capacity: 65_536, previous_seal_offset: 0 };
         let mut plan = DamageScan::behind(ANCHOR.sequence);
         let from = ANCHOR;
-        plan.keep(Kept {
+        plan.keep(ChainPart {
             segment: 10,
             header,
             from,

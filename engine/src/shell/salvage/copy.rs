@@ -14,7 +14,7 @@ use holdpoint_domain::log::{
 };
 use holdpoint_domain::world::envelope;
 use holdpoint_domain::{Envelope, Event};
-use holdpoint_log_files::damage_scan::{DamageScan, Kept, Loss, Payload, Piece, Unproven};
+use holdpoint_log_files::damage_scan::{ChainPart, DamageScan, Loss, Payload, Piece, Unproven};
 use holdpoint_log_files::run::walk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::window::Window;
@@ -65,7 +65,7 @@ pub(super) struct Copier<'a, S> {
 
 /// A batch that is being gathered, and the time of its records.
 #[derive(Default)]
-struct Batch {
+struct SalvageBatch {
     records: Vec<NewRecord>,
     time: u64,
 }
@@ -143,7 +143,7 @@ impl<S: ReadStorage> Copier<'_, S> {
 
     /// Copies consecutive records batch by batch. Where a hole parts a batch, what is left of it
     /// is a batch of its own.
-    fn copy_kept(&mut self, kept: &Kept, latest: u64) -> Result<(), SalvageError> {
+    fn copy_kept(&mut self, kept: &ChainPart, latest: u64) -> Result<(), SalvageError> {
         let file = segment_path(kept.segment);
         let opened = self.storage.open(&file).map_err(unreadable(&file))?;
         let changed = || SalvageError::Changed { file: file.clone() };
@@ -151,7 +151,7 @@ impl<S: ReadStorage> Copier<'_, S> {
         if !kept.is_linked {
             return self.copy_alone(kept, latest, &mut window);
         }
-        let mut batch = Batch::default();
+        let mut batch = SalvageBatch::default();
         let mut failure = None;
         let mut reached = kept.from.sequence;
         let is_proven = kept.standing == Standing::Proven;
@@ -179,7 +179,7 @@ impl<S: ReadStorage> Copier<'_, S> {
     /// Copies a record that does not follow from the one before it, with no later time than this.
     fn copy_alone<F: ReadFile>(
         &mut self,
-        kept: &Kept,
+        kept: &ChainPart,
         latest: u64,
         window: &mut Window<F>,
     ) -> Result<(), SalvageError> {
@@ -193,7 +193,7 @@ impl<S: ReadStorage> Copier<'_, S> {
                 let (segment, offset) = (kept.segment, kept.offset);
                 let place = RecordPlace { segment, offset, length };
                 let time = record.header.time.min(latest);
-                self.take(&mut Batch::default(), &place, &record, (false, true, time))
+                self.take(&mut SalvageBatch::default(), &place, &record, (false, true, time))
             }
             _ => Err(SalvageError::Changed { file }),
         }
@@ -201,7 +201,7 @@ impl<S: ReadStorage> Copier<'_, S> {
 
     fn take(
         &mut self,
-        batch: &mut Batch,
+        batch: &mut SalvageBatch,
         place: &RecordPlace,
         record: &Record<'_>,
         (is_proven, is_last, time): (bool, bool, u64),

@@ -10,13 +10,13 @@ pub(super) struct Sequences {
     /// Up to this record both logs count alike; 0: none. The report is the one behind it.
     begins_behind: u64,
     /// First and last record of the source, and the first of the new log; in order.
-    stretches: Vec<(u64, u64, Place)>,
+    stretches: Vec<(u64, u64, SequencePlace)>,
     /// The last record of the new log that is of a piece.
     last: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum SequencePlace {
     /// Record by record from this one on.
     From(u64),
     /// This one stands for all of them.
@@ -32,14 +32,18 @@ impl Sequences {
         for piece in &plan.pieces {
             match piece {
                 Piece::Kept(kept) => {
-                    stretches.push((kept.from.sequence + 1, kept.last.sequence, Place::From(next)));
+                    stretches.push((
+                        kept.from.sequence + 1,
+                        kept.last.sequence,
+                        SequencePlace::From(next),
+                    ));
                     next += kept.count();
                 }
                 Piece::Unproven(_) => next += 1,
                 Piece::Lost(loss) => {
                     let last = if loss.last == 0 { u64::MAX } else { loss.last };
                     if loss.first > 0 {
-                        stretches.push((loss.first, last, Place::At(next)));
+                        stretches.push((loss.first, last, SequencePlace::At(next)));
                     }
                     next += 1;
                 }
@@ -58,8 +62,8 @@ impl Sequences {
         let behind = self.stretches.partition_point(|(first, ..)| *first <= sequence);
         let stretch = behind.checked_sub(1).and_then(|index| self.stretches.get(index));
         match stretch.filter(|(_, last, _)| sequence <= *last) {
-            Some((first, _, Place::From(new))) => new + (sequence - first),
-            Some((_, _, Place::At(new))) => *new,
+            Some((first, _, SequencePlace::From(new))) => new + (sequence - first),
+            Some((_, _, SequencePlace::At(new))) => *new,
             None => self.begins_behind + 1,
         }
     }
@@ -91,7 +95,7 @@ impl Sequences {
     pub(super) fn runs(&self) -> Vec<SalvagedRun> {
         let mut runs: Vec<SalvagedRun> = Vec::new();
         for (first, last, place) in &self.stretches {
-            let Place::From(new) = *place else { continue };
+            let SequencePlace::From(new) = *place else { continue };
             let joined = runs.last_mut().filter(|run| {
                 run.source_last_sequence.checked_add(1) == Some(*first)
                     && new - run.first_sequence == first - run.source_first_sequence
@@ -113,10 +117,10 @@ impl Sequences {
 mod tests {
     use super::*;
     use holdpoint_log_files::Standing;
-    use holdpoint_log_files::damage_scan::{Kept, Loss};
+    use holdpoint_log_files::damage_scan::{ChainPart, Loss};
     use holdpoint_log_format::{ChainPosition, Link, LogId, SegmentHeader};
 
-    fn kept(after: u64, last: u64) -> Kept {
+    fn kept(after: u64, last: u64) -> ChainPart {
         let from = ChainPosition { sequence: after, link: Link([0; 32]), time: 0 };
         let header = SegmentHeader {
             log: LogId([0; 16]),
@@ -124,7 +128,7 @@ mod tests {
             capacity: 65_536,
             previous_seal_offset: 0,
         };
-        Kept {
+        ChainPart {
             segment: after + 1,
             header,
             from,

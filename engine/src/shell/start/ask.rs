@@ -13,7 +13,7 @@ use crate::shell::interrupt::Interrupt;
 use crate::shell::person_terminal::TypedLine;
 use crate::shell::prompter::{NoPrompt, WaitPolicy};
 use crate::shell::run::GovernedRun;
-use crate::shell::start::keys::Key;
+use crate::shell::start::keys::ApprovalKey;
 use crate::shell::submit::{Origin, Submitted};
 use crate::shell::watch::{Wake, Watch};
 use holdpoint_domain::core::actor::{Actor, Principal};
@@ -39,7 +39,7 @@ pub struct AskBefore {
 
 /// Outcome of the question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum ApprovalOutcome {
     /// It was approved: the approval can be spent.
     Approved(Box<DecisionPoint>),
     /// It ended otherwise, and its state says how.
@@ -118,19 +118,20 @@ impl<S: Storage> Engine<S> {
         ask: &AskBefore,
         prompter: &mut dyn StartPrompter,
         signals: &mut dyn SignalSource,
-    ) -> Result<Asked, StartError> {
+    ) -> Result<ApprovalOutcome, StartError> {
         self.expect_adopted()?.map_err(StartError::Refused)?;
         // Watched first, looked at then: an answer in between wakes the wait.
         let watch = Watch::of_log(self.root());
         self.forget_keys_of_what_is_over(bound)?;
         let by = self.identity().principal(origin.actor.kind, &origin.actor.id);
         let decision_id = self.put_question(origin, run, bound, ask, &by)?;
-        let waiting = Waiting { engine: self, decision_id, by, watch };
+        let waiting = WaitingQuestion { engine: self, decision_id, by, watch };
         let asked = waiting.until_over(prompter, signals);
         let over = match &asked {
-            Ok(Asked::Ended(point) | Asked::Interrupted { question: point, .. }) => {
-                !point.is_live()
-            }
+            Ok(
+                ApprovalOutcome::Ended(point)
+                | ApprovalOutcome::Interrupted { question: point, .. },
+            ) => !point.is_live(),
             _ => false,
         };
         if over {
@@ -148,7 +149,7 @@ impl<S: Storage> Engine<S> {
         ask: &AskBefore,
         by: &Principal,
     ) -> Result<String, StartError> {
-        let (entropy, key) = (self.entropy()?, Key::fresh()?);
+        let (entropy, key) = (self.entropy()?, ApprovalKey::fresh()?);
         let (run, facts) = bound.facts(self, run, &key, None)?;
         let envelope = InstructionEnvelope::of(&run.command, &run.environment).hex();
         let input_sha256 = run_binding(&envelope, &facts.digest());
@@ -231,19 +232,19 @@ fn options() -> [DecisionOption; 2] {
 }
 
 /// A question that is waited for.
-struct Waiting<'a, S: Storage> {
+struct WaitingQuestion<'a, S: Storage> {
     engine: &'a Engine<S>,
     decision_id: String,
     by: Principal,
     watch: Watch,
 }
 
-impl<S: Storage> Waiting<'_, S> {
+impl<S: Storage> WaitingQuestion<'_, S> {
     fn until_over(
         &self,
         prompter: &mut dyn StartPrompter,
         signals: &mut dyn SignalSource,
-    ) -> Result<Asked, StartError> {
+    ) -> Result<ApprovalOutcome, StartError> {
         let mut known: Option<DecisionPoint> = None;
         let _wait = self.engine.wait_for(&self.decision_id);
         loop {
@@ -251,20 +252,20 @@ impl<S: Storage> Waiting<'_, S> {
             if !point.is_open() {
                 prompter.settled(&point);
                 return Ok(match point.approves() {
-                    true => Asked::Approved(point.into()),
-                    false => Asked::Ended(point.into()),
+                    true => ApprovalOutcome::Approved(point.into()),
+                    false => ApprovalOutcome::Ended(point.into()),
                 });
             }
             match &known {
                 None if prompter.asked(&point) == WaitPolicy::Leave => {
-                    return Ok(Asked::LeftOpen(point.into()));
+                    return Ok(ApprovalOutcome::LeftOpen(point.into()));
                 }
                 Some(before) if before.version != point.version => prompter.changed(&point),
                 _ => {}
             }
             if let Some(signal) = self.wait(&point, prompter, signals)? {
                 let question = self.take_back(signal)?.into();
-                return Ok(Asked::Interrupted { signal, question });
+                return Ok(ApprovalOutcome::Interrupted { signal, question });
             }
             known = Some(point);
         }

@@ -2,9 +2,9 @@
 
 use super::StartError;
 use super::context::{Edition, SEPARATOR};
-use super::file_content::{Reading, content, unreadable};
+use super::file_content::{ContentReading, content, unreadable};
 use super::input::Input;
-use super::keys::Key;
+use super::keys::ApprovalKey;
 use super::named_files::{FILE, NamedFile, NamedFiles};
 use super::program::{ApprovedProgram, program};
 use super::variables::{self, UnboundValue, VARIABLE, unbound_fact};
@@ -47,14 +47,14 @@ pub(super) struct Facts {
 }
 
 /// Where a start is looked at from.
-pub(super) struct Surroundings<'a> {
+pub(super) struct StartContext<'a> {
     /// The log's own id, in hexadecimal digits.
     pub(super) log_id: String,
     /// The log's directory.
     pub(super) log: &'a Path,
     pub(super) choices: &'a Choices,
     pub(super) input: &'a Input,
-    pub(super) key: &'a Key,
+    pub(super) key: &'a ApprovalKey,
 }
 
 /// What whoever asks chose to bind and not to bind.
@@ -73,7 +73,7 @@ pub(super) struct Choices {
 
 impl Facts {
     /// Looks at everything. Nothing is changed.
-    pub(super) fn of(run: &GovernedRun, around: &Surroundings<'_>) -> Result<Self, StartError> {
+    pub(super) fn of(run: &GovernedRun, around: &StartContext<'_>) -> Result<Self, StartError> {
         let (command, choices) = (&run.command, around.choices);
         variables::check(command)?;
         let program = program(command)?;
@@ -96,7 +96,7 @@ impl Facts {
     fn add_former(
         &mut self,
         run: &GovernedRun,
-        around: &Surroundings<'_>,
+        around: &StartContext<'_>,
     ) -> Result<(), StartError> {
         let (command, choices) = (&run.command, around.choices);
         self.all
@@ -110,7 +110,7 @@ impl Facts {
     fn add_newest(
         &mut self,
         run: &GovernedRun,
-        around: &Surroundings<'_>,
+        around: &StartContext<'_>,
     ) -> Result<(), StartError> {
         let (command, choices) = (&run.command, around.choices);
         let named = NamedFiles::of(command, &choices.unread)?;
@@ -178,7 +178,7 @@ fn user() -> Fact {
     Fact::one("user", u64::from(number).to_le_bytes().to_vec(), shown)
 }
 
-fn log(around: &Surroundings<'_>) -> Result<Fact, StartError> {
+fn log(around: &StartContext<'_>) -> Result<Fact, StartError> {
     let place = canonical(around.log)?;
     let value = [around.log_id.as_bytes(), b" ", place.as_os_str().as_bytes()].concat();
     Ok(Fact::one("log", value, format!("{} in {}", around.log_id, visible(place.as_os_str()))))
@@ -217,9 +217,11 @@ fn whole(file: &Path) -> Result<Digest, StartError> {
         return Err(StartError::NotAFile { path: path() });
     }
     match content(file, u64::MAX)? {
-        Reading::Whole(content) => Ok(content.digest),
-        Reading::Unreadable(source) => Err(unreadable(file, source)),
-        Reading::Beyond | Reading::Kernel => Err(StartError::NotAFile { path: path() }),
+        ContentReading::Whole(content) => Ok(content.digest),
+        ContentReading::Unreadable(source) => Err(unreadable(file, source)),
+        ContentReading::Beyond | ContentReading::Kernel => {
+            Err(StartError::NotAFile { path: path() })
+        }
     }
 }
 

@@ -16,8 +16,8 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// What reading a file came to.
 #[derive(Debug)]
-pub(super) enum Reading {
-    Whole(Content),
+pub(super) enum ContentReading {
+    Whole(FileContent),
     /// It is longer than it may be.
     Beyond,
     /// This user may not read it.
@@ -28,7 +28,7 @@ pub(super) enum Reading {
 
 /// The content of a file.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct FileContent {
     pub(super) digest: Digest,
     pub(super) length: u64,
     /// Its canonical path.
@@ -39,14 +39,14 @@ pub(super) struct Content {
 
 /// What tells whether a file was changed while it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileState {
+struct FileStamp {
     id: (u64, u64),
     length: u64,
     /// When anything about it changed last.
     changed: (i64, i64),
 }
 
-impl FileState {
+impl FileStamp {
     fn of(metadata: &Metadata) -> Self {
         Self {
             id: (metadata.dev(), metadata.ino()),
@@ -58,7 +58,7 @@ impl FileState {
 
 /// Reads a regular file of at most so many bytes. One that is changed meanwhile is read again, a
 /// few times.
-pub(super) fn content(path: &Path, bytes_max: u64) -> Result<Reading, StartError> {
+pub(super) fn content(path: &Path, bytes_max: u64) -> Result<ContentReading, StartError> {
     for _ in 0..READS_MAX {
         let read = read_once(path, bytes_max).map_err(|source| unreadable(path, source))?;
         if let Some(read) = read {
@@ -69,14 +69,14 @@ pub(super) fn content(path: &Path, bytes_max: u64) -> Result<Reading, StartError
 }
 
 /// `None`: the file was changed meanwhile.
-fn read_once(path: &Path, bytes_max: u64) -> io::Result<Option<Reading>> {
+fn read_once(path: &Path, bytes_max: u64) -> io::Result<Option<ContentReading>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut file = match open(path, flags, Mode::empty()) {
         Ok(opened) => File::from(opened),
         // It was taken away, or somebody is about to write to it.
         Err(Errno::NOENT | Errno::AGAIN) => return Ok(None),
         Err(errno @ (Errno::ACCESS | Errno::PERM)) => {
-            return Ok(Some(Reading::Unreadable(errno.into())));
+            return Ok(Some(ContentReading::Unreadable(errno.into())));
         }
         Err(errno) => return Err(errno.into()),
     };
@@ -85,20 +85,20 @@ fn read_once(path: &Path, bytes_max: u64) -> io::Result<Option<Reading>> {
         return Ok(None);
     }
     if is_of_kernel(&file) {
-        return Ok(Some(Reading::Kernel));
+        return Ok(Some(ContentReading::Kernel));
     }
-    let before = FileState::of(&metadata);
+    let before = FileStamp::of(&metadata);
     if before.length > bytes_max {
-        return Ok(Some(Reading::Beyond));
+        return Ok(Some(ContentReading::Beyond));
     }
     let Some(digest) = digest_of(&mut file, before.length)? else { return Ok(None) };
     let Ok(place) = path.canonicalize() else { return Ok(None) };
-    let stands_there = place.metadata().is_ok_and(|there| FileState::of(&there) == before);
-    if FileState::of(&file.metadata()?) != before || !stands_there {
+    let stands_there = place.metadata().is_ok_and(|there| FileStamp::of(&there) == before);
+    if FileStamp::of(&file.metadata()?) != before || !stands_there {
         return Ok(None);
     }
-    let FileState { id, length, .. } = before;
-    Ok(Some(Reading::Whole(Content { digest, length, place, id })))
+    let FileStamp { id, length, .. } = before;
+    Ok(Some(ContentReading::Whole(FileContent { digest, length, place, id })))
 }
 
 /// The digest of exactly so many bytes; `None` where there are more or fewer.

@@ -24,7 +24,7 @@ const FOLDER: &str = "holdpoint/keys";
 
 /// The key of one question.
 #[derive(Clone)]
-pub(super) struct Key([u8; KEY_BYTES]);
+pub(super) struct ApprovalKey([u8; KEY_BYTES]);
 
 /// Place of the keys of questions: one file each, which only its user may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct ApprovalKeys {
     directory: PathBuf,
 }
 
-impl Key {
+impl ApprovalKey {
     /// Fresh random bits.
     pub(super) fn fresh() -> Result<Self, StartError> {
         let mut bytes = [0; KEY_BYTES];
@@ -71,7 +71,7 @@ impl ApprovalKeys {
     }
 
     /// Keeps the key of a question that is about to be asked.
-    pub(super) fn keep(&self, decision_id: &str, key: &Key) -> Result<(), StartError> {
+    pub(super) fn keep(&self, decision_id: &str, key: &ApprovalKey) -> Result<(), StartError> {
         self.write(self.file(decision_id), &key.0)
     }
 
@@ -87,10 +87,10 @@ impl ApprovalKeys {
     }
 
     /// The key of a question, if it is still kept.
-    pub(super) fn find(&self, decision_id: &str) -> Result<Option<Key>, StartError> {
+    pub(super) fn find(&self, decision_id: &str) -> Result<Option<ApprovalKey>, StartError> {
         let (mut key, file) = ([0; KEY_BYTES], self.file(decision_id));
         match File::open(&file).and_then(|mut opened| opened.read_exact(&mut key)) {
-            Ok(()) => Ok(Some(Key(key))),
+            Ok(()) => Ok(Some(ApprovalKey(key))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(source) => Err(StartError::Io { what: "read the key", path: file, source }),
         }
@@ -174,7 +174,7 @@ mod tests {
     /// RFC 4231 has no case with a length in front; this pins ours.
     #[test]
     fn a_keyed_digest_parts_name_and_value_and_depends_on_the_key() {
-        let (key, other) = (Key([7; KEY_BYTES]), Key([8; KEY_BYTES]));
+        let (key, other) = (ApprovalKey([7; KEY_BYTES]), ApprovalKey([8; KEY_BYTES]));
         let digest = key.digest(b"AB", b"C");
         assert_ne!(digest, key.digest(b"A", b"BC"));
         assert_ne!(digest, other.digest(b"AB", b"C"));
@@ -186,7 +186,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let keys = ApprovalKeys::in_directory(&directory.path().join("a/keys"));
         assert!(keys.questions().unwrap().is_empty() && keys.find("DP-1").unwrap().is_none());
-        let key = Key::fresh().unwrap();
+        let key = ApprovalKey::fresh().unwrap();
         keys.keep("DP-1", &key).unwrap();
         let mode = keys.file("DP-1").metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

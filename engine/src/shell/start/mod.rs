@@ -15,7 +15,7 @@ mod summary;
 mod variables;
 
 pub use approved::ApprovedStart;
-pub use ask::{AskBefore, Asked, StartAnswer, StartPrompter};
+pub use ask::{ApprovalOutcome, AskBefore, StartAnswer, StartPrompter};
 pub use holdpoint_domain::decision_point::{APPROVE, DENY};
 pub use keys::ApprovalKeys;
 pub(super) use named_files::BoundFiles;
@@ -30,11 +30,11 @@ use super::run::{ASKING, BINDING_MISMATCH, GovernedRun, KEY_MISSING, RunError};
 use crate::executor::{SignalSource, StartRefusal, visible};
 use crate::log::Storage;
 use context::{Edition, SEPARATOR, of_kind};
-use facts::{Choices, Facts, Surroundings};
+use facts::{Choices, Facts, StartContext};
 use holdpoint_domain::Refusal;
 use holdpoint_domain::decision_point::DecisionPointRefusal;
 use input::Input;
-use keys::Key;
+use keys::ApprovalKey;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
@@ -271,7 +271,7 @@ impl Bound {
         &self,
         engine: &Engine<S>,
         run: &GovernedRun,
-        key: &Key,
+        key: &ApprovalKey,
         asked: Option<&str>,
     ) -> Result<(GovernedRun, Facts), StartError> {
         let choices = self.choices(asked);
@@ -279,7 +279,7 @@ impl Bound {
         if choices.edition == Edition::Second {
             run.environment = variables::recorded(&run.environment, &choices.unbound);
         }
-        let around = Surroundings {
+        let around = StartContext {
             log_id: engine.report().log.to_string(),
             log: engine.root(),
             choices: &choices,

@@ -4,7 +4,7 @@
 use super::StartError;
 use super::context::of_kind;
 use super::facts::{Fact, file_value};
-use super::file_content::{Content, Reading, content};
+use super::file_content::{ContentReading, FileContent, content};
 use crate::executor::{CommandSpec, visible};
 use holdpoint_domain::core::hash::Digest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,7 +153,9 @@ impl NamedFile {
     fn check(&self) -> Result<(), String> {
         let shown = visible(self.path.as_os_str());
         let now = match content(&self.path, u64::MAX) {
-            Ok(Reading::Whole(Content { digest, place, .. })) => file_value(&digest, &place),
+            Ok(ContentReading::Whole(FileContent { digest, place, .. })) => {
+                file_value(&digest, &place)
+            }
             Ok(_) => return Err(format!("{shown} cannot be read any more")),
             Err(error) => return Err(error.to_string()),
         };
@@ -209,14 +211,14 @@ impl<'a> Search<'a> {
             return Ok(Err(Unread::Beyond));
         }
         Ok(match content(path, room)? {
-            Reading::Whole(read) => {
+            ContentReading::Whole(read) => {
                 self.room = self.room.saturating_sub(read.length);
                 self.read.insert(read.id, read.digest);
                 Ok((read.digest, read.place))
             }
-            Reading::Beyond => Err(Unread::Beyond),
-            Reading::Unreadable(_) => Err(Unread::Unreadable),
-            Reading::Kernel => Err(Unread::Kernel),
+            ContentReading::Beyond => Err(Unread::Beyond),
+            ContentReading::Unreadable(_) => Err(Unread::Unreadable),
+            ContentReading::Kernel => Err(Unread::Kernel),
         })
     }
 

@@ -3,7 +3,7 @@
 
 use super::StartError;
 use super::facts::Fact;
-use super::keys::Key;
+use super::keys::ApprovalKey;
 use crate::executor::{CommandSpec, EnvironmentPolicy, ShownValue, visible};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::bounded;
@@ -262,7 +262,7 @@ pub(super) fn recorded(policy: &EnvironmentPolicy, unbound: &[String]) -> Enviro
 pub(super) fn facts(
     command: &CommandSpec,
     policy: &EnvironmentPolicy,
-    key: &Key,
+    key: &ApprovalKey,
     unbound: &[String],
 ) -> Vec<Fact> {
     let never: BTreeSet<&OsStr> =
@@ -290,7 +290,7 @@ pub(super) fn facts(
 pub(super) fn former_facts(
     command: &CommandSpec,
     policy: &EnvironmentPolicy,
-    key: &Key,
+    key: &ApprovalKey,
 ) -> Vec<Fact> {
     let recorded = policy.record(&command.environment);
     let of = |(name, value)| fact(VARIABLE, (name, value), recorded.get(name), key);
@@ -344,7 +344,7 @@ fn fact(
     kind: &'static str,
     (name, value): (&OsStr, &OsStr),
     shown: Option<&ShownValue>,
-    key: &Key,
+    key: &ApprovalKey,
 ) -> Fact {
     let (bound, shown) = match shown {
         Some(ShownValue::Shown(value)) => {

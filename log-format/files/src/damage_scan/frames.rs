@@ -94,7 +94,7 @@ pub fn link_stored_at<F: ReadFile>(window: &mut Window<F>, at: u64) -> io::Resul
 
 /// Content of a hole.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct HoleContent {
     /// The whole frames in it, in order.
     pub frames: Vec<Frame>,
     /// The search stopped: the bytes were made to be slow, or hold more frames than are kept in
@@ -191,11 +191,11 @@ impl Search {
         window: &mut Window<F>,
         segment: &SegmentHeader,
         hole: &Hole<'_>,
-    ) -> io::Result<(Found, Option<Frame>)> {
+    ) -> io::Result<(HoleContent, Option<Frame>)> {
         if let Some(next) = self.behind_announced(window, segment, hole)? {
-            return Ok((Found::default(), Some(next)));
+            return Ok((HoleContent::default(), Some(next)));
         }
-        let mut found = Found::default();
+        let mut found = HoleContent::default();
         let (mut at, mut tiled_to) = (hole.from, hole.from);
         while at < hole.to && !found.is_stopped {
             if !is_candidate(window, segment, hole, at)? {

@@ -2,7 +2,7 @@
 //! bytes, so that records that are not in their place are looked up.
 
 use super::frames::size_at;
-use super::outcome::{Kept, Piece};
+use super::outcome::{ChainPart, Piece};
 use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, segment_path};
 use crate::window::{READ_AHEAD_MAX, Window};
@@ -133,7 +133,7 @@ struct Places {
 impl Places {
     fn of(segment: u64, pieces: &[Piece]) -> Self {
         let linked = |piece: &Piece| match piece {
-            Piece::Kept(Kept { segment: here, offset, end, is_linked: true, .. }) => {
+            Piece::Kept(ChainPart { segment: here, offset, end, is_linked: true, .. }) => {
                 (*here == segment).then_some((*offset, *end))
             }
             _ => None,

@@ -15,7 +15,7 @@ mod segment;
 mod source;
 mod survey;
 
-pub use frames::{Found, Frame, link_of, link_stored_at, size_at};
-pub use outcome::{DamageScan, Kept, Loss, Piece, Unproven};
+pub use frames::{Frame, HoleContent, link_of, link_stored_at, size_at};
+pub use outcome::{ChainPart, DamageScan, Loss, Piece, Unproven};
 pub use source::{SegmentState, Source, SourceSegment, inferred_header};
 pub use survey::{Payload, Visit};

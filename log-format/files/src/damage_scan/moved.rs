@@ -7,7 +7,7 @@
 
 use super::frames::Frame;
 use super::images::{Image, Images};
-use super::outcome::{Kept, Loss, Moved, Piece};
+use super::outcome::{ChainPart, Loss, Moved, Piece};
 use super::part::Part;
 use super::source::{Source, SourceSegment};
 use super::survey::{Payload, Visit};
@@ -69,7 +69,8 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
         let anchor = self.source.anchor().sequence;
         let (mut due, mut left) = ((head.newest_sequence, head.newest_link), pieces);
         // The newest ones first; the last one counts where the one before it is no later.
-        let (mut tied, mut last): (Vec<Tied>, Option<Tied>) = (Vec::new(), None);
+        let (mut tied, mut last): (Vec<AnchoredRecords>, Option<AnchoredRecords>) =
+            (Vec::new(), None);
         while due.0 > anchor {
             let mut found = in_place(&mut left, due);
             let mut is_moved = found.is_none();
@@ -82,13 +83,14 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
                 found = self.up_to(left, due.0)?.filter(|it| it.ends_with(due));
             }
             let Some(found) = found else { break };
-            let is_earlier = |it: &mut Tied| it.is_moved && it.kept.first_time < found.last.time;
-            if let Some(Tied { kept, .. }) = last.take_if(is_earlier) {
+            let is_earlier =
+                |it: &mut AnchoredRecords| it.is_moved && it.kept.first_time < found.last.time;
+            if let Some(AnchoredRecords { kept, .. }) = last.take_if(is_earlier) {
                 due = (kept.last.sequence, kept.last.link);
                 break;
             }
             due = (found.from.sequence, found.from.link);
-            put(&mut tied, last.replace(Tied { kept: found, is_moved }));
+            put(&mut tied, last.replace(AnchoredRecords { kept: found, is_moved }));
         }
         put(&mut tied, last);
         if !tied.iter().any(|it| it.is_moved) {
@@ -100,7 +102,7 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
     }
 
     /// The newest kept records, up to this one, if it is among them.
-    fn up_to(&mut self, pieces: &[Piece], sequence: u64) -> Result<Option<Kept>, SurveyError> {
+    fn up_to(&mut self, pieces: &[Piece], sequence: u64) -> Result<Option<ChainPart>, SurveyError> {
         let is_before =
             |piece: &&Piece| matches!(piece, Piece::Kept(it) if it.from.sequence < sequence);
         match pieces.iter().rfind(is_before) {
@@ -121,7 +123,7 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
         header: SegmentHeader,
         (from, offset): (ChainPosition, u64),
         last: u64,
-    ) -> Result<Option<Kept>, SurveyError> {
+    ) -> Result<Option<ChainPart>, SurveyError> {
         let mut part = Part::behind(from, offset, true);
         self.walk(segment, &header, (from, offset), &mut |place, record, payload| {
             part.take(record, place.length, payload);
@@ -171,7 +173,7 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
         due: Named,
         pieces: &[Piece],
         anchor: u64,
-    ) -> Result<Option<Kept>, SurveyError> {
+    ) -> Result<Option<ChainPart>, SurveyError> {
         let before = due.0.saturating_sub(1);
         if !self.images.reach(before.max(anchor + 1)) {
             let Some(left) = self.passes_left.checked_sub(1) else { return Ok(None) };
@@ -230,7 +232,7 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
     fn ordered(
         &mut self,
         pieces: &[Piece],
-        tied: impl Iterator<Item = Kept>,
+        tied: impl Iterator<Item = ChainPart>,
         (low, high): (u64, u64),
     ) -> Result<Vec<Piece>, SurveyError> {
         let (mut tied, mut ordered) = (tied.peekable(), Vec::with_capacity(pieces.len()));
@@ -240,7 +242,7 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
                 continue;
             };
             put_before(kept, &mut tied, &mut ordered);
-            let is_here = |it: &Kept| (it.segment, it.offset) == (kept.segment, kept.offset);
+            let is_here = |it: &ChainPart| (it.segment, it.offset) == (kept.segment, kept.offset);
             let parts = match tied.next_if(is_here) {
                 Some(here) if here.last.sequence >= kept.last.sequence => vec![Piece::Kept(here)],
                 Some(here) => self.without(kept, (here.last.sequence, high))?,
@@ -258,7 +260,11 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
     }
 
     /// Kept records without those that stand in the place of others, behind `low` up to `high`.
-    fn without(&mut self, kept: &Kept, (low, high): (u64, u64)) -> Result<Vec<Piece>, SurveyError> {
+    fn without(
+        &mut self,
+        kept: &ChainPart,
+        (low, high): (u64, u64),
+    ) -> Result<Vec<Piece>, SurveyError> {
         let (before, last) = (kept.from.sequence, kept.last.sequence);
         if last <= low || before >= high {
             return Ok(vec![Piece::Kept(kept.clone())]);
@@ -293,16 +299,16 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
 }
 
 /// Records in a row that are tied.
-struct Tied {
-    kept: Kept,
+struct AnchoredRecords {
+    kept: ChainPart,
     is_moved: bool,
 }
 
 /// Puts records before those that are tied; moved ones that lie in a row as one.
-fn put(tied: &mut Vec<Tied>, before: Option<Tied>) {
+fn put(tied: &mut Vec<AnchoredRecords>, before: Option<AnchoredRecords>) {
     let Some(before) = before else { return };
-    let place = |it: &Kept| (it.segment, it.header);
-    let continues = |it: &&mut Tied| {
+    let place = |it: &ChainPart| (it.segment, it.header);
+    let continues = |it: &&mut AnchoredRecords| {
         let is_one = it.is_moved && before.is_moved && it.kept.offset == before.kept.end;
         is_one && place(&it.kept) == place(&before.kept)
     };
@@ -313,7 +319,7 @@ fn put(tied: &mut Vec<Tied>, before: Option<Tied>) {
 }
 
 /// The kept records that end with the one that is due; what is behind them is not looked at again.
-fn in_place(pieces: &mut &[Piece], due: Named) -> Option<Kept> {
+fn in_place(pieces: &mut &[Piece], due: Named) -> Option<ChainPart> {
     let is_before = |piece: &Piece| matches!(piece, Piece::Kept(it) if it.from.sequence < due.0);
     let here = pieces.iter().rposition(is_before);
     *pieces = pieces.get(..here.map_or(0, |here| here + 1)).unwrap_or_default();
@@ -333,8 +339,8 @@ fn follows_one<'c>(log: LogId, copies: &'c [Copy], links: &[Link]) -> Option<(&'
 
 /// Puts what is tied and comes before these records among the pieces.
 fn put_before(
-    kept: &Kept,
-    tied: &mut Peekable<impl Iterator<Item = Kept>>,
+    kept: &ChainPart,
+    tied: &mut Peekable<impl Iterator<Item = ChainPart>>,
     pieces: &mut Vec<Piece>,
 ) {
     while let Some(before) = tied.next_if(|it| it.last.sequence <= kept.from.sequence) {

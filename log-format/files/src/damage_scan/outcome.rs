@@ -1,6 +1,6 @@
 //! Result of a scan: what is kept and what is lost, in order, as a new log would hold it.
 
-use super::frames::Found;
+use super::frames::HoleContent;
 use crate::finding::records_named;
 use crate::reader::Standing;
 use crate::survey::segment_path;
@@ -10,7 +10,7 @@ use holdpoint_log_format::{ChainPosition, Head, Link, SegmentHeader, names};
 #[derive(Clone, Debug)]
 pub enum Piece {
     /// Consecutive records that are kept.
-    Kept(Kept),
+    Kept(ChainPart),
     /// A stretch that is not.
     Lost(Loss),
     /// The records before, up to what was lost or is proven, are kept without proof.
@@ -30,7 +30,7 @@ pub struct Unproven {
 
 /// Consecutive records of one segment whose chain holds from `from` on.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct ChainPart {
     /// Number in the segment's file name.
     pub segment: u64,
     /// Content of its header, as it is or must have been.
@@ -81,10 +81,10 @@ pub struct Loss {
     /// They are missing on purpose, and no damage.
     pub is_archived: bool,
     /// The whole frames among the bytes, which are none of the log's records in their place.
-    pub found: Found,
+    pub found: HoleContent,
 }
 
-impl Kept {
+impl ChainPart {
     /// Counts them.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -131,7 +131,7 @@ impl Loss {
             first: 0,
             last: 0,
             is_archived: false,
-            found: Found::default(),
+            found: HoleContent::default(),
         }
     }
 
@@ -211,7 +211,7 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    pub(super) fn of(kept: &Kept) -> Self {
+    pub(super) fn of(kept: &ChainPart) -> Self {
         Self { segment: kept.segment, from: kept.offset, to: kept.end }
     }
 
@@ -275,7 +275,7 @@ impl DamageScan {
     }
 
     /// Keeps records. Whatever is missing before them is now known to be.
-    pub fn keep(&mut self, kept: Kept) {
+    pub fn keep(&mut self, kept: ChainPart) {
         self.account_up_to(kept.from.sequence);
         self.reached = kept.last.sequence;
         self.pieces.push(Piece::Kept(kept));
@@ -286,7 +286,7 @@ impl DamageScan {
     pub fn lose(&mut self, mut loss: Loss) {
         self.frames = self.frames.saturating_add(loss.found.frames.len());
         if self.frames > FRAMES_MAX {
-            loss.found = Found { frames: Vec::new(), is_stopped: true };
+            loss.found = HoleContent { frames: Vec::new(), is_stopped: true };
         }
         self.pieces.push(Piece::Lost(loss));
     }
@@ -409,7 +409,7 @@ impl DamageScan {
     }
 
     /// Lists what is kept.
-    pub fn kept(&self) -> impl Iterator<Item = &Kept> {
+    pub fn kept(&self) -> impl Iterator<Item = &ChainPart> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Kept(kept) => Some(kept),
             Piece::Lost(_) | Piece::Unproven(_) => None,
@@ -444,7 +444,7 @@ impl DamageScan {
     }
 
     fn left_out(&self) -> u64 {
-        self.kept().map(Kept::left_out).sum()
+        self.kept().map(ChainPart::left_out).sum()
     }
 
     /// The records up to `sequence` that are neither kept nor lost yet, are lost: in the first
@@ -487,7 +487,7 @@ mod tests {
             previous_seal_offset: 0,
         };
         let mut scan = DamageScan::behind(0);
-        scan.keep(Kept {
+        scan.keep(ChainPart {
             segment: 5,
             header,
             from,

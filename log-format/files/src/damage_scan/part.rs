@@ -1,6 +1,6 @@
 //! Consecutive records of one file, while they are read.
 
-use super::outcome::Kept;
+use super::outcome::ChainPart;
 use super::survey::Payload;
 use crate::reader::Standing;
 use holdpoint_log_format::{ChainPosition, Record, SegmentHeader};
@@ -48,9 +48,9 @@ impl Part {
     }
 
     /// The same, kept: of a file with this number in its name.
-    pub(super) fn kept(&self, segment: u64, header: SegmentHeader) -> Kept {
+    pub(super) fn kept(&self, segment: u64, header: SegmentHeader) -> ChainPart {
         let &Self { from, offset, is_linked, last, end, first_time, .. } = self;
-        Kept {
+        ChainPart {
             segment,
             header,
             from,

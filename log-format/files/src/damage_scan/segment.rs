@@ -1,7 +1,7 @@
 //! One segment: which of its records are kept. What a mark ties comes first; what nothing ties is
 //! kept where it is whole, in its place, and takes no place of what is tied.
 
-use super::frames::{Found, Hole, Search};
+use super::frames::{Hole, HoleContent, Search};
 use super::outcome::{DamageScan, Loss};
 use super::part::Part;
 use super::source::text;
@@ -125,7 +125,7 @@ struct Outcome {
 enum Pending {
     Part(Part),
     /// A hole up to this byte, what is wrong with it, and what is found in it.
-    Hole(u64, Option<String>, Found),
+    Hole(u64, Option<String>, HoleContent),
 }
 
 impl<F: ReadFile> SegmentSurvey<'_, F> {
@@ -238,9 +238,9 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         &mut self,
         stretch: &Stretch,
         tied: &mut Option<TiedRecords>,
-    ) -> io::Result<(Option<Start>, Found)> {
+    ) -> io::Result<(Option<Start>, HoleContent)> {
         let (before, offset) = (stretch.front.last, stretch.front.end);
-        let none = Found::default();
+        let none = HoleContent::default();
         if matches!(stretch.ended, Ended::Asked) {
             let is_tied = !stretch.start.is_linked && stretch.start.is_tied;
             // What is wrong with one that is read alone may be its time.
@@ -335,7 +335,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         stretch: &Stretch,
         next: Option<&Start>,
         outcome: &mut Outcome,
-        found: Found,
+        found: HoleContent,
     ) -> io::Result<()> {
         let Stretch { whole, front, .. } = stretch;
         if !whole.is_empty() {
@@ -393,7 +393,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
     }
 
     /// Gives up the bytes behind the last record kept, up to the next place.
-    fn lose(&mut self, outcome: &mut Outcome, end: u64, found: Found) -> io::Result<()> {
+    fn lose(&mut self, outcome: &mut Outcome, end: u64, found: HoleContent) -> io::Result<()> {
         let from = outcome.end;
         let nonzero = self.window.nonzero_end_within(from, end)?;
         self.lose_bytes(outcome, nonzero.map_or(0, |nonzero| nonzero - from), found);
@@ -406,7 +406,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         &mut self,
         stretch: &Stretch,
         outcome: &mut Outcome,
-        mut found: Found,
+        mut found: HoleContent,
     ) -> io::Result<()> {
         if let Ended::Stopped(Stop::Seal(seal)) = &stretch.ended {
             self.keep_pending(outcome)?;
@@ -424,7 +424,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         Ok(())
     }
 
-    fn lose_bytes(&mut self, outcome: &mut Outcome, length: u64, found: Found) {
+    fn lose_bytes(&mut self, outcome: &mut Outcome, length: u64, found: HoleContent) {
         let is_seal = |mark: &Mark| {
             let is_last = outcome.reached.is_some_and(|last| last.link == mark.link);
             mark.ends_segment && mark.end == outcome.end && is_last

@@ -174,7 +174,7 @@ fn witness<S: ReadStorage>(
 }
 
 /// A file with a segment's name, and its header or what is wrong with that.
-struct Named {
+struct SegmentHeaderFile {
     name: u64,
     length: u64,
     header: Result<SegmentHeader, Fault>,
@@ -183,7 +183,7 @@ struct Named {
 fn read_headers<S: ReadStorage>(
     storage: &S,
     findings: &mut Vec<String>,
-) -> Result<Vec<Named>, SurveyError> {
+) -> Result<Vec<SegmentHeaderFile>, SurveyError> {
     let mut files = Vec::new();
     let is_link = storage
         .list("")
@@ -219,7 +219,7 @@ fn is_no_evidence(name: &str) -> bool {
 }
 
 /// A file that went away meanwhile is not there.
-fn named<S: ReadStorage>(storage: &S, name: u64) -> Result<Option<Named>, SurveyError> {
+fn named<S: ReadStorage>(storage: &S, name: u64) -> Result<Option<SegmentHeaderFile>, SurveyError> {
     let file = segment_path(name);
     let Some(opened) = storage.open(&file).map_err(io_error(&file))? else { return Ok(None) };
     let mut window = Window::new(opened).map_err(io_error(&file))?;
@@ -227,11 +227,11 @@ fn named<S: ReadStorage>(storage: &S, name: u64) -> Result<Option<Named>, Survey
     if let Some(error) = header.as_ref().err().and_then(|fault| newer(&file, fault)) {
         return Err(error);
     }
-    Ok(Some(Named { name, length: window.length(), header }))
+    Ok(Some(SegmentHeaderFile { name, length: window.length(), header }))
 }
 
 /// The log that is scanned: HEAD's when any segment agrees, else the one of most segments.
-fn identity(head: Option<&Head>, files: &[Named]) -> LogId {
+fn identity(head: Option<&Head>, files: &[SegmentHeaderFile]) -> LogId {
     let mut counts: BTreeMap<LogId, usize> = BTreeMap::new();
     for header in files.iter().filter_map(|file| file.header.as_ref().ok()) {
         *counts.entry(header.log).or_default() += 1;
@@ -281,7 +281,7 @@ fn find_wrong_anchor(head: Option<&Head>, segments: &[SourceSegment], findings: 
     }
 }
 
-impl Named {
+impl SegmentHeaderFile {
     fn judged<S: ReadStorage>(self, storage: &S, log: LogId) -> Result<SourceSegment, SurveyError> {
         let (name, length) = (self.name, self.length);
         let inferred = name.checked_sub(1).map(|_| inferred_header(log, name, length));

@@ -66,11 +66,11 @@ impl DamageScan {
         scan.findings.clone_from(&source.findings);
         let reached = anchor;
         let mut surveyor =
-            Surveyor { storage, source, durable, is_being_written, scan, reached, visit };
+            DamageSurveyor { storage, source, durable, is_being_written, scan, reached, visit };
         for (index, segment) in source.segments.iter().enumerate() {
             surveyor.take(index, segment)?;
         }
-        let Surveyor { mut scan, visit, .. } = surveyor;
+        let DamageSurveyor { mut scan, visit, .. } = surveyor;
         let recalled = Recall::new(storage, source, visit).in_order(&scan.pieces)?;
         if let Some((pieces, moved)) = recalled {
             scan.take_moved(anchor.sequence, pieces, moved);
@@ -81,7 +81,7 @@ impl DamageScan {
     }
 }
 
-struct Surveyor<'a, S> {
+struct DamageSurveyor<'a, S> {
     storage: &'a S,
     source: &'a Source,
     /// The newest record that was durable.
@@ -93,7 +93,7 @@ struct Surveyor<'a, S> {
     visit: &'a mut Visit<'a>,
 }
 
-impl<S: ReadStorage> Surveyor<'_, S> {
+impl<S: ReadStorage> DamageSurveyor<'_, S> {
     fn take(&mut self, index: usize, segment: &SourceSegment) -> Result<(), SurveyError> {
         let file = segment_path(segment.name);
         let found = segment.first_sequence();

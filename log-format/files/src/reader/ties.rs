@@ -64,7 +64,7 @@ impl Standing {
 #[derive(Clone, Debug)]
 pub struct Ties {
     /// From the newest ones on.
-    tied: Vec<Tied>,
+    tied: Vec<SegmentTies>,
     /// The record that the next segment must end with; `None` where nothing leads further back.
     mark: Option<Mark>,
     /// The newest record that is witnessed; `None` where no witness can be read.
@@ -73,7 +73,7 @@ pub struct Ties {
 
 /// The tied records of a segment.
 #[derive(Clone, Debug)]
-struct Tied {
+struct SegmentTies {
     segment: u64,
     /// The one of them that is named from outside of the segment.
     mark: Mark,
@@ -349,14 +349,14 @@ impl Ties {
     }
 
     /// The segment of which this record is tied.
-    fn holding(&self, sequence: u64) -> Option<&Tied> {
+    fn holding(&self, sequence: u64) -> Option<&SegmentTies> {
         let at = self.tied.partition_point(|tied| tied.segment > sequence);
         self.tied.get(at).filter(|tied| tied.records.contains(&sequence))
     }
 
     fn take(&mut self, segment: u64, mark: Mark, behind: Option<u64>, links: Links) {
         let first = behind.map_or(u64::MAX, |behind| behind.saturating_add(1));
-        self.tied.push(Tied { segment, mark, records: first..=mark.sequence, links });
+        self.tied.push(SegmentTies { segment, mark, records: first..=mark.sequence, links });
     }
 }
 

@@ -13,8 +13,8 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_replay::{
-    Asked, Begun, Extract, Extracted, Filter, Finding, Listed, OneOf, Order, Report, Run, Searched,
-    Taken, begun, decision_points, extract, leading, runs_of, search, span, verify_asked,
+    Begun, Extract, Extracted, Filter, Finding, Listed, OneOf, Order, Report, Run, Searched, Taken,
+    VerifyRequest, begun, decision_points, extract, leading, runs_of, search, span, verify_asked,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -93,7 +93,7 @@ impl Chosen {
 pub(super) fn gather(directory: &Directory, args: &Args, target: &Target) -> Result<Told, Failure> {
     let mut bar = Bar::new();
     let report = directory.read(|log, options| {
-        verify_asked(log, options, &Asked::default(), &mut |progress| {
+        verify_asked(log, options, &VerifyRequest::default(), &mut |progress| {
             target.heed_signals();
             bar.update(progress);
         })

@@ -11,7 +11,7 @@ use crate::ui::program::program;
 use crate::ui::screen::columns;
 use crate::ui::{Bar, Exit, Failure, Output, Page, TimesArgs, counted};
 use holdpoint_engine::executor::InstructionEnvelope;
-use holdpoint_replay::{Begun, Filter, Run, RunOutcome, RunsWanted, Searched, find_runs};
+use holdpoint_replay::{Begun, Filter, Run, RunFilter, RunOutcome, Searched, find_runs};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -144,7 +144,7 @@ impl<'d> Search<'d> {
     fn page(&mut self, most: usize, bar: &mut Bar) -> Result<Vec<Run>, Failure> {
         let range = Filter { last: Some(self.before.saturating_sub(1)), ..Filter::default() };
         let command = Some(self.command_line.clone());
-        let wanted = RunsWanted { command, ..RunsWanted::default() };
+        let wanted = RunFilter { command, ..RunFilter::default() };
         let found = self.directory.read(|log, options| {
             find_runs(log, &range, &wanted, most, options, &mut |progress| bar.update(progress))
         })?;
