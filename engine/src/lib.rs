@@ -9,8 +9,6 @@ pub mod floors;
 pub mod log;
 mod raw_file;
 pub mod shell;
-#[cfg(feature = "simulated-disk")]
-pub mod simulation;
 mod sync;
 
 pub use shell::{Engine, Origin};

@@ -21,8 +21,8 @@ use holdpoint_engine::log::Storage;
 use holdpoint_engine::shell::{
     Clock, EngineOptions, Origin, Reading, SubmitError, Submitted, Transaction,
 };
-use holdpoint_engine::simulation::{Moment, SimulatedDisk};
 use holdpoint_replay::{ReadOptions, RunLookup, Until, rebuild, run_of};
+use holdpoint_simulation::{Moment, SimulatedDisk};
 use holdpoint_testing::shell::commands::{dispatch, fault, fresh, initialize, retry, whole_story};
 use holdpoint_testing::story::{piece, pieces_item};
 

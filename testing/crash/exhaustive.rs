@@ -8,7 +8,7 @@ use crate::oracle::Case;
 use crate::random::Random;
 use crate::survivors::{Survivors, survivors};
 use crate::tally::Tally;
-use holdpoint_engine::simulation::Moment;
+use holdpoint_simulation::Moment;
 
 /// Random survivors at a moment with too many for all.
 const SAMPLES: usize = 60;

@@ -7,7 +7,7 @@ use crate::oracle::Case;
 use crate::random::Random;
 use crate::survivors::{Survivors, one_of};
 use crate::tally::Tally;
-use holdpoint_engine::simulation::{Call, Effect, Fault, Made, ReadFault, SimulatedDisk};
+use holdpoint_simulation::{Call, Effect, Fault, Made, ReadFault, SimulatedDisk};
 
 /// One fault, and where.
 #[derive(Clone, Debug)]

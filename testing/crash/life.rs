@@ -6,7 +6,7 @@ use crate::oracle::only_locked_segments_are_written;
 use crate::random::Random;
 use crate::survivors::one_of;
 use holdpoint_engine::log::{AppendError, Log, Options, Ownership};
-use holdpoint_engine::simulation::{Effect, Fault, Moment, ReadFault, SimulatedDisk};
+use holdpoint_simulation::{Effect, Fault, Moment, ReadFault, SimulatedDisk};
 use std::time::Duration;
 
 /// Every disk of the run has this seed, so that equal histories leave equal images.

@@ -5,10 +5,10 @@ use crate::model::{KIND, Known, Model};
 use crate::random::Random;
 use crate::survivors::one_of;
 use holdpoint_engine::log::{Level, Log, NewRecord, OpenError, OpenReport, Storage};
-use holdpoint_engine::simulation::SimulatedDisk;
 use holdpoint_log_files::{Extent, ReadFile, ReadStorage, Survey, SurveyOptions, survey};
 use holdpoint_log_format::recovery::{OpenAction, Row, Verdict};
 use holdpoint_log_format::{Head, Item, SegmentHeader, names};
+use holdpoint_simulation::SimulatedDisk;
 use std::ops::ControlFlow;
 
 /// What came back, and what was promised before.

@@ -2,7 +2,7 @@
 //! random ones.
 
 use crate::random::Random;
-use holdpoint_engine::simulation::{Pending, PendingWhat, Tear};
+use holdpoint_simulation::{Pending, PendingWhat, Tear};
 
 /// Up to this many combinations are all tried: ten sectors of two versions.
 const ALL_MAX: usize = 1 << 10;

@@ -3,7 +3,7 @@
 use crate::long::number;
 use crate::oracle::{Case, judge};
 use crate::random::Random;
-use holdpoint_engine::simulation::SimulatedDisk;
+use holdpoint_simulation::SimulatedDisk;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

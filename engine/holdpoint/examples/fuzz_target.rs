@@ -1,18 +1,18 @@
 //! A fuzz target of one's own: whatever bytes come, the log that an engine writes of them verifies
 //! clean, and says the same when it is opened again.
 //!
-//! `cargo run -p holdpoint --features simulated-disk --example fuzz_target -- SEED...`
+//! `cargo run -p holdpoint --example fuzz_target -- SEED...`
 //!
 //! Under cargo-fuzz the same function is called by `fuzz_target!(|bytes: &[u8]| fuzz(bytes))`.
 
 use holdpoint::domain::execution_loop::{ExecutionLoopCommand, StopLoop};
 use holdpoint::engine::log::Storage as _;
-use holdpoint::engine::simulation::SimulatedDisk;
 use holdpoint::replay::{ReadOptions, verify};
 use holdpoint::{
     Command, Conditions, Engine, EngineOptions, Origin, RecordEvent, Submitted, Transaction,
     Verdict, World,
 };
+use holdpoint_simulation::SimulatedDisk;
 
 fn main() {
     for seed in std::env::args().skip(1) {

@@ -68,7 +68,7 @@ impl<S: Storage> Log<S> {
     ///
     /// # Errors
     /// As [`Log::append`].
-    #[cfg(any(test, feature = "simulated-disk"))]
+    #[cfg(any(test, feature = "simulated-people"))]
     pub fn append_any_kind(
         &self,
         records: &[NewRecord],

@@ -2,10 +2,10 @@
 //! relies on it, by whichever handle comes next.
 
 use holdpoint_engine::log::{Level, Log, Storage};
-use holdpoint_engine::simulation::{Call, Effect, Fault, Made, SimulatedDisk};
 use holdpoint_log_files::{Extent, ReadFile, ReadStorage, SurveyOptions, survey};
 use holdpoint_log_format::recovery::Row;
 use holdpoint_log_format::{Head, names};
+use holdpoint_simulation::{Call, Effect, Fault, Made, SimulatedDisk};
 use holdpoint_testing::log::{quiet, record};
 
 fn open(disk: &SimulatedDisk) -> Log<SimulatedDisk> {

@@ -8,9 +8,9 @@ use holdpoint_engine::log::{Options, Ownership, Storage};
 use holdpoint_engine::shell::{
     ArchivePlan, EngineOptions, FingerprintDistance, ReadOnlyEngine, ReadOnlyError,
 };
-use holdpoint_engine::simulation::{ReadFault, SimulatedDisk};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::names;
+use holdpoint_simulation::{ReadFault, SimulatedDisk};
 use holdpoint_testing::shell::commands::{dispatch, initialize};
 use holdpoint_testing::shell::{Place, origin};
 use std::fs;

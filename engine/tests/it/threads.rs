@@ -481,14 +481,13 @@ fn closing_a_thread_says_what_becomes_of_the_words_and_no_turn_follows() {
     assert_live_is_rebuilt(&place, &engine);
 }
 
-#[cfg(feature = "simulated-disk")]
 mod on_a_simulated_disk {
     use super::*;
     use holdpoint_domain::world::envelope;
     use holdpoint_domain::{Envelope, Time};
     use holdpoint_engine::log::Options;
-    use holdpoint_engine::simulation::SimulatedDisk;
     use holdpoint_log_files::Follower;
+    use holdpoint_simulation::SimulatedDisk;
     use std::time::Duration;
 
     fn open(disk: &SimulatedDisk, clock: &SetClock) -> Engine<SimulatedDisk> {

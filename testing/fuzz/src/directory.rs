@@ -5,13 +5,13 @@ use super::image::{Image, Node};
 use super::written::Written;
 use arbitrary::Unstructured;
 use holdpoint_engine::log::{Level, Log, NewRecord, OpenError, OpenReport, Options, Storage};
-use holdpoint_engine::simulation::SimulatedDisk;
 use holdpoint_log_files::{
     Extent, Problem, Survey, SurveyError, SurveyOptions, survey as survey_log,
 };
 use holdpoint_log_format::recovery::{self, Row, Verdict};
 use holdpoint_log_format::{Link, names};
 use holdpoint_replay::{ReadError, ReadOptions, Report, Until, rebuild, verify};
+use holdpoint_simulation::SimulatedDisk;
 use std::time::Duration;
 
 /// Makes a directory as the input says, and asserts what must hold whatever it is.

@@ -6,10 +6,10 @@ use super::image::Image;
 use super::written::Written;
 use arbitrary::Unstructured;
 use holdpoint_engine::log::Storage;
-use holdpoint_engine::simulation::SimulatedDisk;
 use holdpoint_export::{ExportError, Exported, Options, export_csv, export_json_lines};
 use holdpoint_replay::export::Selection;
 use holdpoint_replay::{ReadOptions, Until, verify};
+use holdpoint_simulation::SimulatedDisk;
 use serde_json::Value;
 
 /// Most bytes of an export for each byte of the log: an empty field of one byte has a long name.

@@ -3,11 +3,11 @@
 use super::written::Written;
 use arbitrary::Unstructured;
 use holdpoint_engine::log::{LockFile, Storage};
-use holdpoint_engine::simulation::SimulatedDisk;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{EntryKind, ReadFile, ReadStorage};
 use holdpoint_log_format::limits::LOCK_FILE_LENGTH;
 use holdpoint_log_format::{Head, Lock, OwnerState, names};
+use holdpoint_simulation::SimulatedDisk;
 use std::collections::BTreeMap;
 
 /// Seed of every simulated disk: it decides the boot.

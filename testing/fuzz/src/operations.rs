@@ -4,8 +4,8 @@
 use super::model::Model;
 use arbitrary::{Arbitrary, Unstructured};
 use holdpoint_engine::log::{Level, Log, OpenError, Options, Ownership, Storage};
-use holdpoint_engine::simulation::{Call, Effect, Fault, SimulatedDisk};
 use holdpoint_log_files::{Extent, SurveyOptions, survey};
+use holdpoint_simulation::{Call, Effect, Fault, SimulatedDisk};
 use std::time::Duration;
 
 /// Most operations of one life.
@@ -232,7 +232,7 @@ impl Crash {
             Self::LosePower(picks) => {
                 let picks = picks.iter().chain(std::iter::repeat(&0));
                 let pending = disk.pending();
-                let pick = |(pending, pick): (&holdpoint_engine::simulation::Pending, &u8)| {
+                let pick = |(pending, pick): (&holdpoint_simulation::Pending, &u8)| {
                     usize::from(*pick) % pending.options.max(1)
                 };
                 let picks: Vec<usize> = pending.iter().zip(picks).map(pick).collect();

@@ -6,12 +6,12 @@ use super::written::Written;
 use arbitrary::Unstructured;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::log::Storage;
-use holdpoint_engine::simulation::SimulatedDisk;
 use holdpoint_replay::trace::{DEPTH_MAX, EFFECTS_MAX, STEP_RECORDS_MAX};
 use holdpoint_replay::{
     ActorFilter, Filter, Line, OneOf, Order, Part, ReadError, ReadOptions, Report, Role, Searched,
     Span, TextFilter, Trace, Traced, records, search, span, trace, verify,
 };
+use holdpoint_simulation::SimulatedDisk;
 use std::ops::ControlFlow;
 
 /// Makes a directory as the input says, asks it, and asserts what must hold whatever it is.

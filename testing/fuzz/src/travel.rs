@@ -7,12 +7,12 @@ use super::written::Written;
 use arbitrary::Unstructured;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::log::Storage;
-use holdpoint_engine::simulation::SimulatedDisk;
 use holdpoint_replay::bisect::Bisected;
 use holdpoint_replay::{
     Answer, Difference, Moment, Outcome, ReadError, ReadOptions, Timeline, Until, bisect,
     common_prefix, diff, diff_states, find_entities, ids, rebuild, state_of,
 };
+use holdpoint_simulation::SimulatedDisk;
 use std::convert::Infallible;
 
 /// Most bytes of a state as JSON for each byte of the log, and of an empty one.

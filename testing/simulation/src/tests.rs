@@ -1,6 +1,6 @@
 use super::pages::PAGE;
 use super::*;
-use crate::log::{LockFile, Storage};
+use holdpoint_engine::log::{LockFile, Storage};
 use holdpoint_log_files::{ReadFile, ReadStorage};
 use std::io;
 

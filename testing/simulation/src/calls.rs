@@ -4,7 +4,7 @@ use super::disk::SimulatedDisk;
 use super::fault::Call;
 use super::machine::{Machine, NameChange};
 use super::names::{Node, parent};
-use crate::log::{Board, LockFile, RootState, Storage, WriteFile};
+use holdpoint_engine::log::{Board, LockFile, RootState, Storage, WriteFile};
 use holdpoint_log_files::{Entry, EntryKind, ReadFile, ReadStorage};
 use holdpoint_log_format::board::Ticket;
 use holdpoint_log_format::limits::LOCK_FILE_LENGTH;

@@ -1,6 +1,6 @@
 //! A simulated disk: crash a log at every call, in every way, without a machine to unplug.
 //!
-//! [`SimulatedDisk`] is a [`Storage`](crate::log::Storage) in memory with two images: what the
+//! [`SimulatedDisk`] is a [`Storage`](holdpoint_engine::log::Storage) in memory with two images: what the
 //! cache shows, and what is durable. A write goes to the cache and becomes durable, sector by
 //! sector of 512 bytes, with a sync of the file; a new name, a rename or a removal with a sync of
 //! its directory, and not with a sync of the file. Making a file or a directory, reserving,
@@ -20,7 +20,7 @@
 //!
 //! ```
 //! use holdpoint_engine::log::{Level, Log, NewRecord, Options};
-//! use holdpoint_engine::simulation::{Call, Fault, SimulatedDisk};
+//! use holdpoint_simulation::{Call, Fault, SimulatedDisk};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let disk = SimulatedDisk::new(7);
