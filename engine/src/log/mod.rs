@@ -27,8 +27,6 @@ mod handle;
 mod head_file;
 mod level;
 mod lock;
-#[cfg(all(test, feature = "model"))]
-pub(crate) mod model;
 mod open;
 mod options;
 mod owner;
@@ -43,6 +41,8 @@ mod shared_sync;
 mod state;
 mod storage;
 mod tail;
+#[cfg(test)]
+pub(crate) mod tests;
 mod turn_queue;
 mod unhashed;
 pub(crate) mod vacancy;

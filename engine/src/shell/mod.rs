@@ -37,8 +37,6 @@ mod lookup;
 mod lost;
 mod metrics;
 mod metrics_storage;
-#[cfg(all(test, feature = "model"))]
-mod model;
 mod origin;
 mod origin_of_user;
 mod outcome;
@@ -71,6 +69,8 @@ mod subscription_reader;
 mod take_up;
 mod take_up_outcome;
 mod terminal_users;
+#[cfg(test)]
+mod tests;
 mod threads;
 mod ticket;
 mod transaction;

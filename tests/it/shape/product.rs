@@ -10,6 +10,8 @@ use std::process::Command;
 
 /// The crates that a person installs or embeds.
 const ROOTS: [&str; 2] = ["holdpoint-cli", "holdpoint"];
+/// Folder of tests within a module, which the module declares for tests alone.
+const MODULE_TESTS: &str = "tests";
 /// Folders of a crate that Cargo links into nothing that is shipped.
 const UNLINKED: [&str; 3] = ["tests", "benches", "examples"];
 
@@ -45,10 +47,26 @@ pub(super) fn sources() -> Vec<Source> {
     let mut sources = Vec::new();
     for folder in folders(&packages()) {
         let apart = UNLINKED.map(|name| folder.join(name));
-        let files = files(&folder, &|inner| apart.iter().any(|apart| apart == inner));
+        let is_unlinked =
+            |inner: &Path| apart.iter().any(|apart| apart == inner) || is_module_tests(inner);
+        let files = files(&folder, &is_unlinked);
         sources.extend(files.iter().map(|file| Source::of(&folder, file)));
     }
     sources
+}
+
+/// A folder `tests` of a module whose declaration is for tests alone.
+fn is_module_tests(folder: &Path) -> bool {
+    let module = folder.parent().unwrap();
+    let declares = [module.join("mod.rs"), module.join("lib.rs"), module.with_extension("rs")];
+    folder.ends_with(MODULE_TESTS)
+        && declares.iter().filter_map(|file| fs::read_to_string(file).ok()).any(|text| {
+            let (before, _) = text.split_once("mod tests;").unwrap_or_default();
+            let attribute = before.trim_end_matches("pub(crate) ").lines().last();
+            attribute.is_some_and(|line| {
+                line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test,")
+            })
+        })
 }
 
 /// Every file below a folder, without other crates and what is left out.

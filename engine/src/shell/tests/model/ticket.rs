@@ -1,6 +1,6 @@
 //! A ticket is resolved once, and whoever waits for it is told. A notice that is given is seen.
 
-use crate::log::model::{NEVER, explore_all};
+use crate::log::tests::model::{NEVER, explore_all};
 use crate::shell::error::SubmitError;
 use crate::shell::submit::Submitted;
 use crate::shell::subscription_notifier::{CloseNotice, Notifier};

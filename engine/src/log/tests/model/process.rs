@@ -5,7 +5,7 @@
 
 use super::disk::{ModelDisk, ModelFile};
 use crate::log::{Board, LockFile};
-use crate::sync::thread;
+use crate::sync::thread::{sleep, yield_now};
 use holdpoint_log_format::board::Ticket;
 use holdpoint_log_format::limits::LOCK_FILE_LENGTH;
 use std::collections::BTreeMap;
@@ -123,7 +123,7 @@ impl ModelLock {
 impl ModelFile {
     /// Writes a block of LOCK, which is as long as LOCK is then.
     fn write_block(&self, offset: usize, bytes: &[u8]) -> io::Result<()> {
-        thread::yield_now();
+        yield_now();
         self.disk.step()?;
         let now = &mut self.disk.0.lock().files[self.number].now;
         now.resize(LOCK_FILE_LENGTH, 0);
@@ -170,11 +170,11 @@ impl Board for ModelBoard {
     }
 
     fn wait(&self, _: usize, _: u32, _: u32, within: Duration) {
-        thread::sleep(within);
+        sleep(within);
     }
 
     fn wake(&self, _: usize, _: u32, _: u32) {
-        thread::yield_now();
+        yield_now();
     }
 
     fn ticket(&self) -> Ticket {

@@ -2,8 +2,8 @@
 //! and whatever fails.
 
 use crate::Engine;
-use crate::log::model::disk::{ModelDisk, Plan};
-use crate::log::model::{NEVER, explore};
+use crate::log::tests::model::disk::{ModelDisk, Plan};
+use crate::log::tests::model::{NEVER, explore};
 use crate::log::{Level, Options, Ownership};
 use crate::shell::error::SubmitError;
 use crate::shell::submit::{Origin, Submitted};

@@ -18,10 +18,10 @@ mod process;
 mod shared;
 mod tail;
 
-use super::batch::{NewRecord, PreparedBatch};
-use super::state::Shared;
-use super::write_transaction::WriteTransaction;
-use super::{AppendError, Level, Options, Ownership, open};
+use crate::log::batch::{NewRecord, PreparedBatch};
+use crate::log::state::Shared;
+use crate::log::write_transaction::WriteTransaction;
+use crate::log::{AppendError, Level, Options, Ownership, open};
 use disk::ModelDisk;
 use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler};
 use shuttle::{Config, MaxSteps, Runner};
