@@ -13,11 +13,12 @@ use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess,
     VariantAccess, Visitor,
 };
+use serde::forward_to_deserialize_any;
 use thiserror::Error as ThisError;
 
 use crate::core::hash::DIGEST;
 
-/// What is read of a newtype of this name was written before some field was added.
+/// Name of the newtype of what was written before some field was added.
 pub(crate) const BEFORE: &str = "holdpoint.Before";
 
 /// A field that was added: of what was written before, nothing of it is there.
@@ -55,7 +56,7 @@ pub(crate) enum Fault {
     Unexpected {
         /// Place in the payload.
         at: usize,
-        /// What was read.
+        /// Type that was read.
         expected: &'static str,
         /// The byte.
         found: u8,
@@ -205,7 +206,7 @@ macro_rules! formless {
     };
 }
 
-/// What neither a payload nor a state holds has no form here: floating point, single characters.
+/// Reads what payloads and states hold: floating point and single characters have no form here.
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = Fault;
 
@@ -374,6 +375,68 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
         seed.deserialize(&mut *self.reader).map(Some)
+    }
+}
+
+/// A struct that was written before its last fields were added. They are read from bytes that are
+/// given for them, one for each.
+pub(crate) struct Older<'a, 'de> {
+    reader: &'a mut Reader<'de>,
+    added: &'static [u8],
+}
+
+impl<'a, 'de> Older<'a, 'de> {
+    pub(crate) const fn new(reader: &'a mut Reader<'de>, added: &'static [u8]) -> Self {
+        Self { reader, added }
+    }
+}
+
+impl<'de> Deserializer<'de> for Older<'_, 'de> {
+    type Error = Fault;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.reader.deserialize_any(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        let left = fields.len().saturating_sub(self.added.len()) as u64;
+        let written = Items { reader: self.reader, left };
+        visitor.visit_seq(OlderItems { written, added: Reader::new(self.added) })
+    }
+
+    formless! { deserialize_f32 deserialize_f64 }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+}
+
+struct OlderItems<'a, 'de> {
+    written: Items<'a, 'de>,
+    added: Reader<'de>,
+}
+
+impl<'de> SeqAccess<'de> for OlderItems<'_, 'de> {
+    type Error = Fault;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Fault> {
+        match self.written.left {
+            0 => seed.deserialize(&mut self.added).map(Some),
+            _ => self.written.next_element_seed(seed),
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use thiserror::Error;
 
-use crate::core::canonical::{ADDED, BEFORE, Reader};
+use crate::core::canonical::{ADDED, BEFORE, Fault, Older, Reader};
 use crate::core::limits::MAX_PAYLOAD_BYTES;
 
 /// Why an envelope cannot be encoded.
@@ -105,7 +105,7 @@ pub enum DecodeError {
     },
 }
 
-/// What has been encoded so far.
+/// Payload as far as it is encoded.
 pub(crate) struct BodyWriter(pub(crate) Vec<u8>);
 
 impl BodyWriter {
@@ -128,7 +128,7 @@ impl Writer for BodyWriter {
     }
 }
 
-/// What is carried so far: all of it is written once, where it stays.
+/// State as far as it is encoded: all of it is written once, where it stays.
 pub(crate) struct Carried(pub(crate) Vec<u8>);
 
 impl Carried {
@@ -156,9 +156,24 @@ impl<'de> BodyReader<'_, 'de> {
     /// Inlined, as every step up to the envelope: a body is large, and each call would move it.
     #[inline(always)]
     pub(crate) fn read<T: Deserialize<'de>>(self) -> Result<T, DecodeError> {
-        let body = read(self.reader, self.kind, "body")?;
+        let body = read(&mut *self.reader, self.kind, "body")?;
+        self.end().map(|()| body)
+    }
+
+    /// Reads a body that was written before its last fields were added, which are then taken for
+    /// these bytes, one for each.
+    pub(crate) fn read_older<T: Deserialize<'de>>(
+        self,
+        added: &'static [u8],
+    ) -> Result<T, DecodeError> {
+        let body = read(Older::new(&mut *self.reader, added), self.kind, "body")?;
+        self.end().map(|()| body)
+    }
+
+    #[inline(always)]
+    fn end(&self) -> Result<(), DecodeError> {
         match self.reader.left() {
-            0 => Ok(body),
+            0 => Ok(()),
             found => Err(DecodeError::Trailing { kind: self.kind, found }),
         }
     }
@@ -284,9 +299,9 @@ impl Part {
 /// The bytes in which a value is carried.
 #[derive(Clone)]
 enum Run {
-    /// As somebody carried it before.
+    /// Bytes as somebody carried them before.
     Part(Part),
-    /// As it was encoded here.
+    /// Bytes that were encoded here.
     Own(Box<[u8]>),
 }
 
@@ -380,7 +395,7 @@ impl<T: DeserializeOwned + fmt::Debug> fmt::Debug for Lazy<T> {
     }
 }
 
-/// As a run of bytes, of whatever length, in which the value is.
+/// Writes a run of bytes, of whatever length, in which the value is.
 impl<T: Serialize> Serialize for Lazy<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let Some(run) = self.carried.get() {
@@ -518,12 +533,12 @@ pub(crate) const fn configuration() -> Configuration<LittleEndian, Varint, Limit
 }
 
 #[inline(always)]
-pub(crate) fn read<'de, T: Deserialize<'de>>(
-    reader: &mut Reader<'de>,
+pub(crate) fn read<'de, T: Deserialize<'de>, D: Deserializer<'de, Error = Fault>>(
+    from: D,
     kind: u16,
     place: &'static str,
 ) -> Result<T, DecodeError> {
-    T::deserialize(reader).map_err(|fault| DecodeError::Malformed {
+    T::deserialize(from).map_err(|fault| DecodeError::Malformed {
         kind,
         place,
         reason: alloc::format!("{fault}"),

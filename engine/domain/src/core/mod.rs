@@ -103,27 +103,6 @@ macro_rules! recorded_of {
 pub(crate) use recorded;
 pub(crate) use recorded_of;
 
-/// A payload of before, and what it is taken for today: the same fields, and what the new ones are
-/// then.
-macro_rules! before {
-    ($($(#[$meta:meta])* $Before:ident => $Today:ident { $($field:ident: $Type:ty,)+ } with {
-        $($new:ident: $value:expr,)+
-    })+) => {
-        $(
-            $(#[$meta])*
-            #[derive(Debug, serde::Deserialize)]
-            pub struct $Before { $($field: $Type,)+ }
-
-            impl From<$Before> for $Today {
-                fn from(before: $Before) -> Self {
-                    Self { $($field: before.$field,)+ $($new: $value,)+ }
-                }
-            }
-        )+
-    };
-}
-pub(crate) use before;
-
 /// What bytes are written of as they are, and readers are told the score beside the basis points of
 /// its confidence: fields in their order, each with its name.
 macro_rules! scored {
@@ -187,7 +166,9 @@ pub trait Union<SystemEvent> {
 
 /// A system's table of events: of each its kind, the version of its payload that is written today,
 /// its name, its body, whether the body is held apart because it is much larger than the others,
-/// and what its payload was before. Behind it, what every event of the system is about.
+/// and its payloads of before: another type (`before 1 => Type`), or the same fields but the last,
+/// each with the byte for which it is then taken (`before 1 + [0]`). Behind it, what every event of
+/// the system is about.
 macro_rules! events {
     (
         $(#[$doc:meta])* $Event:ident of $system:literal kinds $kinds:pat_param, $lines:tt
@@ -200,7 +181,7 @@ macro_rules! events {
     };
     (@about [$(#[$doc:meta])*] $Event:ident $about:ident $body:ident [$About:ty] [$subject:expr] {
         $($(#[$line_doc:meta])* $kind:literal v $version:literal $name:literal
-            => $Body:ident $(in $Box:ident)? $(, before $old:literal => $Before:ident)*;)+
+            => $Body:ident $(in $Box:ident)? $(, before $old:literal $how:tt $before:tt)*;)+
     }) => {
         impl $Event {
             $(#[$doc])*
@@ -212,7 +193,7 @@ macro_rules! events {
     };
     (@union [$(#[$doc:meta])*] $Event:ident $system:literal [$kinds:pat_param] {
         $($(#[$line_doc:meta])* $kind:literal v $version:literal $name:literal
-            => $Body:ident $(in $Box:ident)? $(, before $old:literal => $Before:ident)*;)+
+            => $Body:ident $(in $Box:ident)? $(, before $old:literal $how:tt $before:tt)*;)+
     }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -262,7 +243,7 @@ macro_rules! events {
                 match (from.kind, from.version) {
                     $(($kind, $version) => from.read().map(Self::$Body),
                     $(($kind, $old) => {
-                        from.read::<$Before>().map(|before| $Body::from(before).into())
+                        crate::core::older!(from $Body $how $before).map(Into::into)
                     })*)+
                     (kind, version) => {
                         Err(crate::core::codec::DecodeError::unknown(kind, version))
@@ -291,7 +272,19 @@ macro_rules! events {
 
 pub(crate) use events;
 
-/// How a body is held: in its place, or apart, where it is much larger than the others.
+/// Reads a payload of before.
+macro_rules! older {
+    ($from:ident $Body:ident => $Before:ident) => {
+        $from.read::<$Before>().map($Body::from)
+    };
+    ($from:ident $Body:ident + $added:tt) => {
+        $from.read_older::<$Body>(&$added)
+    };
+}
+
+pub(crate) use older;
+
+/// Holds a body: in its place, or apart, where it is much larger than the others.
 macro_rules! held {
     ($Body:ident) => { $Body };
     ($Body:ident Box) => { alloc::boxed::Box<$Body> };

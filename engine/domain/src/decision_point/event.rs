@@ -6,7 +6,7 @@ use crate::core::actor::{Actor, NamedUsers, Principal};
 use crate::core::clocks::EndedBy;
 use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
-use crate::core::{before, events, recorded};
+use crate::core::{events, recorded};
 use crate::decision_point::types::{ActionBinding, OutcomeClaim, Proposal, Response, Terms};
 
 events! {
@@ -14,8 +14,8 @@ events! {
     DecisionPointEvent of "decision_point" kinds 192..=223, {
         /// A question was asked.
         192 v 3 "decision_point.created"
-            => DecisionPointCreated, before 1 => DecisionPointCreatedV1,
-            before 2 => DecisionPointCreatedV2;
+            => DecisionPointCreated, before 1 + [0, 0],
+            before 2 + [0];
         /// The requester proposed anew.
         193 v 1 "decision_point.refined" => DecisionPointRefined;
         /// Guidance ended a round.
@@ -30,7 +30,7 @@ events! {
         198 v 1 "decision_point.default_taken" => DefaultTaken;
         /// Nobody answered in time: nothing.
         199 v 2 "decision_point.aborted"
-            => DecisionPointAborted, before 1 => DecisionPointAbortedV1;
+            => DecisionPointAborted, before 1 + [0, 0];
         /// A question was taken back.
         200 v 1 "decision_point.cancelled" => DecisionPointCancelled;
         /// Another question took its place.
@@ -44,7 +44,7 @@ events! {
         /// An approval was spent.
         205 v 1 "decision_point.consumed" => ApprovalConsumed;
         /// An approval was not spent in time.
-        206 v 2 "decision_point.approval_lapsed" => ApprovalLapsed, before 1 => ApprovalLapsedV1;
+        206 v 2 "decision_point.approval_lapsed" => ApprovalLapsed, before 1 + [0, 0];
         /// What waited may go on.
         207 v 1 "decision_point.released" => DependentsReleased;
         /// The host of an approved action said what became of it.
@@ -120,46 +120,6 @@ recorded! {
         /// The approvers with the numbers that they had. `None` in records that were made before
         /// numbers were.
         people: Option<NamedUsers>,
-    }
-}
-
-before! {
-    /// [`DecisionPointCreated`] as it was recorded before there was separation.
-    DecisionPointCreatedV1 => DecisionPointCreated {
-        decision_id: Text,
-        by: Principal,
-        terms: Box<Terms>,
-    } with {
-        separation: false,
-        people: None,
-    }
-
-    /// [`DecisionPointAborted`] as it was recorded before clocks were told apart.
-    DecisionPointAbortedV1 => DecisionPointAborted {
-        decision_id: Text,
-        expires_at: Timestamp,
-    } with {
-        ended_by: None,
-        steady: None,
-    }
-
-    /// [`ApprovalLapsed`] as it was recorded before clocks were told apart.
-    ApprovalLapsedV1 => ApprovalLapsed {
-        decision_id: Text,
-        valid_until: Timestamp,
-    } with {
-        ended_by: None,
-        steady: None,
-    }
-
-    /// [`DecisionPointCreated`] as it was recorded before there were numbers beside names.
-    DecisionPointCreatedV2 => DecisionPointCreated {
-        decision_id: Text,
-        by: Principal,
-        terms: Box<Terms>,
-        separation: bool,
-    } with {
-        people: None,
     }
 }
 

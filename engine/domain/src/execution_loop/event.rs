@@ -4,7 +4,7 @@ use crate::core::actor::NamedUsers;
 use crate::core::confidence::Confidence;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
-use crate::core::{before, events, recorded, recorded_of, scored};
+use crate::core::{events, recorded, recorded_of, scored};
 use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::types::{
     ExecutionDecision, ExecutionLoopState, ExecutorResponseType, Exit, HaltReason,
@@ -23,12 +23,12 @@ events! {
     ExecutionLoopEvent of "execution_loop" kinds 32..=63, {
         /// A loop exists.
         32 v 3 "execution_loop.initialized"
-            => LoopInitialized, before 1 => LoopInitializedV1, before 2 => LoopInitializedV2;
+            => LoopInitialized, before 1 + [0, 0, 0], before 2 + [0];
         /// An attempt was dispatched.
-        33 v 2 "execution_loop.dispatched" => LoopDispatched, before 1 => LoopDispatchedV1;
+        33 v 2 "execution_loop.dispatched" => LoopDispatched, before 1 + [0];
         /// An attempt's response is awaited.
         34 v 3 "execution_loop.response_awaited"
-            => ResponseAwaited, before 1 => ResponseAwaitedV1, before 2 => ResponseAwaitedV2;
+            => ResponseAwaited, before 1 + [0, 0], before 2 + [0];
         /// An attempt's response was evaluated.
         35 v 1 "execution_loop.response_evaluated" => ResponseEvaluated;
         /// A loop halted.
@@ -69,72 +69,6 @@ recorded! {
         /// Whom the terms name, with the numbers that they had. `None` in records that were made
         /// before numbers were.
         people: Option<NamedUsers>,
-    }
-}
-
-before! {
-    /// [`LoopInitialized`] as it was recorded before the policy in force was.
-    LoopInitializedV1 => LoopInitialized {
-        loop_id: Text,
-        executor_id: Text,
-        instruction_envelope_hash: Text,
-        command_line: Text,
-        max_attempts: u8,
-        retry_ceiling: RetryPolicy,
-        timeout_ms: Option<u64>,
-        hold: HoldTerms,
-        handshake_decision: HandshakeDecision,
-        handshake_reason: Text,
-    } with {
-        gate: None,
-        approval: None,
-        people: None,
-    }
-
-    /// [`LoopInitialized`] as it was recorded before there were numbers beside names.
-    LoopInitializedV2 => LoopInitialized {
-        loop_id: Text,
-        executor_id: Text,
-        instruction_envelope_hash: Text,
-        command_line: Text,
-        max_attempts: u8,
-        retry_ceiling: RetryPolicy,
-        timeout_ms: Option<u64>,
-        hold: HoldTerms,
-        handshake_decision: HandshakeDecision,
-        handshake_reason: Text,
-        gate: Option<GateTerms>,
-        approval: Option<Text>,
-    } with {
-        people: None,
-    }
-
-    /// [`LoopDispatched`] as it was recorded before a loop could be given another instruction.
-    LoopDispatchedV1 => LoopDispatched {
-        loop_id: Text,
-        attempt: u8,
-        permitted_by_fault: Option<Text>,
-        permitted_by_decision: Option<Text>,
-    } with {
-        instruction: None,
-    }
-
-    /// [`ResponseAwaited`] as it was recorded before its recorder had a key.
-    ResponseAwaitedV1 => ResponseAwaited {
-        loop_id: Text,
-        attempt: u8,
-    } with {
-        recorder_key: None,
-        on_full: None,
-    }
-
-    /// [`ResponseAwaited`] as it was recorded before it said what a full disk does to the command.
-    ResponseAwaitedV2 => ResponseAwaited {
-        loop_id: Text,
-        attempt: u8,
-        recorder_key: Option<Digest>,
-    } with {
-        on_full: None,
     }
 }
 

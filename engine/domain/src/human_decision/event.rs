@@ -5,7 +5,7 @@ use crate::core::codec::Before;
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
-use crate::core::{before, events, recorded};
+use crate::core::{events, recorded};
 use crate::human_decision::types::{
     AnswerMeans, AuditEntry, HumanDecision, HumanDecisionOutcome, HumanDecisionRecord,
     HumanDecisionRequest, OverrideField, RequestContext,
@@ -20,12 +20,12 @@ events! {
         /// A field was allowed to be shown.
         129 v 1 "human_decision.visibility_overridden" => VisibilityOverridden;
         /// 80 % of the time are over.
-        130 v 2 "human_decision.warned" => HumanDecisionWarned, before 1 => HumanDecisionWarnedV1;
+        130 v 2 "human_decision.warned" => HumanDecisionWarned, before 1 + [0];
         /// A person answered.
         131 v 1 "human_decision.answered" => HumanDecisionAnswered in Box;
         /// Nobody answered: ABORT.
         132 v 2 "human_decision.timed_out"
-            => HumanDecisionTimedOut in Box, before 1 => HumanDecisionTimedOutV1;
+            => HumanDecisionTimedOut in Box, before 1 + [0, 0];
         /// An answer came too late.
         133 v 1 "human_decision.late_answer_recorded" => LateAnswerRecorded;
         /// Nobody needs to answer any more.
@@ -91,28 +91,6 @@ type HumanDecisionRequestedV1 = Before<HumanDecisionRequested>;
 impl From<HumanDecisionRequestedV1> for HumanDecisionRequested {
     fn from(before: HumanDecisionRequestedV1) -> Self {
         before.0
-    }
-}
-
-before! {
-    /// [`HumanDecisionWarned`] as it was recorded before clocks were told apart.
-    HumanDecisionWarnedV1 => HumanDecisionWarned {
-        loop_id: Text,
-        request_id: Text,
-        due_at: Timestamp,
-    } with {
-        steady: None,
-    }
-
-    /// [`HumanDecisionTimedOut`] as it was recorded before clocks were told apart.
-    HumanDecisionTimedOutV1 => HumanDecisionTimedOut {
-        loop_id: Text,
-        due_at: Timestamp,
-        record: HumanDecisionRecord,
-        audit: AuditEntry,
-    } with {
-        ended_by: None,
-        steady: None,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::core::forbidden::RefusalClass;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Text};
 use crate::core::time::Timestamp;
-use crate::core::{before, events, recorded};
+use crate::core::{events, recorded};
 use crate::interruption_thread::decision::{Remainder, RowPayload, TurnDecision};
 use crate::interruption_thread::request::TurnRequest;
 use crate::interruption_thread::speculation::{Heard, SpeculativePlan, TurnCommitDecision};
@@ -26,31 +26,31 @@ events! {
         167 v 1 "interruption_thread.turn_taken" => TurnTaken;
         /// An audit row was committed.
         168 v 2 "interruption_thread.row_committed"
-            => RowCommitted in Box, before 1 => RowCommittedV1;
+            => RowCommitted in Box, before 1 + [0];
         /// A turn or a row was refused.
-        169 v 2 "interruption_thread.row_refused" => RowRefused, before 1 => RowRefusedV1;
+        169 v 2 "interruption_thread.row_refused" => RowRefused, before 1 + [0, 0];
         /// Words that were left unsaid expired.
         170 v 2 "interruption_thread.buffer_expired"
-            => BufferExpired, before 1 => BufferExpiredV1;
+            => BufferExpired, before 1 + [0];
         /// The question whether to go back expired.
         171 v 2 "interruption_thread.return_check_expired"
-            => ReturnCheckExpired, before 1 => ReturnCheckExpiredV1;
+            => ReturnCheckExpired, before 1 + [0, 0];
         /// Words that were left unsaid were given up with their session or thread.
         172 v 2 "interruption_thread.remainders_discarded"
-            => RemaindersDiscarded, before 1 => RemaindersDiscardedV1;
+            => RemaindersDiscarded, before 1 + [ResumePolicy::Discard as u8, 0];
         /// Audit rows were read in the diagnostic mode.
         173 v 1 "interruption_thread.rows_read" => RowsRead;
         /// A thread ended.
         174 v 1 "interruption_thread.thread_closed" => ThreadClosed;
         /// What a thread waited for ended with the session in which it was asked, or with it.
         175 v 2 "interruption_thread.pending_disarmed"
-            => PendingDisarmed, before 1 => PendingDisarmedV1;
+            => PendingDisarmed, before 1 + [0, ResumePolicy::Discard as u8];
         /// A thread goes on in another session.
         176 v 1 "interruption_thread.thread_moved" => ThreadMoved;
         /// Words that were left unsaid gave way to one interruption too many.
         177 v 1 "interruption_thread.remainder_displaced" => RemainderDisplaced;
         /// A plan was drafted while the user spoke.
-        178 v 2 "interruption_thread.plan_drafted" => PlanDrafted, before 1 => PlanDraftedV1;
+        178 v 2 "interruption_thread.plan_drafted" => PlanDrafted, before 1 + [0];
         /// A turn for which there was a plan passed the commit gate.
         179 v 1 "interruption_thread.turn_committed" => TurnCommitted;
         /// The words of a plan went on without it.
@@ -474,111 +474,5 @@ impl OutcomeRow {
             answer_id: Some(words.answer_id),
             ..self
         }
-    }
-}
-
-before! {
-    /// [`RowCommitted`] as it was recorded at first.
-    RowCommittedV1 => RowCommitted {
-        tenant_id: Text,
-        correlation_id: Text,
-        turn_id: u64,
-        session_id: Option<Text>,
-        user_id: Text,
-        device_id: Text,
-        event_type: RowEventType,
-        severity: Severity,
-        reason_code: ReasonCode,
-        idempotency_key: Text,
-        issue_fingerprint: Option<Text>,
-        decided_by: DecidedBy,
-        dropped_pending: Option<PendingState>,
-        payload: RowPayload,
-    } with {
-        remainders: List::default(),
-    }
-
-    /// [`RowRefused`] as it was recorded at first.
-    RowRefusedV1 => RowRefused {
-        command: Text,
-        tenant_id: Text,
-        correlation_id: Text,
-        turn_id: u64,
-        user_id: Text,
-        device_id: Text,
-        directive: Option<Directive>,
-        reason_code: ReasonCode,
-        class: RefusalClass,
-        message: Text,
-        idempotency_key: Text,
-        remainders: List<Remainder>,
-    } with {
-        tts_control: None,
-        issue_fingerprint: None,
-    }
-
-    /// [`BufferExpired`] as it was recorded at first.
-    BufferExpiredV1 => BufferExpired {
-        tenant_id: Text,
-        correlation_id: Text,
-        captured_turn: u64,
-        answer_id: u64,
-        speaker_user_id: Text,
-        expires_at: Timestamp,
-        interrupt_resume_policy: ResumePolicy,
-        reason_code: ReasonCode,
-    } with {
-        issue_fingerprint: None,
-    }
-
-    /// [`ReturnCheckExpired`] as it was recorded at first.
-    ReturnCheckExpiredV1 => ReturnCheckExpired {
-        tenant_id: Text,
-        correlation_id: Text,
-        expires_at: Timestamp,
-        interrupt_resume_policy: ResumePolicy,
-        reason_code: ReasonCode,
-    } with {
-        captured_turn: None,
-        issue_fingerprint: None,
-    }
-
-    /// [`PendingDisarmed`] as it was recorded where a session alone could be closed.
-    PendingDisarmedV1 => PendingDisarmed {
-        tenant_id: Text,
-        correlation_id: Text,
-        session_id: Text,
-        pending_state: PendingState,
-        return_check: Option<u64>,
-        reason_code: ReasonCode,
-    } with {
-        user_id: None,
-        interrupt_resume_policy: ResumePolicy::Discard,
-    }
-
-    /// [`PlanDrafted`] as it was recorded at first.
-    PlanDraftedV1 => PlanDrafted {
-        tenant_id: Text,
-        correlation_id: Text,
-        turn_id: u64,
-        session_id: Option<Text>,
-        plan_key: Text,
-        heard: Box<Heard>,
-        request: Box<TurnRequest>,
-        plan: SpeculativePlan,
-    } with {
-        unsaid: None,
-    }
-
-    /// [`RemaindersDiscarded`] as it was recorded at first.
-    RemaindersDiscardedV1 => RemaindersDiscarded {
-        tenant_id: Text,
-        correlation_id: Text,
-        session_id: Option<Text>,
-        remainders: List<Remainder>,
-        reason_code: ReasonCode,
-    } with {
-        interrupt_resume_policy: ResumePolicy::Discard,
-        issue_fingerprint: None,
     }
 }

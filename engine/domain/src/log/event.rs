@@ -5,7 +5,7 @@ use crate::core::forbidden::RefusalClass;
 use crate::core::hash::Digest;
 use crate::core::payload::{List, Raw, Text};
 use crate::core::time::Timestamp;
-use crate::core::{before, bodies, closed_enum, events, recorded};
+use crate::core::{bodies, closed_enum, events, recorded};
 use crate::log::policy::GatePolicy;
 
 events! {
@@ -14,7 +14,7 @@ events! {
         /// The log's end was put in order.
         1 v 1 "log.recovery_performed" => RecoveryPerformed;
         /// HEAD was missing and its absence accepted.
-        2 v 2 "log.head_missing_accepted" => HeadMissingAccepted, before 1 => HeadMissingAcceptedV1;
+        2 v 2 "log.head_missing_accepted" => HeadMissingAccepted, before 1 + [0];
         /// The clock stepped.
         3 v 1 "log.clock_stepped" => ClockStepped;
         /// The state's fingerprint was recorded.
@@ -24,7 +24,7 @@ events! {
         /// Another configuration is in force.
         6 v 1 "log.configuration_changed" => ConfigurationChanged;
         /// The log was made of what could be kept of another one.
-        7 v 2 "log.salvaged" => Salvaged, before 1 => SalvagedV1;
+        7 v 2 "log.salvaged" => Salvaged, before 1 + [0, 0];
         /// A stretch of the salvaged log did not verify.
         8 v 1 "log.records_lost" => RecordsLost;
         /// Records were moved to an archive.
@@ -33,7 +33,7 @@ events! {
         10 v 1 "log.segment_indexed" => SegmentIndexed;
         /// A person set the policy of the log.
         11 v 2 "log.policy_changed"
-            => PolicyChanged in Box, before 1 => PolicyChangedV1;
+            => PolicyChanged in Box, before 1 + [0];
         /// The policy of the log may be lost.
         12 v 1 "log.policy_unknown" => PolicyUnknown;
         /// Records were taken over from a damaged log without proof.
@@ -41,7 +41,7 @@ events! {
         /// A writer states the numbers of its rules.
         14 v 1 "log.rules_adopted" => RulesAdopted;
         /// A caller put labels on what it had recorded.
-        15 v 2 "log.labelled" => RecordsLabelled, before 1 => RecordsLabelledV1;
+        15 v 2 "log.labelled" => RecordsLabelled, before 1 + [0];
         /// Root set a policy that nobody could approve any more.
         16 v 1 "log.policy_unlocked" => PolicyUnlocked in Box;
         /// A person accepted that the log's time is ahead.
@@ -118,25 +118,6 @@ recorded! {
         kept_sequence: u64,
         /// The link of that record in the other log.
         kept_link: Digest,
-    }
-}
-
-before! {
-    /// [`PolicyChanged`] as it was recorded before there were numbers beside names.
-    PolicyChangedV1 => PolicyChanged {
-        by: Principal,
-        policy: GatePolicy,
-        approval: Option<Text>,
-    } with {
-        people: None,
-    }
-
-    /// [`HeadMissingAccepted`] as it was recorded before it stated whether the end is known.
-    HeadMissingAcceptedV1 => HeadMissingAccepted {
-        first_sequence: u64,
-        last_sequence: u64,
-    } with {
-        is_end_known: false,
     }
 }
 
@@ -282,26 +263,6 @@ recorded! {
     }
 }
 
-before! {
-    /// [`Salvaged`] as it was recorded before it stated what comes behind it.
-    SalvagedV1 => Salvaged {
-        source_log: Text,
-        source_first_sequence: u64,
-        source_last_sequence: u64,
-        records_kept: u64,
-        records_lost: u64,
-        bytes_not_kept: u64,
-        salvaged_at: Timestamp,
-        runs: List<SalvagedRun>,
-        runs_total: u64,
-        findings: List<Text>,
-        findings_total: u64,
-    } with {
-        last_sequence: 0,
-        unproven: List::default(),
-    }
-}
-
 recorded! {
     /// Consecutive records of a log.
     #[derive(Copy)]
@@ -439,16 +400,6 @@ recorded! {
         name: Text,
         /// Its value: 1 to 256 bytes, visible.
         value: Text,
-    }
-}
-
-before! {
-    /// [`RecordsLabelled`] as it was recorded before it named the loop that begins.
-    RecordsLabelledV1 => RecordsLabelled {
-        first_sequence: u64,
-        labels: List<Label, MAX_LABELS>,
-    } with {
-        loop_id: None,
     }
 }
 

@@ -131,7 +131,7 @@ fn heading<'a>(
     if reader.left() > MAX_PAYLOAD_BYTES {
         return Err(DecodeError::TooLong { found: reader.left() });
     }
-    let heading: Heading<'_> = read(reader, kind, "heading")?;
+    let heading: Heading<'_> = read(&mut *reader, kind, "heading")?;
     match heading.kind == kind {
         true => Ok(heading),
         false => Err(DecodeError::KindDisagrees { expected: kind, found: heading.kind }),
