@@ -10,7 +10,6 @@ pub(crate) mod batch;
 pub(crate) mod capture;
 pub(crate) mod initialization;
 pub(crate) mod pieces;
-pub(crate) mod question;
 pub(crate) mod refusal;
 pub(crate) mod request;
 pub(crate) mod view;

@@ -50,7 +50,7 @@ use crate::world::continued::continue_log;
 use crate::world::due::limit_of_thread;
 use crate::world::event::Event;
 use crate::world::keys::KeyReceipt;
-use crate::world::open_questions::with_questions;
+use crate::world::questions::with_questions;
 use crate::world::recalled::STATE_SCHEMA_VERSION;
 use crate::world::refusal::Refusal;
 use crate::world::{World, policy};

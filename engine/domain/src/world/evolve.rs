@@ -36,7 +36,7 @@ use crate::world::due::may_step;
 use crate::world::envelope::Envelope;
 use crate::world::event::Event;
 use crate::world::recalled::STATE_SCHEMA_VERSION;
-use crate::world::{LiveState, World, continued, open_questions, policy};
+use crate::world::{LiveState, World, continued, policy, questions};
 use crate::{application, decision_point, governed, interruption_thread, registration};
 
 impl World {
@@ -213,7 +213,7 @@ fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChec
         Event::DecisionPoint(event) => {
             decision_point::apply::judge(world.points_view(None), record, event, checks);
             let is_own = matches!(event, DecisionPointEvent::DecisionPointCreated(body)
-                if body.by.is_holdpoint() && !open_questions::is_due(&world.hot, body));
+                if body.by.is_holdpoint() && !questions::is_due(&world.hot, body));
             checks.demand(!is_own, Rule::Escalation, "a fault that was just escalated", "none");
         }
         Event::Application(event) => application::rules::judge(record, event, checks),
@@ -228,7 +228,7 @@ fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChec
 fn apply_to_point(world: &mut World, record: Record<'_>, event: &DecisionPointEvent) {
     let view = world.points_view(None);
     if let DecisionPointEvent::DecisionPointCreated(body) = event {
-        if body.by.is_holdpoint() && !open_questions::is_due(&world.hot, body) {
+        if body.by.is_holdpoint() && !questions::is_due(&world.hot, body) {
             return;
         }
         let Ok(point) = decision_point::apply::created(view, record, body) else { return };
@@ -391,7 +391,7 @@ fn judge_loops(hot: &LiveState, record: Record<'_>, event: &Event, checks: &mut 
         checks.forbid(Rule::HumanDecisionRequest, "a request id that is new", found);
     } else if let Some(entity) = live {
         if let Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(_)) = event {
-            open_questions::judge(hot, entity, checks);
+            questions::judge(hot, entity, checks);
         }
         let person = || hot.gates.of_loop_for(loop_id, &record.actor.id);
         judge_loop(entity, &hot.outputs, person, record, event, checks);

@@ -9,7 +9,7 @@ use crate::core::actor::{ActorId, Authentication};
 use crate::core::ids::Idempotency;
 use crate::decision_point::command::DecisionPointCommand;
 use crate::world::command::Command;
-use crate::world::open_questions::MEANS_OF_HOOK;
+use crate::world::questions::MEANS_OF_HOOK;
 
 /// Tenant of the keys of entries.
 pub const KEY_TENANT: &str = "holdpoint";
