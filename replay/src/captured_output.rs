@@ -1,7 +1,7 @@
 //! Output of a run, as its records hold it: in pieces that were recorded while it ran, or in the
 //! evidence itself, as older programs recorded it.
 
-use crate::not_recorded::NotRecorded;
+use crate::recorder_notes::NotRecorded;
 use holdpoint_domain::Time;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::evidence_capture::{
@@ -164,7 +164,7 @@ impl CapturedOutput {
 #[derive(Default)]
 pub(crate) struct Outputs {
     outputs: Vec<CapturedOutput>,
-    /// What the state would keep of each of those that are recorded in pieces.
+    /// Facts that the state would keep of each of those that are recorded in pieces.
     recorded: Vec<(usize, RecordedStream)>,
 }
 

@@ -129,6 +129,12 @@ pub enum Content {
 }
 
 impl Committed {
+    /// Tenant and correlation of the thread that the record's event is about, where it can be read.
+    #[must_use]
+    pub fn thread(&self) -> Option<(&str, &str)> {
+        self.envelope().and_then(|envelope| envelope.event.thread())
+    }
+
     /// A record as it lies there.
     pub(crate) fn of(place: &RecordPlace, record: &Record<'_>) -> Self {
         let content = content_of(record, &|_| true);
@@ -207,13 +213,13 @@ pub(crate) fn unproven_by(header: &RecordHeader, event: Option<&Event>) -> Vec<(
     }
 }
 
-/// What one reading gives.
+/// Results of one reading.
 pub(crate) struct Reading {
     /// Everything the recovery table looked at, and its verdict.
     pub(crate) survey: Survey,
     /// Somebody was writing meanwhile.
     pub(crate) is_being_written: bool,
-    /// Where the log begins.
+    /// Beginning of the log.
     pub(crate) anchor: Anchor,
     /// Batches end here: the newest record handed on; at first the anchor.
     pub(crate) handed_on: ChainPosition,
@@ -223,7 +229,7 @@ pub(crate) struct Reading {
     pub(crate) record_bytes: u64,
     /// Withheld records; no event can authorise one yet.
     pub(crate) withheld: Vec<Finding>,
-    /// Where records lie that are not in the log's own directory.
+    /// Places of records that are not in the log's own directory.
     pub(crate) archives: ArchivePlaces,
     /// A file that tells of a record which is not here; looked for by whoever verifies.
     pub(crate) later: Option<Later>,
@@ -417,7 +423,7 @@ struct Batches<'s, 'v, S> {
     unproven: UnprovenRecords,
     /// The newest record that the report of a salvage says is there.
     stated: u64,
-    /// What the disk said of a header that was read again.
+    /// Answer of the disk about a header that was read again.
     failed: Option<SurveyError>,
     indexes: Option<IndexedAsRead>,
 }

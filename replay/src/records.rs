@@ -25,6 +25,7 @@ use crate::read::{Committed, Content, unread};
 use crate::summary::summary;
 pub(crate) use begun::beginnings;
 pub(crate) use exclude::{is_gone_on_from, may_hold};
+pub use facts::{RunNames, ids_beginning_with, names_of_runs};
 pub(crate) use facts::{SegmentFacts, row_facts};
 pub use filter::{ActorFilter, Filter, OneOf, TextFilter, is_kind, is_part};
 use holdpoint_domain::core::actor::ActorId;
@@ -88,7 +89,7 @@ pub struct Line {
     pub taken_up: Option<(u8, u64)>,
 }
 
-/// What becomes of a record that is due as far as its header tells.
+/// Fate of a record that is due as far as its header tells.
 pub(crate) struct Judged {
     /// Its line, where it is wanted.
     pub(crate) line: Option<Line>,

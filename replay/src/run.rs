@@ -4,16 +4,15 @@
 //! to a state of their own. So a run is told by the rules that the live state follows; what the
 //! policy of the log allowed is for [`verify`](crate::verify()) to judge.
 
-use crate::at_most::ran_at_most;
-use crate::beginnings::ids_beginning_with;
 use crate::begun_twice::{BegunOnce, BegunTwice};
 use crate::captured_output::{CapturedOutput, Outputs};
 use crate::interrupted::Interrupted;
 use crate::read::{ReadError, ReadOptions};
+use crate::recorder_notes::{TerminalSize, ran_at_most};
 use crate::records::{
-    Filter, Line, NewestQuery, OneOf, Order, Searched, search, search_asking, search_only,
+    Filter, Line, NewestQuery, OneOf, Order, Searched, ids_beginning_with, search, search_asking,
+    search_only,
 };
-use crate::terminal::TerminalSize;
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::evidence_capture::{
@@ -242,7 +241,7 @@ pub(crate) struct Approvals {
     records: BTreeMap<String, Vec<(Line, Standing)>>,
     /// The round before, by the id of the one that followed it.
     prior: BTreeMap<String, String>,
-    /// What was read for them; `None`: nothing had to be.
+    /// Reading that was done for them; `None`: nothing had to be read.
     pub(crate) searched: Option<Searched>,
 }
 
@@ -314,7 +313,7 @@ impl Approvals {
     }
 }
 
-/// What the records of a run come to so far.
+/// Run as far as its records were read.
 pub(crate) struct Gathered {
     world: World,
     approval: Option<Box<DecisionPoint>>,
@@ -371,7 +370,7 @@ impl Gathered {
         Self { keeps_output: true, ..Self::default() }
     }
 
-    /// What led to the approval that the loop begins with, before the record that begins it.
+    /// Takes what led to the approval that the loop begins with, before the record that begins it.
     pub(crate) fn approved(&mut self, approval: &str, read: &Approvals, sequence: u64) {
         for (line, standing) in read.before(approval, sequence) {
             self.apply(line, line.event.clone(), *standing);

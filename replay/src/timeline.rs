@@ -31,7 +31,7 @@ use crate::report::{Head, Report};
 use checked::Checked;
 pub use checked::travel;
 use holdpoint_domain::World;
-use holdpoint_log_files::{Follower, ReadStorage};
+use holdpoint_log_files::{Follower, ReadStorage, RecordPlace};
 use holdpoint_log_format::{ChainPosition, Link, LogId, Record};
 pub(crate) use marks::Mark;
 use marks::Marks;
@@ -185,16 +185,9 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
     /// The log cannot be read any more.
     pub fn lines(&self, first: u64, last: u64) -> Result<Vec<Line>, ReadError> {
         let mut lines = Vec::new();
-        self.each_from(first, &mut |place, record| {
-            if record.header.sequence <= last {
-                let line = Line::within(&Committed::of(place, record), &self.report.reach);
-                lines.push(line.lying_in(&self.storage.archives()));
-            }
-            if record.header.sequence >= last {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+        self.each_within(first, last, &mut |place, record| {
+            let line = Line::within(&Committed::of(place, record), &self.report.reach);
+            lines.push(line.lying_in(&self.storage.archives()));
         })?;
         Ok(lines)
     }
@@ -202,16 +195,7 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
     /// The links of the records from one to another, as far as they are here.
     pub(crate) fn links(&self, first: u64, last: u64) -> Result<Vec<Link>, ReadError> {
         let mut links = Vec::new();
-        self.each_from(first, &mut |_, record| {
-            if record.header.sequence <= last {
-                links.push(record.header.link);
-            }
-            if record.header.sequence >= last {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        })?;
+        self.each_within(first, last, &mut |_, record| links.push(record.header.link))?;
         Ok(links)
     }
 
@@ -232,14 +216,15 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         self.newest
     }
 
-    /// Shows the records from one on, up to the newest, until `visit` has had enough.
-    fn each_from(
+    /// Shows the records from one to another, as far as they are here.
+    fn each_within(
         &self,
         first: u64,
-        visit: &mut dyn FnMut(&holdpoint_log_files::RecordPlace, &Record<'_>) -> ControlFlow<()>,
+        last: u64,
+        visit: &mut dyn FnMut(&RecordPlace, &Record<'_>),
     ) -> Result<(), ReadError> {
-        let (newest, first) = (self.newest.sequence, first.max(self.anchor.sequence + 1));
-        if first > newest {
+        let (first, last) = (first.max(self.anchor.sequence + 1), last.min(self.newest.sequence));
+        if first > last {
             return Ok(());
         }
         let place = match self.marks.last_before(first) {
@@ -248,9 +233,10 @@ impl<'s, S: ReadStorage> Timeline<'s, S> {
         };
         self.checked().walk_on(place, &mut |_, place, record| {
             let sequence = record.header.sequence;
-            let onward =
-                if sequence < first { ControlFlow::Continue(()) } else { visit(place, record) };
-            if sequence >= newest { ControlFlow::Break(()) } else { onward }
+            if (first..=last).contains(&sequence) {
+                visit(place, record);
+            }
+            if sequence >= last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
     }
 

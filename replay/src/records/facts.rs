@@ -7,14 +7,15 @@ use super::filter::Filter;
 use super::search::{Order, RecordSearch, Searched};
 use crate::progress::Progress;
 use crate::read::{Committed, ReadError, ReadOptions};
-use holdpoint_domain::world::{RowFact, RowKind, row_of_record};
+use holdpoint_domain::world::{RowFact, RowKind, kind_may_begin, row_of_record};
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::{Record, RecordHeader};
 use holdpoint_log_index::Rows;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-/// What the records of one segment say of runs and questions.
+/// Statements of the records of one segment about runs and questions.
 pub(crate) struct SegmentFacts {
     /// Sequence of its first record.
     pub(crate) first_sequence: u64,
@@ -59,7 +60,7 @@ pub(crate) fn row_facts<S: ReadStorage>(
 }
 
 impl<S: ReadStorage> RecordSearch<'_, '_, '_, S> {
-    /// What a segment says; `None` where it cannot be opened, which is a finding.
+    /// Statements of a segment; `None` where it cannot be opened, which is a finding.
     fn facts(
         &mut self,
         at: usize,
@@ -175,4 +176,64 @@ impl SegmentFacts {
 pub(super) fn begun(rows: &Rows, is_wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
     let wanted = move |id: &str| is_wanted(id).then(|| id.to_string());
     rows.iter().filter_map(move |(_, row)| RowFact::id_begun(row, &wanted).flatten())
+}
+
+/// The ids of the runs, the rounds of decision points and the requests whose id begins in one of
+/// these ways. All are looked for in one pass.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn ids_beginning_with<S: ReadStorage>(
+    storage: &S,
+    beginnings: &BTreeSet<String>,
+    options: ReadOptions<'_>,
+) -> Result<(BTreeSet<String>, Searched), ReadError> {
+    let is_meant = |id: &str| beginnings.iter().any(|it| id.starts_with(it.as_str()));
+    let mut found = BTreeSet::new();
+    let searched = row_facts(storage, options, &mut |_| {}, &kind_may_begin, &mut |segment| {
+        found.extend(segment.begun(is_meant));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok((found, searched))
+}
+
+/// Names on record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunNames {
+    /// Names of those who began a run.
+    pub began: BTreeSet<String>,
+    /// Names of those who answered a question before a run, or said yes to one of a run.
+    pub answered: BTreeSet<String>,
+}
+
+/// Every name of both kinds.
+///
+/// # Errors
+/// As [`crate::verify()`].
+pub fn names_of_runs<S: ReadStorage>(
+    storage: &S,
+    options: ReadOptions<'_>,
+) -> Result<(RunNames, Searched), ReadError> {
+    let mut names = RunNames::default();
+    let searched = row_facts(storage, options, &mut |_| {}, &|_| true, &mut |segment| {
+        let names_somebody =
+            |kind| matches!(kind, RowKind::Began | RowKind::Answered | RowKind::Agreed);
+        for (_, fact) in segment.of_kinds(names_somebody) {
+            match fact {
+                Some(RowFact::Began { by, .. }) => keep(&mut names.began, by.as_str()),
+                Some(RowFact::Answered { by, .. } | RowFact::Agreed { by, .. }) => {
+                    keep(&mut names.answered, by.as_str());
+                }
+                _ => {}
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok((names, searched))
+}
+
+fn keep(names: &mut BTreeSet<String>, name: &str) {
+    if !names.contains(name) {
+        names.insert(name.to_string());
+    }
 }
