@@ -1,7 +1,6 @@
 //! Decision points at the library's doors (seed "Decisions"): the seed's four storage operations,
 //! looking at one, and waiting for its answer.
 
-mod link;
 mod record;
 mod storage;
 mod update;
@@ -14,10 +13,14 @@ pub use wait::{WaitError, WaitOutcome, Waited};
 
 use super::engine::Engine;
 use super::error::SubmitError;
+use super::rebuild::first_kept;
+use super::recall;
 use super::submit::Origin;
 use crate::log::Storage;
 use holdpoint_domain::core::actor::{Authentication, Principal};
+use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::decision_point::DecisionPoint;
+use std::ops::ControlFlow;
 
 /// By what means somebody is named who is only a name to the library.
 const MEANS: &str = "library";
@@ -30,6 +33,31 @@ impl<S: Storage> Engine<S> {
     /// The log failed or cannot be read.
     pub fn decision_point(&self, decision_id: &str) -> Result<Option<DecisionPoint>, SubmitError> {
         self.query(|world| world.decision_point(decision_id).cloned())
+    }
+
+    /// The chain link of the record with this sequence, as the record itself states it. `None`
+    /// where the log does not hold it: it was moved to an archive, or is not written yet. What
+    /// [`Engine::query`] and a receipt tell of is written.
+    ///
+    /// # Errors
+    /// The log cannot be read, or the record is damaged.
+    pub fn link_of(&self, sequence: u64) -> Result<Option<Digest>, SubmitError> {
+        let core = self.core();
+        let known = core.hot.lock().as_mut().map(|hot| recall::link_of(core, hot, sequence));
+        if let Some(known) = known.transpose()?.flatten() {
+            return Ok(Some(known));
+        }
+        let mut link = None;
+        let read = core.log.read_from(sequence, &mut |_, record| {
+            let is_asked_for = record.header.sequence == sequence;
+            link = is_asked_for.then_some(Digest::from_bytes(record.header.link.0));
+            ControlFlow::Break(())
+        });
+        match read {
+            Ok(()) => Ok(link),
+            Err(_) if first_kept(core)? > sequence => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

@@ -13,8 +13,7 @@ use super::outcome::guarded_end;
 use super::rebuild::LiveState;
 use super::starts::has_recorder;
 use super::submit::{Answer, By, Origin, Receipt, changes_nothing, moment_of_next, receipt};
-use super::take_up::{NotTakenUp, TakenUp, Taker, take_up};
-use super::take_up_outcome::take_up_outcome;
+use super::take_up::{NotTakenUp, TakenUp, Taker, take_up, take_up_outcome};
 use crate::log::{Appended, RunFile, RunFileStamp, Storage, WriteTransaction};
 use holdpoint_domain::evidence_capture::GuardedEnd;
 use holdpoint_domain::execution_loop::ExecutionLoopState;
@@ -40,7 +39,7 @@ const OUTCOMES_AT_ONCE: usize = 64;
 /// those that are not their recorders' stay for ever.
 const ENDED_AT_ONCE: usize = 8;
 
-/// What was seen of the files of runs.
+/// Observations of the files of runs.
 #[derive(Default)]
 pub(super) struct SeenRuns {
     /// When something in their directory changed last, once that was long ago.

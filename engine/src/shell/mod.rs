@@ -67,7 +67,6 @@ mod subscription;
 mod subscription_notifier;
 mod subscription_reader;
 mod take_up;
-mod take_up_outcome;
 mod terminal_users;
 #[cfg(test)]
 mod tests;

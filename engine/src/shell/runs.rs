@@ -77,13 +77,8 @@ impl<S: Storage> Engine<S> {
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<KeyedRun, RunError> {
-        let never = HoldTerms::never();
-        match Runner::begin_when(self, origin, conditions, run, &never)? {
-            ControlFlow::Break(first) => self.earlier_run(&first).map(KeyedRun::Before),
-            ControlFlow::Continue(runner) => {
-                runner.conclude(&mut NoPrompt, sink, signals).map(KeyedRun::Now)
-            }
-        }
+        let (never, nobody) = (HoldTerms::never(), &mut NoPrompt);
+        self.run_held_when(origin, conditions, run, &never, nobody, sink, signals)
     }
 
     /// Runs like [`Engine::run_held`], under conditions: see [`Engine::run_when`].

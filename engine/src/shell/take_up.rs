@@ -27,7 +27,7 @@ use holdpoint_log_files::{RunEntries, RunFileFault};
 use holdpoint_log_format::{EntryFault, EntryKind, GuardFacts, RunStart};
 use std::ops::ControlFlow;
 
-/// Who takes up what waits for a run.
+/// Process that takes up what waits for a run.
 #[derive(Clone, Copy)]
 pub(super) enum Taker<'a> {
     /// Its recorder, which learns what became of all that it left waiting, whoever took it up.
@@ -45,12 +45,12 @@ impl<'a> Taker<'a> {
     }
 }
 
-/// What taking up came to.
+/// Outcome of taking up.
 #[derive(Default)]
 pub(super) struct TakenUp {
-    /// What each command came to, but for evidence.
+    /// Answers to the commands, but for evidence.
     pub(super) answers: Vec<Answer>,
-    /// What the guard saw of the command's end.
+    /// Facts of the guard about the command's end.
     pub(super) guard: Option<GuardFacts>,
     /// True if the recorder left a question open.
     pub(super) is_left_open: bool,
@@ -191,7 +191,7 @@ fn check_owner<S: Storage>(
 }
 
 /// Returns whether the log is this user's: root's files in it are, too.
-pub(super) fn owns_log<S: Storage>(engine: &Core<S>, user: u32) -> bool {
+fn owns_log<S: Storage>(engine: &Core<S>, user: u32) -> bool {
     let log = std::fs::metadata(engine.caches.root());
     log.is_ok_and(|log| std::os::unix::fs::MetadataExt::uid(&log) == user)
 }
@@ -307,4 +307,43 @@ fn find_start<S: Storage>(
         true => Ok(found.filter(|start| start.place == *claimed).ok_or_else(fault)),
         false => Ok(Err(NotTakenUp::StartArchived)),
     }
+}
+
+/// Takes up what a hook claims of a tool call that it could not put on the log: the outcome waits
+/// for a decision point, in a file of this name, which goes once that is durable. It proves nothing
+/// and changes nothing of what was decided, and nobody signs it: the owner of the file tells whose
+/// hook it was. One that no hook of its owner wrote stays, and counts for nothing. `false`: it was
+/// not to be looked at now.
+pub(super) fn take_up_outcome<S: Storage>(
+    engine: &Core<S>,
+    hot: &mut LiveState,
+    turn: &mut WriteTransaction<'_, S>,
+    (name, decision_id): (&str, &str),
+) -> Result<bool, SubmitError> {
+    // Who holds its lock still writes it.
+    let Ok(Some(file)) = engine.caches.take_run(name) else { return Ok(false) };
+    // A torn one stays: its hook was killed before it had said that the outcome is kept, or
+    // somebody cut it.
+    let Ok((user, Some(payload))) = file.outcome() else { return Ok(true) };
+    let waiting: Option<WaitingCommand> = serde_json::from_slice(&payload).ok();
+    let claimed = waiting.and_then(|waiting| {
+        let users = [Some(user), owns_log(engine, user).then_some(0)];
+        let user = users.into_iter().flatten();
+        let mut user = user.filter(|user| waiting.is_outcome_of(decision_id, *user));
+        user.next().map(|user| (waiting, user))
+    });
+    let Some((waiting, user)) = claimed else { return Ok(true) };
+    let point = hot.world.closed_decision_points().find(|it| *it.decision_id == *decision_id);
+    let causation = point.and_then(|it| it.consumed.as_ref()).map(|spent| spent.sequence);
+    let WaitingCommand { actor, proven_by, command } = waiting;
+    let correlation = actor.id.clone();
+    let origin = Origin { actor, correlation, causation };
+    let key = IdempotencyKey::new(KEY_TENANT, KEY_ENGINE, format!("outcome {decision_id}"));
+    let floors = engine.floors_for(&command)?;
+    let by = By { origin: &origin, proof: Some(Proof { user, by: proven_by }) };
+    let asked = CommandRequest { by, command: &command, floors: &floors, is_taken_up: true };
+    let now = moment_of_next(engine.now(), turn);
+    carry_out(engine, hot, turn, asked, &Conditions::once(key), now)?;
+    engine.settled.lock().push((turn.position().sequence, file));
+    Ok(true)
 }
