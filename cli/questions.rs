@@ -1,14 +1,12 @@
 //! Questions that wait for a person: shown, answered and waited for, whatever asks them.
 
 pub(crate) mod adoption;
-pub(crate) mod answer;
 pub(crate) mod approval_args;
 pub(crate) mod choice;
 pub(crate) mod confirm;
 pub(crate) mod confirm_less;
 pub(crate) mod decision_change;
 pub(crate) mod decision_output;
-pub(crate) mod decision_response;
 pub(crate) mod decision_session;
 pub(crate) mod decision_view;
 pub(crate) mod following;

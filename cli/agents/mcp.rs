@@ -14,7 +14,6 @@ mod schema;
 mod server;
 mod tools;
 mod waiting;
-mod waits;
 mod wire;
 
 use crate::args::durations::wait;

@@ -1,6 +1,6 @@
 //! Which decision is meant: by its id, by the beginning of its id, or by its issue.
 
-use crate::log::ids::{self, are_digits, begins, own_in_small_letters};
+use crate::log::ids::{are_digits, begins, own_in_small_letters};
 use crate::log::{IdOf, Question};
 use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::text::cut;
@@ -16,34 +16,6 @@ const ID_PREFIX: &str = "DP-";
 const PROMPT_BYTES: usize = 60;
 /// How many of several decisions are listed.
 const LISTED_MAX: usize = 16;
-
-/// The decision point that is meant.
-///
-/// An id is taken first, then an issue: its one open decision, or where none is open the newest
-/// round that ended. Then the beginning of an id, where only one begins so. Exit 4 where an issue
-/// has several open decisions or is the beginning of an id as well, or where several ids begin so;
-/// 3 where nothing is called so; the closest name is suggested.
-pub(crate) fn resolve<'w>(world: &'w World, wanted: &str) -> Result<&'w DecisionPoint, Failure> {
-    if let Some(point) = world.decision_point(wanted) {
-        return Ok(point);
-    }
-    expect_one_meaning(world, wanted)?;
-    if let Some(point) = of_issue(world, wanted)? {
-        return Ok(point);
-    }
-    let digits = wanted.strip_prefix(ID_PREFIX).unwrap_or_default();
-    let begins =
-        |point: &&DecisionPoint| !digits.is_empty() && point.decision_id.starts_with(wanted);
-    let found: Vec<&DecisionPoint> = all(world).filter(begins).collect();
-    match found.as_slice() {
-        [] => Err(unknown(world, wanted)),
-        [only] => Ok(only),
-        several => {
-            let ids = several.iter().map(|point| point.decision_id.to_string()).collect();
-            Err(ids::several(digits, &[IdOf::Decision], several.len(), &ids))
-        }
-    }
-}
 
 /// Whether it is by the beginning of its id that a decision point was found.
 pub(crate) fn is_by_beginning(point: &DecisionPoint, wanted: &str) -> bool {
@@ -106,7 +78,12 @@ pub(crate) fn unknown(world: &World, wanted: &str) -> Failure {
         .with("current", json!(null))
 }
 
-fn of_issue<'w>(world: &'w World, issue: &str) -> Result<Option<&'w DecisionPoint>, Failure> {
+/// The decision point of an issue: its one open one, or where none is open the newest round that
+/// ended. Exit 4 where several are open.
+pub(crate) fn of_issue<'w>(
+    world: &'w World,
+    issue: &str,
+) -> Result<Option<&'w DecisionPoint>, Failure> {
     let is_its = |point: &&DecisionPoint| point.terms.issue_id.as_deref() == Some(issue);
     let open: Vec<&DecisionPoint> = world.open_decisions_of(issue).collect();
     match open.as_slice() {

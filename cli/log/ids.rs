@@ -153,17 +153,21 @@ pub(crate) fn of_whole_log(
 /// That no other id of the whole log begins as the one does that was found by its beginning: what
 /// ended and left the state may be what was read. Exit 4 where one does.
 pub(crate) fn expect_only(global: &Global, wanted: &str, found: &str) -> Result<(), Failure> {
-    let Some(of) = IdOf::of(found) else { return Ok(()) };
-    let ids = of_whole_log(global, &BTreeSet::from([wanted.to_string()]));
+    let of = match IdOf::of(wanted) {
+        Some(of) => vec![of],
+        None => vec![IdOf::Decision, IdOf::Request],
+    };
+    let digits = digits_of(wanted);
+    let ids = of_whole_log(global, &beginnings(digits, &of));
     let mut ids = ids.map_err(|failure| failure.adding("; the whole id can be given instead"))?;
     ids.insert(found.to_string());
     if ids.len() == 1 {
         return Ok(());
     }
-    let digits = wanted.strip_prefix(of.prefix()).unwrap_or(wanted);
-    Err(several(digits, &[of], ids.len(), &ids))
+    Err(several(digits, &of, ids.len(), &ids))
 }
 
+/// The beginnings of ids of such things that have these first digits.
 pub(crate) fn beginnings(digits: &str, of: &[IdOf]) -> BTreeSet<String> {
     of.iter().map(|of| format!("{}{digits}", of.prefix())).collect()
 }

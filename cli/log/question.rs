@@ -48,11 +48,7 @@ impl<'w> Question<'w> {
         let loops = world.live_loops().chain(world.settled_loops());
         let requests = loops.flat_map(move |entity| {
             let requests = entity.decisions.requests.iter();
-            // Answers that come after the loop settled are counted where requests are remembered.
-            let newest = move |held: &'w HeldRequest| {
-                world.find_request(held.request_id()).map_or(held, RequestPlace::held)
-            };
-            requests.map(move |held| (Some(entity), newest(held)))
+            requests.map(move |held| (Some(entity), newest(world, held)))
         });
         let known: BTreeSet<&str> = world.settled_loops().flat_map(requests_of).collect();
         let closed = world.closed_requests().filter(move |it| !known.contains(it.request_id()));
@@ -69,30 +65,35 @@ impl<'w> Question<'w> {
         decision.or_else(|| Self::holds(world).find(|question| question.id() == id))
     }
 
-    /// The question that is meant: by its id, at least six of its first digits, or the issue of a
-    /// decision. Exit 4 where several are meant, 3 where none is.
+    /// The question that is meant. An id is taken first, then an issue: its one open decision, or
+    /// where none is open the newest round that ended. Then the beginning of an id, where only one
+    /// begins so: the prefix and a digit, or six digits of any kind. Exit 4 where several are
+    /// meant, 3 where none is; the closest name is suggested.
     pub(crate) fn resolve(world: &'w World, wanted: &str) -> Result<Self, Failure> {
         if let Some(question) = Self::find(world, wanted) {
             return Ok(question);
         }
         decision_id::expect_one_meaning(world, wanted)?;
-        let is_of_request = IdOf::of(wanted) == Some(IdOf::Request);
-        let is_of_digits = wanted.len() >= DIGITS_MIN && are_digits(wanted);
-        if !is_of_request && !is_of_digits {
-            return decision_id::resolve(world, wanted).map(Self::Decision);
+        let of = IdOf::of(wanted);
+        if of != Some(IdOf::Request)
+            && let Some(point) = decision_id::of_issue(world, wanted)?
+        {
+            return Ok(Self::Decision(point));
         }
-        let digits = wanted.strip_prefix(IdOf::Request.prefix()).unwrap_or(wanted);
-        let is_beginning = |id: &str| !digits.is_empty() && begins(id, wanted);
-        let found: Vec<Self> = Self::all(world).filter(|it| is_beginning(it.id())).collect();
-        match found.as_slice() {
-            [] if is_of_request => Err(Self::unknown_request(world, wanted)),
-            [] => decision_id::resolve(world, wanted).map(Self::Decision),
-            [only] => Ok(*only),
-            several => {
+        let digits = ids::digits_of(wanted);
+        let is_of_digits = wanted.len() >= DIGITS_MIN && are_digits(wanted);
+        let is_id = !digits.is_empty() && (is_of_digits || of.is_some());
+        let found: Vec<Self> =
+            Self::all(world).filter(|it| is_id && begins(it.id(), wanted)).collect();
+        match (found.as_slice(), of) {
+            ([only], _) => Ok(*only),
+            ([], Some(IdOf::Request)) => Err(Self::unknown_request(world, wanted)),
+            ([], _) => Err(decision_id::unknown(world, wanted)),
+            (several, _) => {
                 let ids = several.iter().map(|it| it.id().to_string()).collect();
-                let of: &[IdOf] = match is_of_request {
-                    true => &[IdOf::Request],
-                    false => &[IdOf::Decision, IdOf::Request],
+                let of: &[IdOf] = match &of {
+                    Some(of) => std::slice::from_ref(of),
+                    None => &[IdOf::Decision, IdOf::Request],
                 };
                 Err(ids::several(digits, of, several.len(), &ids))
             }
@@ -230,17 +231,16 @@ impl<'w> Question<'w> {
 
     /// The question that took its place because somebody passed it on.
     pub(crate) fn passed_on(self, world: &'w World) -> Option<Self> {
-        let Self::Hold(_, held) = self else { return None };
+        let Self::Hold(entity, held) = self else { return None };
         if self.state() != DecisionPointState::Superseded {
             return None;
         }
-        let is_next = |next: &Self| match next {
-            Self::Hold(_, next) => {
-                next.context.escalated_from.as_deref() == Some(held.request_id())
-            }
-            Self::Decision(_) => false,
-        };
-        Self::holds(world).find(is_next)
+        let is_next =
+            |next: &&HeldRequest| next.context.escalated_from.as_deref() == Some(held.request_id());
+        // Whoever is asked instead is asked about the same run.
+        let of_run = entity.and_then(|entity| entity.decisions.requests.iter().find(is_next));
+        let next = of_run.or_else(|| world.closed_requests().find(is_next))?;
+        Some(Self::Hold(entity, newest(world, next)))
     }
 
     /// Its place in the order of a list: the most urgent first, then the oldest. Two questions
@@ -338,6 +338,12 @@ impl<'w> HoldView<'w> {
             recorder: None,
         }
     }
+}
+
+/// The request as it is now: answers that come after the loop settled are counted where requests
+/// are remembered.
+fn newest<'w>(world: &'w World, held: &'w HeldRequest) -> &'w HeldRequest {
+    world.find_request(held.request_id()).map_or(held, RequestPlace::held)
 }
 
 fn requests_of(entity: &ExecutionLoop) -> impl Iterator<Item = &str> {

@@ -2,9 +2,8 @@
 //! and `deny` choose of them.
 
 use crate::args::Global;
-use crate::log::question::Kind;
 use crate::log::{Directory, LiveState, Question};
-use crate::questions::permits::{Act, not_of_a_hold};
+use crate::questions::permits::Act;
 use crate::ui::{Exit, Failure, closest, excerpt, named};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::Response;
@@ -29,8 +28,8 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// The act that it is.
-    const fn act(&self) -> Act {
+    /// Returns the act on the question.
+    pub(crate) const fn act(&self) -> Act {
         match self {
             Self::Choice(_) | Self::Approve | Self::Deny => Act::Choose,
             Self::Text(_) => Act::Text,
@@ -45,19 +44,16 @@ impl Answer {
 pub(crate) fn of_hold(
     global: &Global,
     request: &str,
-    answer: Answer,
+    answer: &Answer,
 ) -> Result<HumanDecision, Failure> {
-    let act = answer.act();
-    if !Kind::Hold.permits(act) {
-        return Err(not_of_a_hold(request, act));
-    }
+    answer.act().expect_of_hold(request)?;
     let word = match answer {
-        Answer::Choice(word) | Answer::Text(word) | Answer::Guidance(word) => word,
-        Answer::Approve => HumanDecision::Continue.name().to_string(),
-        Answer::Deny => HumanDecision::Abort.name().to_string(),
-        Answer::Accept => String::new(),
+        Answer::Choice(word) | Answer::Text(word) | Answer::Guidance(word) => word.as_str(),
+        Answer::Approve => HumanDecision::Continue.name(),
+        Answer::Deny => HumanDecision::Abort.name(),
+        Answer::Accept => "",
     };
-    let decision = HumanDecision::from_name(&word);
+    let decision = HumanDecision::from_name(word);
     let (id, offered) = match (offered(global, request), decision) {
         (Ok(offered), _) => offered,
         // Why it takes no answer is told by whoever hands the answer in.
@@ -68,9 +64,9 @@ pub(crate) fn of_hold(
         return Ok(decision);
     }
     let names = || offered.iter().map(|decision| decision.name());
-    let meant = closest(names(), &word).map(|name| format!("; did you mean {name}?"));
+    let meant = closest(names(), word).map(|name| format!("; did you mean {name}?"));
     let words: Vec<String> = offered.iter().map(|decision| typed(*decision)).collect();
-    let (id, word, meant) = (visible(&id), excerpt(&word), meant.unwrap_or_default());
+    let (id, word, meant) = (visible(&id), excerpt(word), meant.unwrap_or_default());
     let message = format!("{id} does not offer {word}: its words are {}{meant}", words.join(", "));
     Err(Failure::new(Exit::REFUSED, "bad_option", message))
 }
@@ -87,7 +83,7 @@ fn offered(global: &Global, wanted: &str) -> Result<(String, Vec<HumanDecision>)
 }
 
 /// A decision as it is typed, with the option that it needs.
-pub(crate) fn typed(decision: HumanDecision) -> String {
+fn typed(decision: HumanDecision) -> String {
     match decision {
         HumanDecision::Escalate => format!("{decision} --to NAME"),
         _ => decision.to_string(),
@@ -111,7 +107,7 @@ pub(crate) fn of_decision(
     };
     let state = read(global)?;
     let Question::Decision(point) = Question::resolve(state.world(), decision)? else {
-        return Err(not_of_a_hold(decision, Act::Choose));
+        return Err(Act::Choose.not_of_a_hold(decision));
     };
     let options = &point.terms.proposal.options;
     let chosen: Vec<_> = options.iter().filter(|option| option.reject == is_no).collect();

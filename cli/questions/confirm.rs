@@ -5,7 +5,7 @@
 use crate::args::Global;
 use crate::args::principal::user;
 use crate::questions::decision_view::{self, Doubts, what_starts};
-use crate::questions::hold_view;
+use crate::questions::hold_view::{self, Detail};
 use crate::ui::program::program;
 use crate::ui::screen::{Around, Conversation, in_line, recorded_in_line};
 use crate::ui::{Exit, Failure, Page, named, now};
@@ -70,11 +70,12 @@ impl<'a> Offer<'a> {
         (reason, to): (Option<&'a str>, Option<&'a str>),
     ) -> Self {
         let beside = [("reason", reason), ("to", to)];
+        let lines = |columns, detail| {
+            hold_view::lines(question, Some(now()), columns, (&program(&global.log), detail))
+        };
         Self {
-            lines: Box::new(|columns| hold_view::brief_lines(question, now(), columns)),
-            all: Some(Box::new(|columns| {
-                hold_view::verbose_lines(question, Some(now()), columns, &program(&global.log))
-            })),
+            lines: Box::new(move |columns| lines(columns, Detail::Brief)),
+            all: Some(Box::new(move |columns| lines(columns, Detail::Verbose))),
             command: recorded_in_line(&question.context().command_line),
             offered: (word.to_string(), given(beside)),
             word: word.to_string(),

@@ -1,16 +1,15 @@
-//! What every verb has in common that changes one decision: which one, in whose name, and under
-//! which conditions.
+//! A change of one decision: in whose name, and under which conditions.
 
 use crate::args::principal::Speaker;
 use crate::args::{Global, LockWaitArgs};
 use crate::questions::confirm::Offer;
-use crate::questions::decision_output::{Told, came_to, show};
+use crate::questions::decision_output::{ChangeOutput, naming_what_started};
 use crate::questions::decision_session::{DecisionSession, Only};
 use crate::questions::decision_view::Doubts;
 use crate::questions::long_over;
 use crate::questions::offered_options::HOW_TO_REJECT;
-use crate::questions::permits::Act;
-use crate::questions::rejecting::{expect_a_no, expect_asked_once, expect_refined_rejecting};
+use crate::questions::permits::{Act, Doer};
+use crate::questions::rejecting::{expect_asked_once, expect_rejectable};
 use crate::ui::{Exit, Failure, closest, excerpt, now};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
@@ -20,35 +19,58 @@ use holdpoint_domain::decision_point::{
 use holdpoint_engine::shell::TypedLine;
 use serde_json::json;
 
-/// Which decision is changed, and how.
+/// Options of everything that acts on a decision: in whose name, and under which conditions.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ActArgs {
+    #[command(flatten)]
+    pub(crate) speaker: Speaker,
+    #[command(flatten)]
+    pub(crate) only: Only,
+    #[command(flatten)]
+    pub(crate) turn: LockWaitArgs,
+}
+
+/// A decision, and how it is changed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Change {
     /// The decision: its id, at least six of its digits, or the issue of its one open decision.
     #[arg(value_name = "ID")]
-    decision: String,
+    pub(crate) decision: String,
     #[command(flatten)]
-    speaker: Speaker,
-    #[command(flatten)]
-    only: Only,
-    #[command(flatten)]
-    turn: LockWaitArgs,
+    pub(crate) by: ActArgs,
+}
+
+impl ActArgs {
+    /// The user of this process, at once and whatever version the decision has.
+    pub(crate) fn of_user(turn: LockWaitArgs) -> Self {
+        Self { speaker: Speaker::default(), only: Only::default(), turn }
+    }
+
+    /// In whose name an act is done. Of a decision that is not in the state, an answer may be a
+    /// person's.
+    fn principal(&self, act: Act, point: Option<&DecisionPoint>) -> Principal {
+        let is_for_person = point.is_none_or(DecisionPoint::needs_person);
+        self.speaker.principal(match act.doer() {
+            Doer::Anybody => false,
+            Doer::Answerer => is_for_person,
+            Doer::Requester => {
+                let by = self.speaker.principal(is_for_person);
+                point.is_none_or(|point| by.id != point.requested_by.id)
+            }
+        })
+    }
 }
 
 impl Change {
-    /// As another verb is given it.
-    pub(crate) fn of(decision: String, speaker: Speaker, only: Only, turn: LockWaitArgs) -> Self {
-        Self { decision, speaker, only, turn }
-    }
-
     /// Hands in the command on the decision, of whoever gives it, and tells what that came to.
     pub(crate) fn carry_out(
         &self,
         global: &Global,
         act: Act,
-        command: impl FnOnce(String, Principal) -> Command,
+        command: impl FnOnce(String, Principal) -> DecisionPointCommand,
         what: impl FnOnce(&DecisionPoint) -> String,
     ) -> Result<Exit, Failure> {
-        show(global, &self.hand_in(global, act, command)?, what)
+        self.hand_in(global, act, command)?.show(global, what)
     }
 
     /// Hands it in: what that came to. Random bits that the command takes are supplied.
@@ -56,41 +78,31 @@ impl Change {
         &self,
         global: &Global,
         act: Act,
-        command: impl FnOnce(String, Principal) -> Command,
-    ) -> Result<Told, Failure> {
-        let session = DecisionSession::open(global, &self.turn, false)?;
+        command: impl FnOnce(String, Principal) -> DecisionPointCommand,
+    ) -> Result<ChangeOutput, Failure> {
+        let session = DecisionSession::open(global, &self.by.turn, false)?;
         let point = match session.find(&self.decision, act) {
             Ok(point) => point,
             Err(unknown) => {
-                // What it takes is not known: an answer to it may be a person's.
-                let by = self.speaker.principal(true);
-                let command = |decision_id| command(decision_id, by);
+                let command = |id| command(id, self.by.principal(act, None));
                 return long_over::look_up(global, session, unknown, &self.decision, command);
             }
         };
-        let by = self.speaker.principal(point.needs_person());
-        let mut command = command(point.decision_id.to_string(), by.clone());
-        let answers = matches!(
-            command,
-            Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(_))
-        );
-        // Only whoever asked, as whatever they are, or a person changes what was asked.
-        let by = match (answers, by.id == point.requested_by.id) {
-            (true, _) => by,
-            (false, is_asker) => self.speaker.principal(!is_asker),
-        };
-        command.principal_mut().into_iter().for_each(|said| *said = by.clone());
-        self.expect_meant(global, &session, &point, &command)?;
-        let command = match command.entropy() {
-            Some(_) => command.with_entropy(session.entropy()?),
-            None => command,
-        };
+        let by = self.by.principal(act, Some(&point));
+        let command = Command::DecisionPoint(command(point.decision_id.to_string(), by.clone()));
+        self.expect_meant(global, &session, (&point, act), &command)?;
+        let command = command.with_entropy(session.entropy()?);
         let line = self
             .typed(global, &session, &point, &command)
             .map_err(|failure| advised(failure, &point, &command))?;
-        let submitted = session.submit_as(&point, &by, &self.only, &command, line)?;
-        let told = came_to(session, &point.decision_id, submitted);
-        told.map_err(|failure| advised(failure, &point, &command))
+        let submitted = session.submit(&point, &by, &self.by.only, &command, line)?;
+        let output = ChangeOutput::of(&session, &point.decision_id, submitted);
+        let output = output.or_else(|failure| {
+            let failure = naming_what_started(&session, &point.decision_id, failure)?;
+            Err(advised(failure, &point, &command))
+        });
+        session.close()?;
+        output
     }
 
     /// The word by which a person answers where one has to and may be at a terminal. An answer in
@@ -106,7 +118,8 @@ impl Change {
         else {
             return Ok(None);
         };
-        let is_by_argument = !point.is_open() || !point.needs_person() || !self.speaker.is_user();
+        let is_by_argument =
+            !point.is_open() || !point.needs_person() || !self.by.speaker.is_user();
         if is_by_argument {
             return Ok(None);
         }
@@ -121,33 +134,26 @@ impl Change {
         Ok(line)
     }
 
-    /// That the command means the question that was read, which its version names as well as its
-    /// id, and that an approval of an action is one that could be refused.
+    /// Checks that the command means the question that was read, which its version names as well
+    /// as its id, and that an approval of an action is one that could be refused.
     fn expect_meant(
         &self,
         global: &Global,
         session: &DecisionSession<'_>,
-        point: &DecisionPoint,
+        (point, act): (&DecisionPoint, Act),
         command: &Command,
     ) -> Result<(), Failure> {
-        use DecisionPointCommand::{CancelDecisionPoint, RespondToDecisionPoint};
-        let ends = matches!(
-            command,
-            Command::DecisionPoint(CancelDecisionPoint(_) | RespondToDecisionPoint(_))
-        );
-        let told = |failure: Failure| {
-            let current = session.value(point)?;
-            Ok(failure.with("decision_id", json!(point.decision_id)).with("current", current))
+        let meant = match act.may_end() && !self.by.only.names_version() {
+            true => {
+                session.look(|world| expect_asked_once(global, world, &self.decision, point))?
+            }
+            false => Ok(()),
         };
-        let mut meant = Ok(());
-        if ends && !self.only.names_version() {
-            meant =
-                session.look(|world| expect_asked_once(global, world, &self.decision, point))?;
-        }
-        let meant = meant
-            .and_then(|()| expect_a_no(point, command))
-            .and_then(|()| expect_refined_rejecting(point, command, HOW_TO_REJECT));
-        meant.or_else(|failure| Err(told(failure)?))
+        let meant = meant.and_then(|()| expect_rejectable(point, command, HOW_TO_REJECT));
+        meant.or_else(|failure| {
+            let current = session.value(point)?;
+            Err(failure.with("decision_id", json!(point.decision_id)).with("current", current))
+        })
     }
 }
 
@@ -165,7 +171,7 @@ fn expect_as_shown(session: &DecisionSession<'_>, shown: &DecisionPoint) -> Resu
     Err(Failure::new(Exit::CONFLICT, "changed_meanwhile", message))
 }
 
-/// That an option is one of the question's: nobody types a word that answers nothing.
+/// Checks that an option is one of the question's: nobody types a word that answers nothing.
 fn expect_offered(
     session: &DecisionSession<'_>,
     point: &DecisionPoint,

@@ -17,16 +17,16 @@ const ALREADY_SPENT: &str = "already_spent";
 /// The longest beginning of a command that a refusal names, in characters.
 const COMMAND_CHARACTERS: usize = 300;
 
-/// What a program is told.
-#[derive(Serialize)]
-pub(crate) struct Told {
+/// A decision that was changed, as programs read it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ChangeOutput {
     /// The decision, as it is now.
     pub(crate) decision: Value,
     /// The round that guidance led to.
     pub(crate) next_decision: Option<Value>,
     /// The first record of the change.
     pub(crate) event: Value,
-    /// Whether it was done before, and nothing was written now.
+    /// True if it was done before, and nothing was written now.
     pub(crate) replayed: bool,
     /// Why it permits nothing, where it is in doubt.
     #[serde(flatten)]
@@ -35,43 +35,63 @@ pub(crate) struct Told {
     pub(crate) points: (DecisionPoint, Option<DecisionPoint>),
 }
 
-/// What a change of a decision came to; closes the log. An answer that came too late is on record,
-/// and a failure.
-pub(crate) fn came_to(
-    session: DecisionSession<'_>,
-    decision_id: &str,
-    submitted: Submitted,
-) -> Result<Told, Failure> {
-    let told = told(&session, decision_id, submitted);
-    session.close()?;
-    told
-}
-
-/// Tells what a change came to.
-pub(crate) fn show(
-    global: &Global,
-    told: &Told,
-    what: impl FnOnce(&DecisionPoint) -> String,
-) -> Result<Exit, Failure> {
-    let mut out = Output::stdout();
-    if global.json {
-        out.json(told);
-    } else {
-        let (point, next) = &told.points;
-        let again = if told.replayed { " (on record before)" } else { "" };
-        let mut tell = |line: String| screen::told(&line).iter().for_each(|line| out.line(line));
-        tell(format!("{}  {}{again}", point.decision_id, what(point)));
-        let blocks = point.terms.blocks.iter().filter(|_| point.released_at.is_some());
-        blocks.for_each(|name| tell(format!("released        {}", named(name))));
-        if let Some(next) = next {
-            tell(format!("next round      {}", next.decision_id));
-            how_to_answer(global, next).iter().for_each(|line| out.line(line));
+impl ChangeOutput {
+    /// The outcome of a command on a decision. An answer that came too late is on record, and a
+    /// failure.
+    pub(crate) fn of(
+        session: &DecisionSession<'_>,
+        decision_id: &str,
+        submitted: Submitted,
+    ) -> Result<Self, Failure> {
+        let (receipt, replayed) = session.carried_out(Some(decision_id), submitted)?;
+        let found = session.point(decision_id)?;
+        let point = found.ok_or_else(|| no(forgotten(decision_id)))?;
+        if is_late(&receipt) {
+            return Err(session.too_late(&point, &receipt)?);
         }
+        // That it is spent was judged before; what permits no more is told as it is.
+        let is_spent = point.consumed.is_some();
+        let next = point.next_id.as_deref().map(|next| session.point(next)).transpose()?.flatten();
+        Ok(Self {
+            decision: session.value(&point)?,
+            next_decision: next.as_ref().map(|next| session.value(next)).transpose()?,
+            event: session.record(receipt.first_sequence)?,
+            replayed,
+            doubt: session.doubt(&point)?.filter(|_| !is_spent),
+            points: (point, next),
+        })
     }
-    out.finish()?;
-    let doubt = told.doubt.filter(|_| told.points.0.needs_person());
-    warn_permits_nothing(doubt, "the answer");
-    Ok(Exit::DONE)
+
+    /// Why an answer of a person permits nothing.
+    pub(crate) fn doubt_of_person(&self) -> Option<Doubt> {
+        self.doubt.filter(|_| self.points.0.needs_person())
+    }
+
+    /// Shows it; to a person with `what` became of the decision.
+    pub(crate) fn show(
+        &self,
+        global: &Global,
+        what: impl FnOnce(&DecisionPoint) -> String,
+    ) -> Result<Exit, Failure> {
+        let mut out = Output::stdout();
+        if global.json {
+            out.json(self);
+        } else {
+            let (point, next) = &self.points;
+            let again = if self.replayed { " (on record before)" } else { "" };
+            let mut put = |line: String| screen::told(&line).iter().for_each(|line| out.line(line));
+            put(format!("{}  {}{again}", point.decision_id, what(point)));
+            let blocks = point.terms.blocks.iter().filter(|_| point.released_at.is_some());
+            blocks.for_each(|name| put(format!("released        {}", named(name))));
+            if let Some(next) = next {
+                put(format!("next round      {}", next.decision_id));
+                how_to_answer(global, next).iter().for_each(|line| out.line(line));
+            }
+        }
+        out.finish()?;
+        warn_permits_nothing(self.doubt_of_person(), "the answer");
+        Ok(Exit::DONE)
+    }
 }
 
 /// Where a decision stands, in a line.
@@ -84,35 +104,8 @@ pub(crate) fn standing(point: &DecisionPoint) -> String {
     }
 }
 
-fn told(
-    session: &DecisionSession<'_>,
-    decision_id: &str,
-    submitted: Submitted,
-) -> Result<Told, Failure> {
-    let (receipt, replayed) = match session.carried_out(Some(decision_id), submitted) {
-        Ok(carried_out) => carried_out,
-        Err(failure) => return Err(naming_what_started(session, decision_id, failure)?),
-    };
-    let found = session.point(decision_id)?;
-    let point = found.ok_or_else(|| no(forgotten(decision_id)))?;
-    if is_late(&receipt) {
-        return Err(session.too_late(&point, &receipt)?);
-    }
-    // That it is spent was judged before; what permits no more is told as it is.
-    let is_spent = point.consumed.is_some();
-    let next = point.next_id.as_deref().map(|next| session.point(next)).transpose()?.flatten();
-    Ok(Told {
-        decision: session.value(&point)?,
-        next_decision: next.as_ref().map(|next| session.value(next)).transpose()?,
-        event: session.record(receipt.first_sequence)?,
-        replayed,
-        doubt: session.doubt(&point)?.filter(|_| !is_spent),
-        points: (point, next),
-    })
-}
-
 /// The failure to revoke what was spent, with the run that it started and what that was.
-fn naming_what_started(
+pub(crate) fn naming_what_started(
     session: &DecisionSession<'_>,
     decision_id: &str,
     failure: Failure,

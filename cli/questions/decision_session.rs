@@ -10,21 +10,30 @@ use crate::log::question::QuestionView;
 use crate::log::receipt::Recorded;
 use crate::log::{Question, ids};
 use crate::questions::decision_view::outcome;
+use crate::questions::hold_view::outcome_words;
 use crate::questions::open::open_or_make;
-use crate::questions::permits::{Act, not_of_a_hold};
+use crate::questions::permits::Act;
+use crate::questions::request_id;
 use crate::ui::text::visible_once;
-use crate::ui::{Exit, Failure, now};
+use crate::ui::{Exit, Failure, named, now};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::core::actor::{Actor, Authentication, NotAPerson, Principal};
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::check_identifier;
-use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent, DecisionPointRefusal};
+use holdpoint_domain::decision_point::{
+    CreateDecisionPoint, DecisionPoint, DecisionPointCommand, DecisionPointEvent,
+    DecisionPointRefusal,
+};
+use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::log::GatePolicy;
-use holdpoint_domain::{Command, Event, Refusal, World};
+use holdpoint_domain::{ActorId, Command, Event, Refusal, World};
 use holdpoint_engine::Engine;
-use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Receipt, Submitted, TypedLine};
+use holdpoint_engine::shell::{
+    Conditions, IdempotencyKey, Origin, Receipt, Submitted, SubscriptionError, TypedLine,
+};
+use holdpoint_log_files::FollowError;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -120,30 +129,24 @@ impl<'g> DecisionSession<'g> {
     pub(crate) fn find(&self, wanted: &str, act: Act) -> Result<DecisionPoint, Failure> {
         ids::expect_long_enough(wanted)?;
         self.engine.expire().map_err(|error| failed(self.global, error))?;
-        let found = self.engine.query(|world| match Question::resolve(world, wanted)? {
+        let point = self.look(|world| match Question::resolve(world, wanted)? {
             Question::Decision(point) => Ok(point.clone()),
-            Question::Hold(_, held) => Err(not_of_a_hold(held.request_id(), act)),
-        });
-        let point = found.map_err(|error| failed(self.global, error))??;
+            Question::Hold(_, held) => Err(act.not_of_a_hold(held.request_id())),
+        })??;
         if is_by_beginning(&point, wanted) {
             ids::expect_only(self.global, wanted, &point.decision_id)?;
         }
         Ok(point)
     }
 
-    /// Hands in a command on a decision point, in its story.
-    pub(crate) fn submit(
-        &self,
-        point: &DecisionPoint,
-        by: &Principal,
-        only: &Only,
-        command: &Command,
-    ) -> Result<Submitted, Failure> {
-        self.submit_as(point, by, only, command, None)
+    /// The request of a hold that is meant, as [`request_id::find`] finds it.
+    pub(crate) fn find_request(&self, wanted: &str) -> Result<Option<String>, Failure> {
+        request_id::find(self.global, &self.engine, wanted)
     }
 
-    /// The same, of a person who typed a line for it.
-    pub(crate) fn submit_as(
+    /// Hands in a command on a decision point, in its story; of a person who typed a line for it,
+    /// with that.
+    pub(crate) fn submit(
         &self,
         point: &DecisionPoint,
         by: &Principal,
@@ -153,7 +156,61 @@ impl<'g> DecisionSession<'g> {
     ) -> Result<Submitted, Failure> {
         let correlation = point.correlation.clone();
         let origin = Origin { actor: by.actor(), correlation, causation: None };
-        self.submit_in(origin, only, command, line)
+        self.submit_in(&origin, only, command, line, ended_by)
+    }
+
+    /// Hands in an answer to a hold, in the story in which it was asked.
+    pub(crate) fn submit_to_hold(
+        &self,
+        request_id: &str,
+        by: ActorId,
+        command: &Command,
+        line: Option<TypedLine>,
+    ) -> Result<Submitted, Failure> {
+        let story = self.story_of_request(request_id)?;
+        let correlation = story.map_or_else(|| Ok(self.entropy()?.to_string()), Ok)?;
+        let origin = Origin { actor: by, correlation, causation: None };
+        let submitted = self.submit_in(&origin, &Only::default(), command, line, |world, _| {
+            let outcome = world.find_request(request_id)?.held().outcome.as_ref()?;
+            let what = format!("request {}: {}", named(request_id), outcome_words(outcome));
+            Some((request_id.to_string(), what))
+        })?;
+        if let Submitted::Accepted(receipt) | Submitted::Repeated(receipt) = &submitted {
+            self.note(receipt, Some(request_id));
+        }
+        Ok(submitted)
+    }
+
+    /// The story in which a hold was asked; where that record was moved to an archive, that of its
+    /// run, as far as it is known.
+    fn story_of_request(&self, request_id: &str) -> Result<Option<String>, Failure> {
+        let asked = self.look(|world| {
+            let place = world.find_request(request_id)?;
+            let of_run = match place {
+                RequestPlace::Live(entity, _) => Some(entity.correlation.clone()),
+                RequestPlace::Closed(_) => None,
+            };
+            Some((place.held().requested_sequence, of_run))
+        })?;
+        let Some((sequence, of_run)) = asked else { return Ok(None) };
+        let read = self.engine.subscribe(sequence).and_then(|mut records| records.try_next());
+        match read {
+            Ok(Some(record)) if record.sequence == sequence => {
+                Ok(Some(record.envelope.correlation))
+            }
+            Ok(_)
+            | Err(
+                SubscriptionError::Before { .. }
+                | SubscriptionError::Follow(FollowError::Gone { .. }),
+            ) => Ok(of_run),
+            Err(error) => Err(failed(self.global, error)),
+        }
+    }
+
+    /// The beginning of a story by somebody.
+    fn new_story(&self, by: &Principal) -> Result<Origin, Failure> {
+        let correlation = self.entropy()?.to_string();
+        Ok(Origin { actor: by.actor(), correlation, causation: None })
     }
 
     /// Sets a policy as root, where the one before names somebody who is gone.
@@ -163,9 +220,7 @@ impl<'g> DecisionSession<'g> {
         policy: GatePolicy,
         line: TypedLine,
     ) -> Result<Submitted, Failure> {
-        let correlation = self.entropy()?.to_string();
-        let origin = Origin { actor: by.actor(), correlation, causation: None };
-        let submitted = self.engine.unlock_policy(&origin, policy, line);
+        let submitted = self.engine.unlock_policy(&self.new_story(by)?, policy, line);
         submitted.map_err(|error| failed(self.global, error))
     }
 
@@ -175,50 +230,59 @@ impl<'g> DecisionSession<'g> {
         by: &Principal,
         line: TypedLine,
     ) -> Result<Submitted, Failure> {
-        let correlation = self.entropy()?.to_string();
-        let origin = Origin { actor: by.actor(), correlation, causation: None };
-        let submitted = self.engine.accept_clock_step(&origin, line);
+        let submitted = self.engine.accept_clock_step(&self.new_story(by)?, line);
         submitted.map_err(|error| failed(self.global, error))
     }
 
-    /// Hands in a command that asks. Its story is the issue; without one, the key or random bits.
-    pub(crate) fn submit_new(
+    /// Hands in a command of a person who typed a line for it, in a story of its own.
+    pub(crate) fn submit_typed(
         &self,
-        issue: Option<&str>,
         by: &Principal,
-        only: &Only,
         command: &Command,
-        line: Option<TypedLine>,
+        line: TypedLine,
     ) -> Result<Submitted, Failure> {
+        let origin = self.new_story(by)?;
+        self.submit_in(&origin, &Only::default(), command, Some(line), ended_by)
+    }
+
+    /// Puts a question on record. Its story is the issue; without one, the key or random bits. With
+    /// the question, whether it was asked under the same key before.
+    pub(crate) fn ask(
+        &self,
+        only: &Only,
+        question: CreateDecisionPoint,
+    ) -> Result<(DecisionPoint, bool), Failure> {
+        let mut origin = self.new_story(&question.by)?;
         // An issue that is no name has no story: the rules tell that it is none.
-        let story = issue.filter(|issue| check_identifier("issue id", issue).is_ok());
-        let correlation = match (story, &only.idempotency_key) {
-            (Some(issue), _) => issue.to_string(),
-            (None, Some(key)) => story_of(key),
-            (None, None) => self.entropy()?.to_string(),
-        };
-        let origin = Origin { actor: by.actor(), correlation, causation: None };
-        self.submit_in(origin, only, command, line)
+        let is_story = |issue: &&str| check_identifier("issue id", issue).is_ok();
+        match (question.issue_id.as_deref().filter(is_story), &only.idempotency_key) {
+            (Some(issue), _) => origin.correlation = issue.to_string(),
+            (None, Some(key)) => origin.correlation = story_of(key),
+            (None, None) => {}
+        }
+        let command = DecisionPointCommand::CreateDecisionPoint(Box::new(question));
+        let command = Command::DecisionPoint(command);
+        let submitted = self.submit_in(&origin, only, &command, None, ended_by)?;
+        let (receipt, is_repeated) = self.carried_out(None, submitted)?;
+        Ok((self.created(&receipt)?, is_repeated))
     }
 
     fn submit_in(
         &self,
-        origin: Origin,
+        origin: &Origin,
         only: &Only,
         command: &Command,
         line: Option<TypedLine>,
+        came_to: impl FnOnce(&World, u64) -> Option<(String, String)>,
     ) -> Result<Submitted, Failure> {
         let conditions = only.conditions();
         let submitted = match line {
-            Some(line) => self.engine.submit_typed(&origin, &conditions, command, line),
-            None => self.engine.submit_when(&origin, &conditions, command),
+            Some(line) => self.engine.submit_typed(origin, &conditions, command, line),
+            None => self.engine.submit_when(origin, &conditions, command),
         };
         submitted.map_err(|error| {
             not_submitted(self.global, &error, |record| {
-                let is_it = |point: &&DecisionPoint| point.version == record;
-                let point = self.look(|world| all(world).find(is_it).cloned()).ok()??;
-                let what = format!("decision {}: {}", point.decision_id, outcome(&point));
-                Some((point.decision_id.to_string(), what))
+                self.look(|world| came_to(world, record)).ok().flatten()
             })
         })
     }
@@ -238,9 +302,12 @@ impl<'g> DecisionSession<'g> {
             Event::DecisionPoint(event) => Some(event.decision_id()),
             _ => None,
         });
-        let recorded = Recorded::new(receipt.last_sequence, decision_id.or(made));
-        self.recorded.replace(Some(recorded));
+        self.note(&receipt, decision_id.or(made));
         Ok((receipt, is_repeated))
+    }
+
+    fn note(&self, receipt: &Receipt, id: Option<&str>) {
+        self.recorded.replace(Some(Recorded::new(receipt.last_sequence, id)));
     }
 
     /// What was carried out here last, for what fails behind it.
@@ -249,7 +316,7 @@ impl<'g> DecisionSession<'g> {
     }
 
     /// The decision point that was made, now or before under the same key.
-    pub(crate) fn created(&self, receipt: &Receipt) -> Result<DecisionPoint, Failure> {
+    fn created(&self, receipt: &Receipt) -> Result<DecisionPoint, Failure> {
         let sequence = receipt.first_sequence;
         let is_it = |point: &&DecisionPoint| point.created_sequence == sequence;
         self.look(|world| all(world).find(is_it).cloned())?.ok_or_else(|| {
@@ -336,6 +403,13 @@ impl<'g> DecisionSession<'g> {
         let closed = self.engine.close().map_err(|error| failed(self.global, error));
         closed.map_err(|failure| failure.behind_any(recorded.as_ref()))
     }
+}
+
+/// The decision point whose newest record is this one, and what became of it.
+fn ended_by(world: &World, record: u64) -> Option<(String, String)> {
+    let point = all(world).find(|point| point.version == record)?;
+    let what = format!("decision {}: {}", point.decision_id, outcome(point));
+    Some((point.decision_id.to_string(), what))
 }
 
 /// The story of a question that has no issue and is asked under a key: the key, or its digest where

@@ -57,6 +57,17 @@ fn in_words(time: Duration) -> String {
     .to_string()
 }
 
+/// The extent to which a question is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Without ids, codes and hashes: with what an answer needs.
+    Brief,
+    /// With what is bound.
+    Whole,
+    /// With the codes and hashes as well.
+    Verbose,
+}
+
 /// The question for a person, in lines of so many columns: first what others wrote, behind a mark,
 /// then what happened, why it is asked and what each answer does, and what is bound last. `program`
 /// is how this one is called for the log.
@@ -64,39 +75,22 @@ pub(crate) fn lines(
     question: &Question,
     now: Option<Time>,
     columns: usize,
-    program: &str,
+    (program, detail): (&str, Detail),
 ) -> Vec<String> {
-    let mut page = recorded(question, now, columns, program);
-    let request = named(question.request_id());
-    page.sentence(&format!(
-        "`{program} decision show {request} --verbose` has its codes and hashes"
-    ));
-    page.lines()
-}
-
-/// The same with the codes and hashes.
-pub(crate) fn verbose_lines(
-    question: &Question,
-    now: Option<Time>,
-    columns: usize,
-    program: &str,
-) -> Vec<String> {
-    let mut page = recorded(question, now, columns, program);
-    add_codes(&mut page, question);
-    page.lines()
-}
-
-/// What is asked, what has the output that it is about, and what is bound.
-fn recorded(question: &Question, now: Option<Time>, columns: usize, program: &str) -> Page {
     let mut page = asked(question, now, columns);
-    page.sentence(&output_of(program, &question.held, question.hides_output));
-    add_record(&mut page, question);
-    page
-}
-
-/// The same without what only the record is for: ids, codes and hashes.
-pub(crate) fn brief_lines(question: &Question, now: Time, columns: usize) -> Vec<String> {
-    asked(question, Some(now), columns).lines()
+    if detail != Detail::Brief {
+        page.sentence(&output_of(program, &question.held, question.hides_output));
+        add_record(&mut page, question);
+    }
+    match detail {
+        Detail::Brief => {}
+        Detail::Whole => page.sentence(&format!(
+            "`{program} decision show {} --verbose` has its codes and hashes",
+            named(question.request_id())
+        )),
+        Detail::Verbose => add_codes(&mut page, question),
+    }
+    page.lines()
 }
 
 fn asked(question: &Question, now: Option<Time>, columns: usize) -> Page {
@@ -359,7 +353,7 @@ mod tests {
 
     fn shown(question: &Question, columns: usize) -> Vec<String> {
         let now = question.held.request.created_at;
-        lines(question, Some(now), columns, "holdpoint")
+        lines(question, Some(now), columns, ("holdpoint", Detail::Whole))
     }
 
     #[test]
@@ -381,7 +375,7 @@ mod tests {
         let question = question(Exit::Status(1), None);
         for columns in golden::COLUMNS {
             let over = question.held.request.timeout_at;
-            let shown = lines(&question, Some(over), columns, "holdpoint");
+            let shown = lines(&question, Some(over), columns, ("holdpoint", Detail::Whole));
             golden::compare("hold-over", columns, &shown);
         }
     }
@@ -393,7 +387,7 @@ mod tests {
             let plain = shown(&question, 120).join("\n");
             assert!(plain.contains(fault_words(*fault)), "{plain}");
             let codes = [fault.name(), "CLAIMED FAILURE", "EVALUATED", "POST_EVALUATE"];
-            let verbose = verbose_lines(&question, None, 120, "holdpoint").join("\n");
+            let verbose = lines(&question, None, 120, ("holdpoint", Detail::Verbose)).join("\n");
             for code in codes {
                 assert!(!plain.contains(code) && verbose.contains(code), "{plain}\n{verbose}");
             }

@@ -4,10 +4,9 @@
 use crate::args::Global;
 use crate::log::question_look::Look;
 use crate::log::{Directory, Question};
-use crate::questions::decision_output::Told;
+use crate::questions::decision_output::ChangeOutput;
 use crate::questions::decision_session::{DecisionSession, no};
 use crate::ui::Failure;
-use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointState};
 use holdpoint_replay::Until;
 use serde_json::json;
@@ -19,8 +18,8 @@ pub(crate) fn look_up(
     session: DecisionSession<'_>,
     unknown: Failure,
     wanted: &str,
-    command: impl FnOnce(String) -> Command,
-) -> Result<Told, Failure> {
+    command: impl FnOnce(String) -> DecisionPointCommand,
+) -> Result<ChangeOutput, Failure> {
     if unknown.code() != "not_found" {
         return Err(unknown);
     }
@@ -29,7 +28,7 @@ pub(crate) fn look_up(
     let command = command(point.decision_id.to_string());
     let told = match (done_before(point, &command), &command) {
         (Some(sequence), _) => again(&session, &look, point, sequence),
-        (None, Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_))) => {
+        (None, DecisionPointCommand::ConsumeApproval(_)) => {
             Err(told_of(&look, point, no(point.not_spendable())))
         }
         _ => {
@@ -42,12 +41,12 @@ pub(crate) fn look_up(
 }
 
 /// The record of the same answer by the same somebody, or of taking it back.
-fn done_before(point: &DecisionPoint, command: &Command) -> Option<u64> {
+fn done_before(point: &DecisionPoint, command: &DecisionPointCommand) -> Option<u64> {
     match command {
-        Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(given)) => {
+        DecisionPointCommand::RespondToDecisionPoint(given) => {
             point.ended_by(&given.by, &given.response, given.comment.as_deref())
         }
-        Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(_)) => {
+        DecisionPointCommand::CancelDecisionPoint(_) => {
             let ending = point.ending.as_ref()?;
             (point.state == DecisionPointState::Cancelled).then_some(ending.sequence)
         }
@@ -60,9 +59,9 @@ fn again(
     look: &Look,
     point: &DecisionPoint,
     sequence: u64,
-) -> Result<Told, Failure> {
+) -> Result<ChangeOutput, Failure> {
     let next = point.next_id.as_deref().and_then(|id| look.world().decision_point(id));
-    Ok(Told {
+    Ok(ChangeOutput {
         decision: json!(look.view(Question::Decision(point))),
         next_decision: next.map(|next| json!(look.view(Question::Decision(next)))),
         event: session.record(sequence)?,

@@ -1,13 +1,12 @@
 //! What each kind of question permits, in one closed table.
 
-use crate::log::question::Kind;
 use crate::ui::{Exit, Failure};
 use holdpoint_domain::core::text::visible;
 
 /// The code of the refusal of an act that holds do not take.
 pub(crate) const NOT_OF_A_HOLD: &str = "NOT_OF_A_HOLD";
 
-/// An act on a question.
+/// An act on a question. A decision point takes each of them, as far as its rules allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Choose,
@@ -20,10 +19,46 @@ pub(crate) enum Act {
     Consume,
 }
 
+/// The principal who may act on a decision point, where its rules name nobody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doer {
+    /// A person, where the question needs one.
+    Answerer,
+    /// The requester, as whatever they are, or a person.
+    Requester,
+    /// Any program.
+    Anybody,
+}
+
 impl Act {
-    /// What it does to a question.
-    const fn words(self) -> &'static str {
+    /// Tells whether a hold takes the act, by a person alone; and who acts on a decision point.
+    const fn row(self) -> (bool, Doer) {
         match self {
+            Self::Choose => (true, Doer::Answerer),
+            Self::Text | Self::Guidance | Self::Accept => (false, Doer::Answerer),
+            Self::Revise | Self::Notify | Self::Cancel => (false, Doer::Requester),
+            Self::Consume => (false, Doer::Anybody),
+        }
+    }
+
+    /// Returns who acts on a decision point.
+    pub(crate) const fn doer(self) -> Doer {
+        self.row().1
+    }
+
+    /// Tells whether the act may end a question that is still open.
+    pub(crate) const fn may_end(self) -> bool {
+        matches!(self.doer(), Doer::Answerer) || matches!(self, Self::Cancel)
+    }
+
+    /// Refuses the act where a hold with this id does not take it.
+    pub(crate) fn expect_of_hold(self, id: &str) -> Result<(), Failure> {
+        if self.row().0 { Ok(()) } else { Err(self.not_of_a_hold(id)) }
+    }
+
+    /// Returns the refusal of the act on a hold.
+    pub(crate) fn not_of_a_hold(self, id: &str) -> Failure {
+        let done = match self {
             Self::Choose => "answered here",
             Self::Text => "answered in own words",
             Self::Guidance => "given guidance",
@@ -32,37 +67,12 @@ impl Act {
             Self::Notify => "passed on but by ESCALATE",
             Self::Cancel => "cancelled",
             Self::Consume => "spent",
-        }
+        };
+        let message = format!(
+            "{} is a question of a hold and cannot be {done}: a person at a terminal answers it \
+             with CONTINUE, RETRY, ABORT or ESCALATE",
+            visible(id)
+        );
+        Failure::new(Exit::REFUSED, NOT_OF_A_HOLD, message)
     }
-}
-
-impl Kind {
-    /// Tells whether questions of this kind take an act. Who may do it is for the rules to say; an
-    /// answer to a hold is a person's alone.
-    pub(crate) const fn permits(self, act: Act) -> bool {
-        match (self, act) {
-            (Self::Decision, _) | (Self::Hold, Act::Choose) => true,
-            (
-                Self::Hold,
-                Act::Text
-                | Act::Guidance
-                | Act::Accept
-                | Act::Revise
-                | Act::Notify
-                | Act::Cancel
-                | Act::Consume,
-            ) => false,
-        }
-    }
-}
-
-/// The refusal of an act that a hold does not take.
-pub(crate) fn not_of_a_hold(id: &str, act: Act) -> Failure {
-    let message = format!(
-        "{} is a question of a hold and cannot be {}: a person at a terminal answers it with \
-         CONTINUE, RETRY, ABORT or ESCALATE",
-        visible(id),
-        act.words()
-    );
-    Failure::new(Exit::REFUSED, NOT_OF_A_HOLD, message)
 }

@@ -14,8 +14,8 @@ use serde_json::json;
 /// The code of a question about an action whose every option approves it.
 const NO_OPTION_SAYS_NO: &str = "no_option_says_no";
 
-/// That an issue names the question that was read: one that takes a person is answered and taken
-/// back by its issue only where it is the first of that issue. What ended long ago leaves the
+/// Checks that an issue names the question that was read: one that takes a person is answered and
+/// taken back by its issue only where it is the first of that issue. What ended long ago leaves the
 /// state, and then nobody can tell. Exit 4.
 pub(crate) fn expect_asked_once(
     global: &Global,
@@ -51,17 +51,33 @@ pub(crate) fn expect_asked_once(
     Err(failure.with("decision_ids", json!([point.decision_id])))
 }
 
-/// That whoever chooses an option of a question about an action could have said no. Exit 5.
-pub(crate) fn expect_a_no(point: &DecisionPoint, command: &Command) -> Result<(), Failure> {
-    let Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(given)) = command
-    else {
+/// Checks that a question about an action can be refused: whoever chooses an option could have said
+/// no (exit 5), and so can whoever answers its new options (exit 2), of which `how` marks one.
+pub(crate) fn expect_rejectable(
+    point: &DecisionPoint,
+    command: &Command,
+    how: &str,
+) -> Result<(), Failure> {
+    let Command::DecisionPoint(command) = command else { return Ok(()) };
+    if point.terms.binding.is_none() {
         return Ok(());
-    };
+    }
+    match command {
+        DecisionPointCommand::RefineDecisionPoint(revision) => {
+            expect_rejecting(revision.options.as_deref().unwrap_or_default(), how)
+        }
+        DecisionPointCommand::RespondToDecisionPoint(answer) => {
+            expect_a_no(point, &answer.response)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn expect_a_no(point: &DecisionPoint, response: &Response) -> Result<(), Failure> {
     let proposal = &point.terms.proposal;
-    let is_offered =
-        matches!(&given.response, Response::Option(id) if proposal.option(id).is_some());
+    let is_offered = matches!(response, Response::Option(id) if proposal.option(id).is_some());
     let is_pending = point.state == DecisionPointState::Pending;
-    if !is_pending || !is_offered || point.terms.binding.is_none() || says_no(&proposal.options) {
+    if !is_pending || !is_offered || says_no(&proposal.options) {
         return Ok(());
     }
     let id = visible(&point.decision_id);
@@ -77,7 +93,7 @@ pub(crate) fn expect_a_no(point: &DecisionPoint, command: &Command) -> Result<()
     Err(Failure::new(Exit::REFUSED, NO_OPTION_SAYS_NO, message))
 }
 
-/// That one of the options of a question about an action says no; `how` marks one. Exit 2.
+/// Checks that one of the options of a question about an action says no; `how` marks one. Exit 2.
 pub(crate) fn expect_rejecting(options: &[DecisionOption], how: &str) -> Result<(), Failure> {
     if options.is_empty() || says_no(options) {
         return Ok(());
@@ -87,21 +103,6 @@ pub(crate) fn expect_rejecting(options: &[DecisionOption], how: &str) -> Result<
          {how}"
     );
     Err(Failure::new(Exit::USAGE, NO_OPTION_SAYS_NO, message))
-}
-
-/// The same of the options that a new round of the question is to have.
-pub(crate) fn expect_refined_rejecting(
-    point: &DecisionPoint,
-    command: &Command,
-    how: &str,
-) -> Result<(), Failure> {
-    let Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(given)) = command else {
-        return Ok(());
-    };
-    match (&point.terms.binding, &given.options) {
-        (Some(_), Some(options)) => expect_rejecting(options, how),
-        _ => Ok(()),
-    }
 }
 
 fn says_no(options: &[DecisionOption]) -> bool {

@@ -1,21 +1,22 @@
 //! Answers to a question, whichever rules it follows: `decision respond`, `approve` and `deny`.
 
-use crate::args::principal::Speaker;
 use crate::args::{Global, LockWaitArgs, settle};
 use crate::log::ids::{self, are_digits, begins};
-use crate::log::question::Kind;
+use crate::log::verdict::and_permits;
 use crate::log::{Directory, IdOf, LiveState, Question, decision_id, or_archived, other_logs};
 use crate::questions::choice::{self, Answer};
-use crate::questions::decision_change::Change;
-use crate::questions::decision_session::Only;
-use crate::questions::hold_answer::{self, HoldAnswer};
+use crate::questions::decision_change::{ActArgs, Change};
+use crate::questions::decision_output::{ChangeOutput, standing, told_whole};
+use crate::questions::hold_answer::HoldAnswer;
 use crate::questions::permits::NOT_OF_A_HOLD;
-use crate::questions::{decision_output, decision_response, waiting_logs};
+use crate::questions::waiting_logs;
 use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, excerpt, path};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::World;
+use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::visible;
+use holdpoint_domain::decision_point::{DecisionPointCommand, RespondToDecisionPoint};
 use holdpoint_replay::Tells;
 use std::path::PathBuf;
 
@@ -30,54 +31,90 @@ pub(crate) struct ReplyArgs {
     #[arg(long, visible_alias = "comment", value_name = "TEXT")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) reason: Option<String>,
-    /// Answer a hold without a terminal, as another user than the one who asks; goes on record.
-    #[arg(long)]
-    yes: bool,
     #[command(flatten)]
-    speaker: Speaker,
-    #[command(flatten)]
-    only: Only,
-    #[command(flatten)]
-    turn: LockWaitArgs,
+    pub(crate) terms: Terms,
 }
 
-/// An answer, and under which conditions it is given.
-#[derive(Debug)]
+/// Options that say under which conditions an answer is given.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Terms {
+    /// Answer a hold without a terminal, as another user than the one who asks; goes on record.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) by: ActArgs,
+}
+
+/// An answer to a question, as it is typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
-    pub(crate) args: ReplyArgs,
+    pub(crate) id: String,
     pub(crate) answer: Answer,
+    pub(crate) reason: Option<String>,
     /// Who is asked instead, by ESCALATE.
     pub(crate) to: Option<String>,
+}
+
+/// The outcome of an answer.
+pub(crate) enum ReplyOutput {
+    Hold(HoldAnswer),
+    Decision(Box<ChangeOutput>),
+}
+
+impl ReplyOutput {
+    /// Puts it into words. A failure where the answer does not count.
+    pub(crate) fn words(&self) -> Result<String, Failure> {
+        match self {
+            Self::Hold(answer) => answer.words(),
+            Self::Decision(output) => {
+                Ok(and_permits(&standing(&output.points.0), output.doubt_of_person()))
+            }
+        }
+    }
+
+    fn show(&self, global: &Global) -> Result<Exit, Failure> {
+        match self {
+            Self::Hold(answer) => answer.show(global),
+            Self::Decision(output) => output.show(global, standing),
+        }
+    }
 }
 
 /// Hands the answer in. Exit 0 where it counts, also when it is on record already; 4 where another
 /// one counts; 5 where a rule says no. Where no log is named, a question that does not wait in the
 /// log of this place is looked for in the inbox.
-pub(crate) fn main(global: &Global, is_named: bool, reply: Reply) -> Exit {
-    settle(global, respond(global, is_named, reply).map_err(decision_output::told_whole))
+pub(crate) fn main(
+    global: &Global,
+    is_named: bool,
+    args: ReplyArgs,
+    answer: Answer,
+    to: Option<String>,
+) -> Exit {
+    let ReplyArgs { id, reason, terms } = args;
+    let reply = Reply { id, answer, reason, to };
+    settle(global, respond(global, is_named, reply, terms).map_err(told_whole))
 }
 
-fn respond(global: &Global, is_named: bool, reply: Reply) -> Result<Exit, Failure> {
-    let id = &reply.args.id;
+fn respond(global: &Global, is_named: bool, reply: Reply, terms: Terms) -> Result<Exit, Failure> {
+    let id = &reply.id;
     ids::expect_long_enough(id)?;
-    if is_named || !is_of_an_id(id) {
-        return or_archived(global, answer(global, reply));
+    if !is_named && is_of_an_id(id) {
+        if !waits_here(global, id) {
+            return answer_in_inbox(global, reply, terms);
+        }
+        expect_no_other_log(global, id)?;
     }
-    if !waits_here(global, id) {
-        return answer_in_inbox(global, reply);
-    }
-    expect_no_other_log(global, id)?;
-    or_archived(global, answer(global, reply))
+    or_archived(global, answer(global, reply, terms))
 }
 
 /// Answers what waits in a log of the inbox, where no other one that can be read has such an id:
 /// what was read may be that, though it is over. A log that cannot be read is warned of, and where
 /// the id is not given whole it may be the one that was meant.
-fn answer_in_inbox(global: &Global, mut reply: Reply) -> Result<Exit, Failure> {
-    let wanted = reply.args.id.clone();
+fn answer_in_inbox(global: &Global, mut reply: Reply, terms: Terms) -> Result<Exit, Failure> {
+    let wanted = reply.id.clone();
     let waiting = waiting_logs::waiting(|id| begins(id, &wanted));
     match waiting.found.as_slice() {
-        [] => or_archived(global, answer(global, reply))
+        [] => or_archived(global, answer(global, reply, terms))
             .map_err(|failure| waiting.not_all_read(failure)),
         [(log, id)] => {
             let (all, unknown) = beginning_anywhere(global, &wanted);
@@ -92,9 +129,9 @@ fn answer_in_inbox(global: &Global, mut reply: Reply) -> Result<Exit, Failure> {
                     waiting_logs::expect_known(&unknown, id, log)?;
                 }
             }
-            reply.args.id.clone_from(id);
-            let config = global.config.clone();
-            answer(&Global { log: log.clone(), config, json: global.json, lists: false }, reply)
+            reply.id.clone_from(id);
+            let (log, config) = (log.clone(), global.config.clone());
+            answer(&Global { log, config, json: global.json, lists: false }, reply, terms)
         }
         several => Err(several_begin(several, &wanted)),
     }
@@ -120,63 +157,91 @@ fn beginning_anywhere(global: &Global, wanted: &str) -> (Vec<(PathBuf, String)>,
     (found, unknown)
 }
 
-fn answer(global: &Global, reply: Reply) -> Result<Exit, Failure> {
-    let (kind, id) = question(global, &reply.args.id)?;
-    match kind {
-        Kind::Hold => answer_hold(global, id, reply),
-        Kind::Decision => answer_decision(global, id, reply),
-    }
+fn answer(global: &Global, mut reply: Reply, terms: Terms) -> Result<Exit, Failure> {
+    reply.id = question(global, &reply.id)?;
+    hand_in(global, reply, terms)?.show(global)
 }
 
-fn answer_hold(global: &Global, request: String, reply: Reply) -> Result<Exit, Failure> {
-    let Reply { args, answer, to } = reply;
-    if args.speaker.is_given() || args.only.is_given() {
+/// Hands in an answer to a question of which it is known what it is, and prints nothing.
+pub(crate) fn hand_in(global: &Global, reply: Reply, terms: Terms) -> Result<ReplyOutput, Failure> {
+    if is_request(&reply.id) {
+        terms.expect_of_hold(&reply.id)?;
+        let decision = choice::of_hold(global, &reply.id, &reply.answer)?;
+        return HoldAnswer::hand_in(global, reply, decision, &terms).map(ReplyOutput::Hold);
+    }
+    terms.expect_of_decision(&reply)?;
+    let act = reply.answer.act();
+    let response = choice::of_decision(global, &reply.id, reply.answer)?;
+    let (comment, entropy) = (reply.reason, Entropy::default());
+    let command = |decision_id, by| {
+        DecisionPointCommand::RespondToDecisionPoint(RespondToDecisionPoint {
+            decision_id,
+            entropy,
+            by,
+            response,
+            comment,
+        })
+    };
+    let change = Change { decision: reply.id, by: terms.by };
+    let output = change.hand_in(global, act, command)?;
+    Ok(ReplyOutput::Decision(Box::new(output)))
+}
+
+impl Terms {
+    /// The user at this terminal.
+    pub(crate) fn of_user(turn: LockWaitArgs) -> Self {
+        Self { yes: false, by: ActArgs::of_user(turn) }
+    }
+
+    fn expect_of_hold(&self, request: &str) -> Result<(), Failure> {
+        if !self.by.speaker.is_given() && !self.by.only.is_given() {
+            return Ok(());
+        }
         let message = format!(
             "{} is a question of a hold, which the user at this terminal answers: no --as, \
              --agent, --expect-version or --idempotency-key",
-            visible(&request)
+            visible(request)
         );
-        return Err(Failure::new(Exit::REFUSED, NOT_OF_A_HOLD, message));
+        Err(Failure::new(Exit::REFUSED, NOT_OF_A_HOLD, message))
     }
-    let decision = choice::of_hold(global, &request, answer)?;
-    let ReplyArgs { reason, yes, turn, .. } = args;
-    hold_answer::answer(global, HoldAnswer { request, decision, reason, to, yes, turn })
-}
 
-fn answer_decision(global: &Global, decision: String, reply: Reply) -> Result<Exit, Failure> {
-    let Reply { args, answer, to } = reply;
-    if to.is_some() || args.yes {
+    fn expect_of_decision(&self, reply: &Reply) -> Result<(), Failure> {
+        if reply.to.is_none() && !self.yes {
+            return Ok(());
+        }
         let message = format!(
             "{} is a decision: --to and --yes are for the questions of holds; `holdpoint decision \
              notify` tells somebody else of it",
-            excerpt(&decision)
+            excerpt(&reply.id)
         );
-        return Err(Failure::new(Exit::USAGE, "not_of_a_decision", message));
+        Err(Failure::new(Exit::USAGE, "not_of_a_decision", message))
     }
-    let response = choice::of_decision(global, &decision, answer)?;
-    let ReplyArgs { reason, speaker, only, turn, .. } = args;
-    let change = Change::of(decision, speaker, only, turn);
-    decision_response::respond(global, &change, response, reason)
+}
+
+/// Tells whether an id is of a request. In the wrong case it names none, and it is said which one
+/// is like it.
+fn is_request(id: &str) -> bool {
+    let prefix = IdOf::Request.prefix();
+    id.get(..prefix.len()).is_some_and(|it| it.eq_ignore_ascii_case(prefix))
 }
 
 /// The question that is answered. Digits alone name what waits, or what is over. Exit 4 where
 /// several begin so, or an issue is called so as well.
-fn question(global: &Global, wanted: &str) -> Result<(Kind, String), Failure> {
-    // In the wrong case it names none, and it is said which one is like it.
-    let prefix = IdOf::Request.prefix();
-    let is_request = wanted.get(..prefix.len()).is_some_and(|it| it.eq_ignore_ascii_case(prefix));
-    if is_request && ids::is_whole(wanted) {
-        return Ok((Kind::Hold, wanted.to_string()));
-    }
-    if !is_request && (!are_digits(wanted) || wanted.len() < DIGITS_MIN) {
-        return Ok((Kind::Decision, wanted.to_string()));
+fn question(global: &Global, wanted: &str) -> Result<String, Failure> {
+    let is_request = is_request(wanted);
+    let is_clear = match is_request {
+        true => ids::is_whole(wanted),
+        false => !are_digits(wanted) || wanted.len() < DIGITS_MIN,
+    };
+    if is_clear {
+        return Ok(wanted.to_string());
     }
     let directory = Directory::open(global)?;
     let state = LiveState::read(&directory, false, Tells::Questions)?;
     state.expect_log(&directory)?;
     decision_id::expect_one_meaning(state.world(), wanted)?;
     if is_request {
-        return Ok((Kind::Hold, wanted.to_string()));
+        return Ok(wanted.to_string());
     }
     // What is over may be what was read: the answer to that comes too late, and is told so.
     let beginnings = ids::beginnings(wanted, &[IdOf::Decision, IdOf::Request]);
@@ -184,9 +249,8 @@ fn question(global: &Global, wanted: &str) -> Result<(Kind, String), Failure> {
     found.extend(beginning(state.world(), wanted));
     let found: Vec<String> = found.into_iter().collect();
     match found.as_slice() {
-        [] => Ok((Kind::Decision, wanted.to_string())),
-        [only] if only.starts_with(prefix) => Ok((Kind::Hold, only.clone())),
-        [only] => Ok((Kind::Decision, only.clone())),
+        [] => Ok(wanted.to_string()),
+        [only] => Ok(only.clone()),
         several => {
             let message = format!(
                 "{} questions begin with {wanted}: {}; give more digits",

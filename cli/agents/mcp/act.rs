@@ -4,13 +4,15 @@
 use super::arguments::{Binding, Cancel, Create, Refine, Respond};
 use super::caller::Caller;
 use crate::log::configuration::{AskedApproval, floors};
-use crate::questions::decision_session::{DecisionSession, Only, is_late};
+use crate::questions::decision_output::ChangeOutput;
+use crate::questions::decision_session::Only;
 use crate::questions::long_over::look_up;
 use crate::questions::permits::Act;
-use crate::questions::rejecting::{expect_a_no, expect_refined_rejecting, expect_rejecting};
+use crate::questions::rejecting::{expect_rejectable, expect_rejecting};
 use crate::ui::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
     ActionBinding, CancelDecisionPoint, CreateDecisionPoint, DecisionPointCommand,
@@ -29,7 +31,6 @@ const ENDED: &str = "It ended already: decision tells how.";
 
 /// `decision_create`.
 pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Failure> {
-    let issue = arguments.issue_id.clone();
     let binding = arguments.binding.as_ref().map(bound).transpose()?;
     if arguments.valid_for_seconds.is_some() && binding.is_none() {
         let message = "valid_for_seconds is how long an approval of one action may be spent: give \
@@ -73,108 +74,82 @@ pub(super) fn create(caller: &Caller<'_>, arguments: Create) -> Result<Value, Fa
         separation: false,
     };
     session.demands()?.tighten(&mut command, asked.as_ref());
-    let command =
-        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(command)));
-    let submitted = session.submit_new(issue.as_deref(), &caller.by, &only, &command, None)?;
-    let (receipt, replayed) = session.carried_out(None, submitted)?;
-    let decision = session.value(&session.created(&receipt)?)?;
+    let (point, replayed) = session.ask(&only, command)?;
+    let decision = session.value(&point)?;
     session.close()?;
-    let is_open = is_in(&decision, &["pending", "refining"]);
-    let next_step = if is_open { ASKED } else { ENDED };
+    let next_step = if point.is_open() { ASKED } else { ENDED };
     Ok(json!({ "decision": decision, "replayed": replayed, "next_step": next_step }))
 }
 
 /// `decision_cancel`.
 pub(super) fn cancel(caller: &Caller<'_>, arguments: Cancel) -> Result<Value, Failure> {
-    let session = caller.session(false)?;
-    let Changed { decision, replayed, .. } =
-        change(caller, session, (&arguments.decision_id, Act::Cancel), |decision_id, by| {
-            let reason = arguments.reason;
-            Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(CancelDecisionPoint {
-                decision_id,
-                by,
-                reason,
-            }))
-        })?;
-    Ok(json!({ "decision": decision, "replayed": replayed }))
+    let Cancel { decision_id: wanted, reason } = arguments;
+    let output = change(caller, (&wanted, Act::Cancel), |decision_id, by| {
+        let cancel = CancelDecisionPoint { decision_id, by, reason };
+        DecisionPointCommand::CancelDecisionPoint(cancel)
+    })?;
+    Ok(json!({ "decision": output.decision, "replayed": output.replayed }))
 }
 
 /// `decision_refine`.
 pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Failure> {
     let Refine { decision_id: wanted, prompt, context, options, default_option, drop_default } =
         arguments;
-    let session = caller.session(false)?;
-    let Changed { decision, replayed, .. } =
-        change(caller, session, (&wanted, Act::Revise), |decision_id, by| {
-            Command::DecisionPoint(DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
-                decision_id,
-                by,
-                prompt,
-                context,
-                options,
-                default_option,
-                drop_default,
-            }))
-        })?;
+    let output = change(caller, (&wanted, Act::Revise), |decision_id, by| {
+        DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
+            decision_id,
+            by,
+            prompt,
+            context,
+            options,
+            default_option,
+            drop_default,
+        })
+    })?;
+    let ChangeOutput { decision, replayed, .. } = output;
     Ok(json!({ "decision": decision, "replayed": replayed, "next_step": ASKED }))
 }
 
 /// `decision_respond`.
-pub(super) fn respond(caller: &Caller<'_>, arguments: Respond) -> Result<Value, Failure> {
-    let comment = arguments.comment.clone();
-    let wanted = arguments.decision_id.clone();
+pub(super) fn respond(caller: &Caller<'_>, mut arguments: Respond) -> Result<Value, Failure> {
+    let (comment, entropy) = (arguments.comment.take(), Entropy::default());
+    let wanted = std::mem::take(&mut arguments.decision_id);
     let response = response(arguments)?;
-    let session = caller.session(false)?;
-    let entropy = session.entropy()?;
-    let changed = change(caller, session, (&wanted, Act::Choose), |decision_id, by| {
-        Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(
-            RespondToDecisionPoint { decision_id, entropy, by, response, comment },
-        ))
+    let output = change(caller, (&wanted, Act::Choose), |decision_id, by| {
+        DecisionPointCommand::RespondToDecisionPoint(RespondToDecisionPoint {
+            decision_id,
+            entropy,
+            by,
+            response,
+            comment,
+        })
     })?;
-    let Changed { decision, next, replayed } = changed;
-    Ok(json!({ "decision": decision, "next_decision": next, "replayed": replayed }))
-}
-
-/// What a change came to.
-struct Changed {
-    /// The decision as it is then.
-    decision: Value,
-    /// The round that guidance led to.
-    next: Option<Value>,
-    /// Whether it was done before, and nothing was written now.
-    replayed: bool,
+    let ChangeOutput { decision, next_decision, replayed, .. } = output;
+    Ok(json!({ "decision": decision, "next_decision": next_decision, "replayed": replayed }))
 }
 
 /// Hands in a command on the decision that is meant, and closes the log.
 fn change(
     caller: &Caller<'_>,
-    session: DecisionSession<'_>,
     (wanted, act): (&str, Act),
-    command: impl FnOnce(String, Principal) -> Command,
-) -> Result<Changed, Failure> {
+    command: impl FnOnce(String, Principal) -> DecisionPointCommand,
+) -> Result<ChangeOutput, Failure> {
+    let session = caller.session(false)?;
+    let by = caller.by.clone();
     let point = match session.find(wanted, act) {
         Ok(point) => point,
         Err(unknown) => {
-            let command = |decision_id| command(decision_id, caller.by.clone());
-            let told = look_up(&caller.server.global, session, unknown, wanted, command)?;
-            let (decision, next) = (told.decision, told.next_decision);
-            return Ok(Changed { decision, next, replayed: told.replayed });
+            let command = |decision_id| command(decision_id, by);
+            return look_up(&caller.server.global, session, unknown, wanted, command);
         }
     };
-    let command = command(point.decision_id.to_string(), caller.by.clone());
-    expect_a_no(&point, &command)?;
-    expect_refined_rejecting(&point, &command, HOW_TO_REJECT)?;
-    let submitted = session.submit(&point, &caller.by, &Only::default(), &command)?;
-    let (receipt, replayed) = session.carried_out(Some(&point.decision_id), submitted)?;
-    if is_late(&receipt) {
-        let ended = session.point(&point.decision_id)?;
-        return Err(session.too_late(ended.as_ref().unwrap_or(&point), &receipt)?);
-    }
-    let decision = current(&session, &point.decision_id)?;
-    let next = decision.get("next_id").and_then(Value::as_str);
-    let next = next.map(|id| current(&session, id)).transpose()?;
+    let command = Command::DecisionPoint(command(point.decision_id.to_string(), by));
+    expect_rejectable(&point, &command, HOW_TO_REJECT)?;
+    let command = command.with_entropy(session.entropy()?);
+    let submitted = session.submit(&point, &caller.by, &Only::default(), &command, None)?;
+    let output = ChangeOutput::of(&session, &point.decision_id, submitted);
     session.close()?;
-    Ok(Changed { decision, next, replayed })
+    output
 }
 
 /// The digest of the action's input.
@@ -213,15 +188,4 @@ fn response(arguments: Respond) -> Result<Response, Failure> {
             Err(Failure::new(Exit::USAGE, "bad_arguments", message))
         }
     }
-}
-
-/// The decision as it is now.
-fn current(session: &DecisionSession<'_>, decision_id: &str) -> Result<Value, Failure> {
-    let point = session.point(decision_id)?;
-    point.map_or(Ok(Value::Null), |point| session.value(&point))
-}
-
-fn is_in(decision: &Value, states: &[&str]) -> bool {
-    let state = decision.get("state").and_then(Value::as_str);
-    state.is_some_and(|state| states.contains(&state))
 }

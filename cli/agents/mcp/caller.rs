@@ -8,6 +8,7 @@ use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::core::text::{bounded, has_visible_character, visible};
 use holdpoint_domain::world::MEANS_OF_MCP;
 use holdpoint_engine::shell::user_number;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ const TURN_MAX: Duration = Duration::from_secs(45);
 #[derive(Debug)]
 pub(super) struct ServerContext {
     pub(super) global: Global,
+    /// True once stdin has ended: a call that waits tells how things stand.
+    pub(super) has_ended: Arc<AtomicBool>,
     args: Args,
 }
 
@@ -40,7 +43,8 @@ impl ServerContext {
     pub(super) fn new(global: &Global, mut args: Args) -> Self {
         args.turn = args.turn.at_most(TURN_MAX);
         let (log, config) = (global.log.clone(), global.config.clone());
-        Self { global: Global { log, config, json: false, lists: false }, args }
+        let global = Global { log, config, json: false, lists: false };
+        Self { global, has_ended: Arc::default(), args }
     }
 
     /// Whether the agent may answer decisions.
@@ -74,9 +78,9 @@ impl Caller<'_> {
         DecisionSession::open(&self.server.global, &self.server.args.turn, make)
     }
 
-    /// Whether the client wants no answer any more.
+    /// Tells whether the client wants no answer any more, or has gone.
     pub(super) fn is_given_up(&self) -> bool {
-        self.given_up.load(Ordering::Relaxed)
+        [self.given_up, &*self.server.has_ended].iter().any(|flag| flag.load(Ordering::Relaxed))
     }
 }
 

@@ -8,8 +8,6 @@ use super::caller::ServerContext;
 use super::progress::Progress;
 use super::result::result_of;
 use super::tools::{Offer, offers};
-use super::waiting::without_waiting;
-use super::waits::Waits;
 use super::wire::Wire;
 use crate::ui::text::{cut, visible_once};
 use crate::ui::{Exit, Failure, complain, excerpt};
@@ -53,7 +51,7 @@ pub(super) fn serve(server: ServerContext) -> Result<Exit, Failure> {
 }
 
 async fn converse(server: Server) -> Result<Exit, Failure> {
-    let wire = Wire::new(Arc::clone(&server.waits));
+    let wire = Wire::new(Arc::clone(&server.server.has_ended));
     let running = match serve_server(server, wire).await {
         Ok(running) => running,
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Exit::DONE),
@@ -79,12 +77,11 @@ fn broken(said: &str) -> Failure {
 struct Server {
     server: Arc<ServerContext>,
     under_way: Arc<AtomicUsize>,
-    waits: Arc<Waits>,
 }
 
 impl Server {
     fn new(server: ServerContext) -> Self {
-        Self { server: Arc::new(server), under_way: Arc::default(), waits: Arc::default() }
+        Self { server: Arc::new(server), under_way: Arc::default() }
     }
 
     fn offer(&self, name: &str) -> Result<Offer, ErrorData> {
@@ -96,7 +93,7 @@ impl Server {
         })
     }
 
-    /// Carries a call out. Where stdin ends, one that waits tells how things stand instead.
+    /// Carries a call out on a thread of its own.
     async fn call(
         &self,
         offer: Offer,
@@ -104,42 +101,19 @@ impl Server {
         client: Option<String>,
         given_up: &Arc<AtomicBool>,
     ) -> Result<Value, Failure> {
-        let turn = Arc::new(Turnstile::enter(&self.under_way)?);
-        let call = |arguments| {
-            let (server, client, turn) = (&self.server, client.clone(), Arc::clone(&turn));
-            let by = (client, Arc::clone(given_up));
-            carry_out(Arc::clone(server), offer, arguments, by, turn)
-        };
-        if !offer.waits() {
-            return call(arguments).await;
-        }
-        let wait = tokio::spawn(call(arguments.clone()));
-        self.waits.begin(wait.abort_handle());
-        match wait.await {
-            Ok(outcome) => outcome,
-            Err(_) => call(without_waiting(arguments)).await,
-        }
+        let turn = Turnstile::enter(&self.under_way)?;
+        let (server, given_up) = (Arc::clone(&self.server), Arc::clone(given_up));
+        let call = tokio::task::spawn_blocking(move || {
+            let outcome = offer.call(&server.caller(client.as_deref(), &given_up), arguments);
+            drop(turn);
+            outcome
+        });
+        call.await.unwrap_or_else(|error| {
+            complain(&format!("{} broke off: {error}", offer.name));
+            let message = "the call broke off; see stderr, and look before you repeat it";
+            Err(Failure::new(Exit::FAILED, "internal", message))
+        })
     }
-}
-
-/// Carries a call out on a thread of its own.
-async fn carry_out(
-    server: Arc<ServerContext>,
-    offer: Offer,
-    arguments: Map<String, Value>,
-    (client, given_up): (Option<String>, Arc<AtomicBool>),
-    turn: Arc<Turnstile>,
-) -> Result<Value, Failure> {
-    let call = tokio::task::spawn_blocking(move || {
-        let outcome = offer.call(&server.caller(client.as_deref(), &given_up), arguments);
-        drop(turn);
-        outcome
-    });
-    call.await.unwrap_or_else(|error| {
-        complain(&format!("{} broke off: {error}", offer.name));
-        let message = "the call broke off; see stderr, and look before you repeat it";
-        Err(Failure::new(Exit::FAILED, "internal", message))
-    })
 }
 
 impl ServerHandler for Server {

@@ -65,16 +65,6 @@ pub(super) fn seconds_of(arguments: &Map<String, Value>) -> f64 {
     f64::from(u32::try_from(given.min(SECONDS_MAX)).unwrap_or_default())
 }
 
-/// The arguments of the same call that looks once and waits for nothing. Those that are refused
-/// stay so.
-pub(super) fn without_waiting(mut arguments: Map<String, Value>) -> Map<String, Value> {
-    let given = arguments.get("timeout_seconds").filter(|given| !given.is_null());
-    if given.is_none_or(|given| given.as_u64().is_some_and(|seconds| seconds <= SECONDS_MAX)) {
-        arguments.insert("timeout_seconds".to_string(), json!(0));
-    }
-    arguments
-}
-
 /// What an agent does next.
 fn next_step(outcome: WaitOutcome, decision: &Value) -> &'static str {
     let is_refining = decision.get("state").is_some_and(|state| state == "refining");

@@ -1,7 +1,6 @@
 //! The wire: lines of a client on stdin, lines of the server on stdout.
 
 use super::line::{Judged, Message, Wrong, judge, too_long};
-use super::waits::Waits;
 use crate::ui::output::ascii;
 use crate::ui::text::cut;
 use crate::ui::{complain, streams};
@@ -10,6 +9,7 @@ use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
 use std::io::{self, Write as _};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Stdin};
 use tokio::task::{JoinError, JoinSet, spawn_blocking};
 
@@ -30,15 +30,16 @@ pub(super) struct Wire {
     has_ended: bool,
     /// Answers of the wire's own that are being written.
     answers: JoinSet<io::Result<()>>,
-    waits: Arc<Waits>,
+    /// True once stdin has ended: nobody is there to hear of more.
+    is_over: Arc<AtomicBool>,
 }
 
 impl Wire {
-    /// The process's own. Where stdin ends, waits end.
-    pub(super) fn new(waits: Arc<Waits>) -> Self {
+    /// The process's own. Where stdin ends, that is noted.
+    pub(super) fn new(is_over: Arc<AtomicBool>) -> Self {
         let stdin = BufReader::new(tokio::io::stdin());
         let (line, answers) = (Vec::new(), JoinSet::new());
-        Self { stdin, line, is_too_long: false, has_ended: false, answers, waits }
+        Self { stdin, line, is_too_long: false, has_ended: false, answers, is_over }
     }
 
     /// The next line, judged; `None` at the end. What follows the last line's end is a line too.
@@ -107,7 +108,7 @@ impl Transport<RoleServer> for Wire {
                 Some(Judged::Wrong(wrong)) => self.refuse(&wrong),
                 None => {
                     while self.answers.join_next().await.is_some() {}
-                    self.waits.end();
+                    self.is_over.store(true, Ordering::Relaxed);
                     return None;
                 }
             }

@@ -2,7 +2,7 @@
 
 use crate::args::Global;
 use crate::questions::choice::Answer;
-use crate::questions::respond::{self, Reply, ReplyArgs};
+use crate::questions::respond::{self, ReplyArgs};
 use crate::ui::Exit;
 
 /// Options of `approve` and `deny`.
@@ -14,10 +14,10 @@ pub(crate) struct Args {
 
 /// Says yes: CONTINUE to a hold, to a decision the only choice that does not reject.
 pub(crate) fn approve(global: &Global, is_named: bool, args: Args) -> Exit {
-    respond::main(global, is_named, Reply { args: args.reply, answer: Answer::Approve, to: None })
+    respond::main(global, is_named, args.reply, Answer::Approve, None)
 }
 
 /// Says no: ABORT to a hold, to a decision the only choice that rejects.
 pub(crate) fn deny(global: &Global, is_named: bool, args: Args) -> Exit {
-    respond::main(global, is_named, Reply { args: args.reply, answer: Answer::Deny, to: None })
+    respond::main(global, is_named, args.reply, Answer::Deny, None)
 }

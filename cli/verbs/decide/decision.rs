@@ -10,7 +10,6 @@ mod follow;
 mod list;
 mod notify;
 mod respond;
-mod revise;
 mod show;
 mod wait;
 
@@ -54,7 +53,7 @@ pub(crate) fn main(global: &Global, is_named: bool, verb: DecisionVerb) -> Exit 
         DecisionVerb::Notify(args) => notify::notify(global, args),
         DecisionVerb::Wait(args) => wait::wait(global, &args),
         DecisionVerb::Expire(args) => expire::expire(global, &args),
-        DecisionVerb::Consume(args) => consume::consume(global, &args),
+        DecisionVerb::Consume(args) => consume::consume(global, args),
     };
     settle(global, or_archived(global, outcome).map_err(told_whole))
 }

@@ -6,7 +6,6 @@ use crate::questions::decision_output::standing;
 use crate::questions::permits::Act;
 use crate::ui::{Exit, Failure};
 use clap::builder::NonEmptyStringValueParser;
-use holdpoint_domain::Command;
 use holdpoint_domain::decision_point::{CancelDecisionPoint, DecisionPointCommand};
 
 /// Options of `decision cancel`.
@@ -24,11 +23,8 @@ pub(crate) struct Args {
 pub(super) fn cancel(global: &Global, args: Args) -> Result<Exit, Failure> {
     let Args { reason, change } = args;
     let command = |decision_id, by| {
-        Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(CancelDecisionPoint {
-            decision_id,
-            by,
-            reason,
-        }))
+        let cancel = CancelDecisionPoint { decision_id, by, reason };
+        DecisionPointCommand::CancelDecisionPoint(cancel)
     };
     change.carry_out(global, Act::Cancel, command, standing)
 }

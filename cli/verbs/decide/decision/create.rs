@@ -2,7 +2,6 @@
 
 use super::binding::binding;
 use super::evidence::attachment;
-use super::revise::{Revision, revise};
 use super::wait::wait_for;
 use crate::args::principal::{Speaker, claimed, kind_of_caller, user};
 use crate::args::values::{milliseconds, moment, text};
@@ -13,7 +12,8 @@ use crate::log::open::UNWITNESSED;
 use crate::log::verdict::warn_permits_nothing;
 use crate::questions::approval_args::PolicyArgs;
 use crate::questions::confirm_less::confirm_less;
-use crate::questions::decision_change::Change;
+use crate::questions::decision_change::{ActArgs, Change};
+use crate::questions::decision_output::standing;
 use crate::questions::decision_session::{DecisionSession, Only};
 use crate::questions::decision_view::{how_to_answer, tell_how_to_answer};
 use crate::questions::offered_options::{HOW_TO_REJECT, Offered};
@@ -21,11 +21,11 @@ use crate::questions::permits::Act;
 use crate::questions::rejecting::expect_rejecting;
 use crate::ui::text::each_once;
 use crate::ui::{Exit, Failure, Output, complain};
-use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
-    CreateDecisionPoint, DecisionPoint, DecisionPointCommand, MAX_CONTEXT_BYTES, OnTimeout, Urgency,
+    CreateDecisionPoint, DecisionPoint, DecisionPointCommand, MAX_CONTEXT_BYTES, OnTimeout,
+    RefineDecisionPoint, Urgency,
 };
 use serde_json::Value;
 use std::io::IsTerminal;
@@ -194,18 +194,15 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
         command.supersedes = Some(session.find(wanted, Act::Revise)?.decision_id.into_string());
     }
     command.entropy = session.entropy()?;
-    let by = command.by.clone();
-    let (issue, only) = (args.issue, args.only);
-    let command = Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()));
-    let submitted = session.submit_new(issue.as_deref(), &by, &only, &command, None);
-    let submitted = submitted.map_err(may_be_there)?;
-    let created = session.carried_out(None, submitted).and_then(|(receipt, _)| {
-        let point = session.created(&receipt)?;
-        Ok((session.value(&point)?, session.doubt(&point)?, point))
-    });
+    let created = session
+        .ask(&args.only, command)
+        .and_then(|(point, _)| Ok((session.value(&point)?, session.doubt(&point)?, point)));
     let recorded = session.recorded();
     let closed = session.close();
-    let (value, doubt, point) = created.map_err(|why| why.behind_any(recorded.as_ref()))?;
+    let (value, doubt, point) = created.map_err(|why| match &recorded {
+        Some(recorded) => why.behind(recorded),
+        None => may_be_there(why),
+    })?;
     closed?;
     if args.waiting.wait && global.json {
         // The one value on stdout is what became of it; who answers needs the id before.
@@ -252,19 +249,26 @@ fn tell(global: &Global, point: &DecisionPoint, value: &Value) -> Result<(), Fai
 }
 
 impl Args {
+    /// Asks anew. Only the requester or a person may, and only after guidance.
     fn revise(self, global: &Global) -> Result<Exit, Failure> {
-        let revision = Revision {
-            context: self.context()?,
-            options: self.offered.read()?,
-            prompt: self.prompt,
-            default_option: self.default,
-            drop_default: self.no_default,
+        let (context, options) = (self.context()?, self.offered.read()?);
+        let by = ActArgs { speaker: self.speaker, only: self.only, turn: self.turn };
+        let change = Change { decision: self.revises.unwrap_or_default(), by };
+        let command = |decision_id, by| {
+            DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
+                decision_id,
+                by,
+                prompt: self.prompt,
+                context,
+                options,
+                default_option: self.default,
+                drop_default: self.no_default,
+            })
         };
-        let id = self.revises.unwrap_or_default();
-        revise(global, &Change::of(id, self.speaker, self.only, self.turn), revision)
+        change.carry_out(global, Act::Revise, command, standing)
     }
 
-    /// That nothing is given that only another round takes.
+    /// Checks that nothing is given that only another round takes.
     fn expect_new(&self) -> Result<(), Failure> {
         if !self.speaker.is_given() && !self.only.names_version() {
             return Ok(());

@@ -5,7 +5,6 @@ use crate::questions::decision_change::Change;
 use crate::questions::permits::Act;
 use crate::ui::{Exit, Failure, counted};
 use clap::builder::NonEmptyStringValueParser;
-use holdpoint_domain::Command;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{
     DecisionPoint, DecisionPointCommand, EscalateDecisionPoint, RemindDecisionPoint,
@@ -30,18 +29,12 @@ pub(crate) struct Args {
 pub(super) fn notify(global: &Global, args: Args) -> Result<Exit, Failure> {
     let Args { to, reason, change } = args;
     let is_reminder = to.is_none();
-    let command = |decision_id, by| {
-        Command::DecisionPoint(match to {
-            Some(to) => DecisionPointCommand::EscalateDecisionPoint(EscalateDecisionPoint {
-                decision_id,
-                by,
-                to,
-                reason,
-            }),
-            None => {
-                DecisionPointCommand::RemindDecisionPoint(RemindDecisionPoint { decision_id, by })
-            }
-        })
+    let command = |decision_id, by| match to {
+        Some(to) => {
+            let escalation = EscalateDecisionPoint { decision_id, by, to, reason };
+            DecisionPointCommand::EscalateDecisionPoint(escalation)
+        }
+        None => DecisionPointCommand::RemindDecisionPoint(RemindDecisionPoint { decision_id, by }),
     };
     change.carry_out(global, Act::Notify, command, |point| match is_reminder {
         true => format!("{}: {}", point.state, counted(point.reminders, "reminder")),

@@ -2,7 +2,7 @@
 
 use crate::args::Global;
 use crate::questions::choice::Answer;
-use crate::questions::respond::{self, Reply, ReplyArgs};
+use crate::questions::respond::{self, ReplyArgs};
 use crate::ui::Exit;
 
 /// Options of `decision respond`.
@@ -50,6 +50,5 @@ impl Words {
 
 /// Hands the answer in.
 pub(super) fn main(global: &Global, is_named: bool, args: Args) -> Exit {
-    let Args { reply, words, to } = args;
-    respond::main(global, is_named, Reply { args: reply, answer: words.answer(), to })
+    respond::main(global, is_named, args.reply, args.words.answer(), args.to)
 }

@@ -2,8 +2,8 @@
 //! is typed whole, and Enter alone never is.
 
 use crate::log::question::Kind;
-use crate::questions::answer::Typed;
 use crate::questions::choice::Answer;
+use crate::questions::respond::Reply;
 use crate::questions::waiting_item::Item;
 use crate::ui::{closest, counted};
 use holdpoint_domain::human_decision::HumanDecision;
@@ -38,7 +38,7 @@ pub(super) enum Entered {
     /// It means nothing here, and why.
     Unclear(String),
     /// The answer.
-    Whole(Typed),
+    Whole(Reply),
 }
 
 /// The longest line that is taken, in characters: more than any answer may have.
@@ -155,8 +155,8 @@ impl Draft {
                     Entered::Unclear(format!("it can be passed on to {}", names(&item.targets)))
                 }
             },
-            Field::Text => Entered::Whole(self.typed(item, Answer::Text(line), None)),
-            Field::Guidance => Entered::Whole(self.typed(item, Answer::Guidance(line), None)),
+            Field::Text => Entered::Whole(self.reply(item, Answer::Text(line), None)),
+            Field::Guidance => Entered::Whole(self.reply(item, Answer::Guidance(line), None)),
         }
     }
 
@@ -194,11 +194,11 @@ impl Draft {
 
     fn whole(&mut self, item: &Item, to: Option<String>) -> Entered {
         let word = self.word.take().unwrap_or_default();
-        Entered::Whole(self.typed(item, Answer::Choice(word), to))
+        Entered::Whole(self.reply(item, Answer::Choice(word), to))
     }
 
-    fn typed(&mut self, item: &Item, answer: Answer, to: Option<String>) -> Typed {
-        Typed { id: item.id.clone(), kind: item.kind, answer, reason: self.reason.take(), to }
+    fn reply(&mut self, item: &Item, answer: Answer, to: Option<String>) -> Reply {
+        Reply { id: item.id.clone(), answer, reason: self.reason.take(), to }
     }
 }
 

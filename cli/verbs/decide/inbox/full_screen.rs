@@ -7,10 +7,10 @@ use crate::log::configuration::hides_output;
 use crate::log::named_logs::NamedLogs;
 use crate::log::question::Kind;
 use crate::log::{Directory, captured_output};
-use crate::questions::answer::{self, Typed};
 use crate::questions::decision_view::{self, Doubts};
-use crate::questions::hold_view;
+use crate::questions::hold_view::{self, Detail};
 use crate::questions::log_snapshot::Asked;
+use crate::questions::respond::{self, Reply, Terms};
 use crate::questions::waiting_item::Item;
 use crate::questions::waiting_logs::Logs;
 use crate::ui::program::program;
@@ -133,12 +133,12 @@ impl Session<'_> {
             Action::Quit => {}
             Action::Open(place) => self.open(&place),
             Action::Output(place) => self.output(&place),
-            Action::Give(place, typed) => {
+            Action::Give(place, reply) => {
                 self.screen.reply("handing it in ..");
                 let frame = self.screen.frame(now(), terminal.size());
                 terminal.draw(&frame)?;
                 // Where the answer is a person's, the whole question is shown, and the word typed.
-                terminal.lend(|| self.give(&place, typed))?;
+                terminal.lend(|| self.give(&place, reply))?;
             }
         }
         Ok(())
@@ -170,14 +170,13 @@ impl Session<'_> {
         }
     }
 
-    /// Hands an answer in, as `holdpoint answer` does.
-    fn give(&mut self, place: &Place, typed: Typed) {
+    /// Hands an answer in, as `decision respond` does.
+    fn give(&mut self, place: &Place, reply: Reply) {
         let Some(log) = self.logs.logs.get(place.log) else { return };
-        let given = log
-            .place
-            .expect_listed()
-            .and_then(|()| answer::give(&log.place.global(false), typed, self.turn.clone()));
-        match given {
+        let (global, terms) = (log.place.global(false), Terms::of_user(self.turn.clone()));
+        let listed = log.place.expect_listed();
+        let answered = listed.and_then(|()| respond::hand_in(&global, reply, terms));
+        match answered.and_then(|output| output.words()) {
             Ok(came_to) => {
                 self.screen.answered(&place.id, &came_to);
                 self.answered.push(place.clone());
@@ -214,7 +213,7 @@ fn shown(logs: &Logs, item: &Item) -> Option<Shown> {
                 let question = Question { hides_output: hides_output(&global), ..question };
                 let program = program(&global.log);
                 Some(Box::new(move |columns, now| {
-                    hold_view::lines(&question, Some(now), columns, &program)
+                    hold_view::lines(&question, Some(now), columns, (&program, Detail::Whole))
                 }))
             }
             RequestPlace::Closed(_) => None,

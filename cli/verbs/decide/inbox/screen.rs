@@ -10,7 +10,7 @@ mod tests;
 
 use super::draft::{Entered, Field};
 use super::rows::SHORT_ID_CHARACTERS;
-use crate::questions::answer::Typed;
+use crate::questions::respond::Reply;
 use crate::questions::waiting_item::Item;
 use crate::ui::screen::width;
 pub(super) use crate::verbs::decide::inbox::screen::output_pane::Printed;
@@ -48,7 +48,7 @@ pub(super) enum Action {
     Open(Place),
     /// Show what the run of this question printed.
     Output(Place),
-    Give(Place, Typed),
+    Give(Place, Reply),
 }
 
 /// A question, by its log and its id.
@@ -227,7 +227,7 @@ impl Screen {
             Key::Enter => match opened.draft.enter(&opened.item) {
                 Entered::More => {}
                 Entered::Unclear(why) => self.reply(&why),
-                Entered::Whole(typed) => action = Some(Action::Give(opened.place(), typed)),
+                Entered::Whole(reply) => action = Some(Action::Give(opened.place(), reply)),
             },
             Key::Up | Key::Down | Key::PageUp | Key::PageDown | Key::Home | Key::End => {}
         }

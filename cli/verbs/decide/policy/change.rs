@@ -4,7 +4,7 @@ use super::show::stated_rows;
 use crate::args::principal::user;
 use crate::args::{Global, LockWaitArgs};
 use crate::questions::confirm::{self, Offer};
-use crate::questions::decision_session::{DecisionSession, Only};
+use crate::questions::decision_session::DecisionSession;
 use crate::ui::{Exit, Failure, Output};
 use crate::verbs::decide::policy::policy_args::Given;
 use holdpoint_domain::Command;
@@ -34,7 +34,7 @@ pub(super) fn set(global: &Global, args: &SetArgs) -> Result<Exit, Failure> {
     let change =
         ChangePolicy { by: by.clone(), policy: policy.clone(), approval: None, people: None };
     let command = Command::Log(LogCommand::SetPolicy(Box::new(change)));
-    let submitted = session.submit_new(None, &by, &Only::default(), &command, Some(line))?;
+    let submitted = session.submit_typed(&by, &command, line)?;
     let (receipt, _) = session.carried_out(None, submitted)?;
     session.close()?;
     tell(global, &receipt, &policy)

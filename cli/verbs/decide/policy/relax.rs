@@ -14,8 +14,7 @@ use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{
-    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionPoint, DecisionPointCommand,
-    OnTimeout,
+    ActionBinding, ApprovalPolicy, CreateDecisionPoint, DecisionPoint, OnTimeout,
 };
 use holdpoint_domain::log::{
     ChangePolicy, GatePolicy, LogCommand, RELAX_TOOL, relax_binding, relax_proposal,
@@ -74,7 +73,7 @@ pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let approval = Some(point.decision_id.to_string());
     let change = ChangePolicy { by: by.clone(), policy: after.clone(), approval, people: None };
     let command = Command::Log(LogCommand::RelaxPolicy(Box::new(change)));
-    let submitted = session.submit_as(&point, &by, &Only::default(), &command, line)?;
+    let submitted = session.submit(&point, &by, &Only::default(), &command, line)?;
     let (receipt, _) = session.carried_out(Some(&point.decision_id), submitted)?;
     session.close()?;
     tell(global, &receipt, &after)
@@ -122,7 +121,6 @@ fn ask(
     before: &GatePolicy,
     after: &GatePolicy,
 ) -> Result<DecisionPoint, Failure> {
-    let by = user(Actor::Human);
     let input_sha256 = relax_binding(before, after);
     let shown = relax_proposal(before, after);
     let question = CreateDecisionPoint {
@@ -136,16 +134,12 @@ fn ask(
         separation: before.separation,
         ..CreateDecisionPoint::asking(
             session.entropy()?,
-            by.clone(),
+            user(Actor::Human),
             &*shown.prompt,
             shown.options.to_vec(),
         )
     };
-    let command =
-        Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(question)));
-    let submitted = session.submit_new(None, &by, &Only::default(), &command, None)?;
-    let (receipt, _) = session.carried_out(None, submitted)?;
-    session.created(&receipt)
+    Ok(session.ask(&Only::default(), question)?.0)
 }
 
 /// Those whom the policy before names; where it names nobody, the owner of the log at a terminal.

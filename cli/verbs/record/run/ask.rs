@@ -4,7 +4,7 @@
 use crate::args::Global;
 use crate::log::configuration::hides_output;
 use crate::questions::hold_view::{
-    HIDDEN, brief_lines, how_to_answer, outcome_words, time_left, verbose_lines, warning_line,
+    Detail, HIDDEN, how_to_answer, lines, outcome_words, time_left, warning_line,
 };
 use crate::questions::reason::check_reason;
 use crate::ui::program::program;
@@ -153,7 +153,9 @@ impl<'a> Person<'a> {
             let command = recorded_in_line(&question.context().command_line);
             let around =
                 Around { sentences: &sentences, command, prompt: &prompt, all: Some(DETAILS) };
-            match terminal.put_question(|columns| brief_lines(question, now, columns), &around) {
+            let program = program(&self.global.log);
+            let shown = |columns| lines(question, Some(now), columns, (&program, Detail::Brief));
+            match terminal.put_question(shown, &around) {
                 Ok(()) => {
                     self.excuse = None;
                     return;
@@ -184,7 +186,7 @@ impl<'a> Person<'a> {
         let command = recorded_in_line(&question.context().command_line);
         let around = Around { sentences: &[], command, prompt: &prompt, all: None };
         let question = &Question { hides_output: self.hides_output, ..question.clone() };
-        let shown = |columns| verbose_lines(question, Some(now), columns, &program);
+        let shown = |columns| lines(question, Some(now), columns, (&program, Detail::Verbose));
         // Where it cannot be put it is put again.
         if terminal.put_question(shown, &around).is_err() {
             terminal.rest();

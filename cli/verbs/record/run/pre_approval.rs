@@ -4,8 +4,8 @@ use super::approve::StartPerson;
 use super::behind::Behind;
 use super::{Carried, not_started, unrecorded};
 use crate::args::Global;
-use crate::log::decision_id::{is_by_beginning, resolve};
-use crate::log::ids;
+use crate::log::decision_id::is_by_beginning;
+use crate::log::{Question, ids};
 use crate::questions::decision_view::outcome_with_reason;
 use crate::ui::program::program;
 use crate::ui::text::{beginning, visible_once};
@@ -69,10 +69,12 @@ pub(super) fn bind(
 pub(super) fn find(carried: &Carried<'_>, wanted: &str) -> Result<String, Failure> {
     let ambiguous =
         |failure: Failure| not_started("ambiguous_decision", failure.message().to_string());
-    let found = carried.engine.query(|world| match resolve(world, wanted) {
-        Ok(point) => Ok((point.decision_id.to_string(), is_by_beginning(point, wanted))),
-        Err(unknown) if unknown.code() == "not_found" => Ok((beginning(wanted).to_string(), false)),
-        Err(failure) => Err(ambiguous(failure)),
+    let found = carried.engine.query(|world| match Question::resolve(world, wanted) {
+        Ok(Question::Decision(point)) => {
+            Ok((point.decision_id.to_string(), is_by_beginning(point, wanted)))
+        }
+        Err(failure) if failure.exit != Exit::NOT_FOUND => Err(ambiguous(failure)),
+        Ok(Question::Hold(..)) | Err(_) => Ok((beginning(wanted).to_string(), false)),
     });
     let found = found.map_err(|error| unrecorded(carried.global, error.into()))?;
     let (id, is_by_beginning) = found?;
