@@ -191,6 +191,26 @@ fn a_full_disk_says_what_was_asked_for_and_what_there_was() {
 }
 
 #[test]
+fn a_log_whose_disk_is_full_says_what_was_asked_for_and_what_there_was() {
+    for left in [0, 100, 180] {
+        let Some((place, disk)) = on_small_disk("2m") else {
+            return skip("a full disk: no small file system can be mounted here");
+        };
+        assert_eq!(status(&place.run(&["true"])), 0);
+        disk.fill_but_for(left * 1_024);
+        let full = place.holdpoint(&["run", "--json", "--", "true"]);
+        let error = &json(&full)["error"];
+        assert_eq!(status(&full), 125, "{error:#}");
+        let number = |key: &str| error[key].as_u64().unwrap_or_else(|| panic!("{error:#}"));
+        let (needed, free) = (number("needed_bytes"), number("free_bytes"));
+        assert!(needed > free && free <= left * 1_024, "{error:#}");
+        let asked = place.holdpoint(&["decision", "create", "--prompt", "p", "--option", "a:A"]);
+        let said = text(&asked.stderr);
+        assert!(left > 0 || (said.contains("bytes, and") && said.contains("are free")), "{said}");
+    }
+}
+
+#[test]
 fn a_disk_that_fills_ends_the_command_and_says_so() {
     let Some((place, output)) = on_a_disk_that_fills(&[]) else {
         return skip("a disk that fills under output: no small file system can be mounted here");

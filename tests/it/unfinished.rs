@@ -447,10 +447,7 @@ fn on_a_full_disk_no_command_starts_whose_end_could_not_be_recorded() {
             return skip("a full disk under a run: no small file system can be mounted here");
         };
         assert_eq!(status(&place.run(&["true"])), 0);
-        let free = rustix::fs::statvfs(&disk.path).unwrap();
-        let filler = (free.f_bavail * free.f_frsize).saturating_sub(left * 1_024);
-        std::fs::write(disk.path.join("filler"), vec![1; usize::try_from(filler).unwrap()])
-            .unwrap();
+        disk.fill_but_for(left * 1_024);
         let witness = place.directory.path().join("witness");
         let rest = disk.path.join("rest");
         let script = format!(

@@ -1,7 +1,7 @@
 //! The active segment: where the next record goes, and what is staged for it.
 
 use super::batch::{NewRecord, PreparedBatch, claim};
-use super::error::PoisonCause;
+use super::error::{PoisonCause, there_are};
 use super::segment_lock::LockedFile;
 use super::storage::{Storage, WriteFile};
 use super::unhashed::Unhashed;
@@ -73,6 +73,17 @@ impl DiskError {
             return false;
         }
         is_full(&self.source)
+    }
+
+    /// Returns the disk's answer; of a full disk also the bytes that the call asked for, and those
+    /// that are free.
+    pub(super) fn with_room(self, free: Option<u64>) -> io::Error {
+        let Self { source, needed, .. } = self;
+        if !is_full(&source) {
+            return source;
+        }
+        let kind = source.kind();
+        io::Error::new(kind, format!("{source}: it needs {needed} bytes{}", there_are(free)))
     }
 
     pub(super) fn cause(&self) -> PoisonCause {

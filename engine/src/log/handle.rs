@@ -367,7 +367,7 @@ fn close<S: Storage>(shared: &Arc<Shared<S>>, wait: Option<Duration>) -> Result<
     turn.sync()?;
     let witnessed = turn.write_head();
     turn.release_for_good();
-    witnessed.map_err(|error| CloseError::Witness(error.source))
+    witnessed.map_err(|error| CloseError::Witness(error.with_room(shared.storage.free())))
 }
 
 /// Makes durable what this handle knows of, sharing the sync; gives whether HEAD names it already,

@@ -44,8 +44,12 @@ impl<S: Storage> Log<S> {
             match roll::prepare_at(&self.shared.storage, path, SEGMENT_CAPACITY_MIN) {
                 Ok(room) => state.rooms.push(room),
                 Err(error) if error.is_full() => {
+                    // Of all files, for what is missing of the one alone says too little.
+                    let reserved = error.needed.saturating_mul(u64::from(number));
                     let free = self.shared.storage.free();
-                    return Err(AppendError::NoSpace { needed: error.needed, free });
+                    let free = free.map(|free| free.saturating_add(reserved));
+                    let needed = error.needed.saturating_mul(u64::from(FILES));
+                    return Err(AppendError::NoSpace { needed, free });
                 }
                 Err(error) => {
                     let error = DiskError { file: ROOM.to_string(), ..error };

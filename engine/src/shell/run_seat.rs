@@ -35,6 +35,7 @@ use holdpoint_domain::execution_loop::{
 };
 use holdpoint_domain::world::waiting::WaitingCommand;
 use holdpoint_domain::{Command, Event};
+use holdpoint_log_format::limits::PAGE;
 use holdpoint_log_format::{ChainPosition, EntryKind, RunKey, RunStart, names};
 use std::convert::Infallible;
 use std::io;
@@ -525,5 +526,8 @@ fn begin<S: Storage>(
 }
 
 fn file_error<S: Storage>(core: &Core<Measured<S>>, source: io::Error) -> SubmitError {
+    if is_full(&source) {
+        return AppendError::NoSpace { needed: PAGE, free: core.caches.free() }.into();
+    }
     SubmitError::RunFile { path: core.caches.root().join(names::RUNS), source }
 }

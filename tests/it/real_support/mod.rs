@@ -101,6 +101,14 @@ impl SmallDisk {
         assert!((0..REMOUNTS_MAX).any(|_| self.call(&format!("remount,{options}"))));
     }
 
+    /// Fills it until so many bytes are free.
+    pub(crate) fn fill_but_for(&self, left: u64) {
+        let free = rustix::fs::statvfs(&self.path).unwrap();
+        let filler = (free.f_bavail * free.f_frsize).saturating_sub(left);
+        let filler = vec![1; usize::try_from(filler).unwrap()];
+        std::fs::write(self.path.join("filler"), filler).unwrap();
+    }
+
     fn call(&self, options: &str) -> bool {
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&self.path);

@@ -293,8 +293,9 @@ fn respond(
     check_principal(&command.by)?;
     let point = find(view, &command.decision_id)?;
     let response = point.meant(&command.response);
-    let command = &RespondToDecisionPoint { response, ..command.clone() };
-    let comment = command.comment.as_deref();
+    let comment = readable(command.comment.as_deref());
+    let command =
+        &RespondToDecisionPoint { response, comment: comment.map(Into::into), ..command.clone() };
     let check_form = || check_new_response(&command.response, comment);
     if let Some(sequence) = point.given_before(&command.by, &command.response, comment) {
         return Err(CommonRefusal::AlreadyDone { sequence }.into());

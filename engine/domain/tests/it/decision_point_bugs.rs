@@ -348,4 +348,11 @@ fn a_text_of_dotless_patterns_alone_says_nothing() {
         let given = stage.respond(&id, &person(APPROVER), response);
         assert_eq!(told(&given), Err("MISSING_TEXT"));
     }
+    for comment in ["\u{2800}", "\u{3164}", " \t"] {
+        let id = stage.ask(question());
+        let yes = choice("yes");
+        stage.respond_saying(&id, &person(APPROVER), yes, Some(comment.into())).unwrap();
+        let ending = stage.point(&id).ending.clone().unwrap();
+        assert_eq!(ending.comment, None, "{comment:?}");
+    }
 }
