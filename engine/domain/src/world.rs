@@ -64,19 +64,19 @@ use crate::world::person::Gates;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct World {
     pub(crate) hot: LiveState,
-    /// What left the live state; `None`: not kept.
+    /// Entities that left the live state; `None`: not kept.
     settled: Option<Settled>,
-    /// What the caller has found again in the log for the command in hand.
+    /// Facts that the caller has found again in the log for the command in hand.
     recalled: Recalled,
-    /// What [`fingerprint_of`] gives for the live state, where it was just computed.
+    /// Result of [`fingerprint_of`] for the live state, where it was just computed.
     fingerprint: KnownFingerprint,
-    /// Where the log begins.
+    /// Beginning of the log.
     beginning: Beginning,
-    /// Where the live state comes from.
+    /// Origin of the live state.
     origin: Origin,
 }
 
-/// What left the live state.
+/// Entities that left the live state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Settled {
     /// Loops by the sequence of the record that began them.
@@ -87,7 +87,7 @@ struct Settled {
     threads: BTreeMap<u64, Thread>,
 }
 
-/// What the fingerprint covers.
+/// State that the fingerprint covers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LiveState {
     pub(crate) loops: Loops,
@@ -111,7 +111,7 @@ pub(crate) struct LiveState {
     /// By which clocks limits end, where clocks differed.
     pub(crate) clocks: Clocks,
     pub(crate) streams: Streams,
-    /// What is recorded of the output of attempts that run.
+    /// Recorded output of attempts that run.
     pub(crate) outputs: RecordedOutputs,
 }
 
@@ -315,7 +315,8 @@ impl World {
         }
     }
 
-    /// What came of a request after its loop settled is known where requests are remembered.
+    /// Returns the requests: what came of one after its loop settled is known where requests are
+    /// remembered.
     fn request_views<'a>(&'a self, loops: &[&'a ExecutionLoop]) -> Vec<RequestView<'a>> {
         let closed = self.closed_requests().map(|held| (held.requested_sequence, held.view()));
         let of_loops = loops.iter().flat_map(|entity| {
@@ -339,7 +340,7 @@ fn by_age<'a, T: 'a>(
     all.into_iter()
 }
 
-/// As [`World::view`].
+/// Serialized as [`World::view`].
 impl Serialize for World {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.view().serialize(serializer)

@@ -6,7 +6,7 @@ use crate::application::types::{BYTES, Data};
 use crate::core::{bodies, commands};
 
 commands! {
-    /// What the application can ask for.
+    /// Command of the application.
     ApplicationCommand {
         /// Record that something happened to a stream.
         "application.record" RecordEvent(RecordEvent);
@@ -25,7 +25,7 @@ bodies! {
         /// The version of what the bytes mean under that name, from 1.
         #[serde(default = "first_version")]
         type_version: u32,
-        /// What the bytes are: a media type, 1 to 128 bytes, visible.
+        /// Media type of the bytes, 1 to 128 bytes, visible.
         #[serde(default = "bytes")]
         content_type: String,
         /// The bytes, at most 63 MiB: a text, or `{"hex": DIGITS}`.

@@ -6,7 +6,7 @@ use crate::core::payload::Text;
 use crate::core::{events, recorded};
 
 events! {
-    /// What happened to a stream of the application, or what a reducer made of what happened.
+    /// Event of a stream of the application, or the result of a reducer over such events.
     ApplicationEvent of "application" kinds 224..=255, {
         /// The application says what happened.
         224 v 1 "application.recorded" => ApplicationRecorded;
@@ -27,7 +27,7 @@ impl ApplicationEvent {
 }
 
 recorded! {
-    /// What happened, in the application's own words: a claim of whoever recorded it.
+    /// Event in the application's own words: a claim of whoever recorded it.
     ApplicationRecorded {
         /// The entity that it happened to: 1 to 256 bytes.
         stream: Text,
@@ -36,20 +36,20 @@ recorded! {
         event_type: Text,
         /// The version of what the bytes mean under that name, from 1.
         type_version: u32,
-        /// What the bytes are: a media type, 1 to 128 bytes.
+        /// Media type of the bytes, 1 to 128 bytes.
         content_type: Text,
         /// The bytes, at most 63 MiB.
         data: Data,
     }
 
-    /// What a reducer of the application made of the events up to a record: a claim of the program
-    /// that has the reducer. Whoever has not cannot check it.
+    /// Result of a reducer of the application over the events up to a record: a claim of the
+    /// program that has the reducer. Whoever has not cannot check it.
     ReducerFingerprintRecorded {
         /// The reducer's name: 1 to 256 bytes.
         reducer: Text,
         /// The version of what the reducer does, from 1.
         version: u32,
-        /// How its states are encoded: a name of 1 to 128 bytes.
+        /// Name of the encoding of its states, 1 to 128 bytes.
         encoding: Text,
         /// The last record whose event is in the states, before this one; 0: they are those before
         /// the first.

@@ -47,7 +47,7 @@ pub(crate) fn check_fingerprint(
     require(*covers <= newest, "covers", "a record before the one that says so", covers)
 }
 
-/// What the rules forbid about an event: what no command would have asked for.
+/// Adds to `checks` what the rules forbid about an event: what no command would have asked for.
 pub(crate) fn judge(record: Record<'_>, event: &ApplicationEvent, checks: &mut RuleChecks) {
     let checked = match event {
         ApplicationEvent::ApplicationRecorded(it) => {

@@ -43,7 +43,7 @@ fn fnv_1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// How far each stream has come, of those that are known.
+/// Version of each stream, of those that are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Streams(LazyPart<StreamIndex>);
 
@@ -56,7 +56,7 @@ pub(crate) struct StreamIndex {
     forgotten: u64,
 }
 
-/// As streams are carried: in the order of their versions.
+/// Form in which streams are carried: in the order of their versions.
 type Carried<T> = (Vec<(u64, T)>, u64);
 
 impl Serialize for StreamIndex {

@@ -271,7 +271,7 @@ refusals! {
     AskerBehind {
         /// The number of the user who asks.
         user: u32,
-        /// What says so.
+        /// Sign that the user is behind the process.
         sign: BehindSign,
     } = "ASKER_BEHIND" in Gating,
     /// A user, behind whom is another one.
@@ -282,7 +282,7 @@ refusals! {
     OtherBehind {
         /// The number of the user who is behind it.
         user: u32,
-        /// What says so.
+        /// Sign that the user is behind the process.
         sign: BehindSign,
     } = "ASKER_BEHIND" in Gating,
     /// Another user, behind whom somebody may be who cannot be read.
@@ -307,9 +307,9 @@ refusals! {
     /// Proven less than is asked for.
     #[error("the name is proven by {found}, and {expected} is asked for; answer at a terminal")]
     ProvenLess {
-        /// What is asked for.
+        /// Authentication that is asked for.
         expected: Authentication,
-        /// What proves it.
+        /// Authentication that proves the name.
         found: Authentication,
     } = "PROVEN_LESS" in Gating,
     /// The user who asks, without a terminal.
@@ -355,7 +355,7 @@ refusals! {
     NoTerminalForUnknown = "NO_TERMINAL" in Gating,
 }
 
-/// Who asks, in words.
+/// User who asks, in words.
 struct WhoAsks(u32);
 
 impl fmt::Display for WhoAsks {
@@ -374,7 +374,7 @@ impl fmt::Display for WhoAsks {
 pub(crate) struct Gate {
     /// The number of the user whose process asks.
     pub(crate) asked_by: u32,
-    /// What at least has to prove who answers.
+    /// Least authentication that has to prove who answers.
     pub(crate) authentication: Authentication,
     /// True if only another user may answer.
     pub(crate) separation: bool,

@@ -18,7 +18,7 @@ use thiserror::Error as ThisError;
 
 use crate::core::hash::DIGEST;
 
-/// Name of the newtype of what was written before some field was added.
+/// Name of a newtype whose content was written before some field was added.
 pub(crate) const BEFORE: &str = "holdpoint.Before";
 
 /// A field that was added: of what was written before, nothing of it is there.
@@ -56,7 +56,7 @@ pub(crate) enum Fault {
     Unexpected {
         /// Place in the payload.
         at: usize,
-        /// Type that was read.
+        /// Kind of value that was read.
         expected: &'static str,
         /// The byte.
         found: u8,
@@ -206,7 +206,8 @@ macro_rules! formless {
     };
 }
 
-/// Reads what payloads and states hold: floating point and single characters have no form here.
+/// Values that neither a payload nor a state holds have no form here: floating point, single
+/// characters.
 impl<'de> Deserializer<'de> for &mut Reader<'de> {
     type Error = Fault;
 

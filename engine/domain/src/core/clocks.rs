@@ -135,7 +135,7 @@ impl Times {
     }
 }
 
-/// As [`Moment`]: no limit was made before clocks were told apart.
+/// The times of the [`Moment`]: no limit was made before clocks were told apart.
 impl From<Moment> for Times {
     fn from(Moment { at, clock, steady }: Moment) -> Self {
         let same = |stated| Steady { stated, scaled: stated };
@@ -143,7 +143,7 @@ impl From<Moment> for Times {
     }
 }
 
-/// How far the stated times of a limit lie ahead of the clocks of whoever made it, in nanoseconds.
+/// Lead of the stated times of a limit over the clocks of whoever made it, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Offset {
     /// Ahead of the maker's own clock.

@@ -105,7 +105,7 @@ pub enum DecodeError {
     },
 }
 
-/// Payload as far as it is encoded.
+/// Bytes that have been encoded so far.
 pub(crate) struct BodyWriter(pub(crate) Vec<u8>);
 
 impl BodyWriter {
@@ -128,7 +128,7 @@ impl Writer for BodyWriter {
     }
 }
 
-/// State as far as it is encoded: all of it is written once, where it stays.
+/// Bytes that are carried so far: all of them are written once, where they stay.
 pub(crate) struct Carried(pub(crate) Vec<u8>);
 
 impl Carried {
@@ -301,7 +301,7 @@ impl Part {
 enum Run {
     /// Bytes as somebody carried them before.
     Part(Part),
-    /// Bytes that were encoded here.
+    /// Bytes as they were encoded here.
     Own(Box<[u8]>),
 }
 
@@ -395,7 +395,7 @@ impl<T: DeserializeOwned + fmt::Debug> fmt::Debug for Lazy<T> {
     }
 }
 
-/// Writes a run of bytes, of whatever length, in which the value is.
+/// Serialized as a run of bytes, of whatever length, in which the value is.
 impl<T: Serialize> Serialize for Lazy<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if let Some(run) = self.carried.get() {

@@ -76,7 +76,7 @@ impl From<Confidence> for u16 {
     }
 }
 
-/// As a decimal fraction with four digits: `0.8500`.
+/// Decimal fraction with four digits: `0.8500`.
 impl fmt::Display for Confidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0.{:04}", self.0)
@@ -184,7 +184,7 @@ impl From<BasisPoints> for u16 {
     }
 }
 
-/// As a decimal fraction with four digits: `0.7000`, `1.0000`.
+/// Decimal fraction with four digits: `0.7000`, `1.0000`.
 impl fmt::Display for BasisPoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:04}", self.0 / Self::MAX.0, self.0 % Self::MAX.0)

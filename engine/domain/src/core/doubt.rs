@@ -23,7 +23,7 @@ pub enum Doubt {
     LostBefore(u64),
 }
 
-/// What a salvage left in doubt.
+/// Doubts that a salvage left.
 pub(crate) trait Doubts {
     /// Why something is in doubt that one record made what it is: 0 where that is not known, and
     /// it may be any.
@@ -40,7 +40,7 @@ pub(crate) const fn are(first: u64, last: u64) -> &'static str {
     if first == last { "is" } else { "are" }
 }
 
-/// What is to be feared of it, as the rest of a sentence.
+/// Consequence that is to be feared of it, as the rest of a sentence.
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

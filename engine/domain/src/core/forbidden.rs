@@ -269,7 +269,7 @@ pub(crate) struct Record<'a> {
     pub(crate) at: Timestamp,
     /// The same on the scale of the times of the limit that it is about.
     pub(crate) times: Times,
-    /// What the own clock of the machine that recorded it said.
+    /// Time on the own clock of the machine that recorded it.
     pub(crate) clock: Timestamp,
     pub(crate) actor: &'a ActorId,
     pub(crate) proof: Option<Proof>,
@@ -293,8 +293,8 @@ impl Record<'_> {
     }
 }
 
-/// What is found about one event. Where nobody asks, nothing is kept and no text is made: a guard
-/// that stands once says to `judge` why, and to `evolve` only whether.
+/// Findings about one event. Where nobody asks, nothing is kept and no text is made: a guard that
+/// stands once says to `judge` why, and to `evolve` only whether.
 pub(crate) struct RuleChecks<'a> {
     /// The record's sequence and kind, and its loop where it is about one; `None`: nobody asks.
     about: Option<(u64, u16, Option<&'a str>)>,

@@ -285,7 +285,7 @@ impl Preimage {
         self.number(u64::from(version));
     }
 
-    /// What comes after these bytes.
+    /// Returns a preimage that continues these bytes.
     pub(crate) fn after(hasher: Sha256) -> Self {
         Self { hasher, gathered: ArrayVec::new_const() }
     }
@@ -356,7 +356,7 @@ impl Preimage {
     }
 }
 
-/// What is hashed may be a secret.
+/// The bytes that are hashed may be a secret.
 impl fmt::Debug for Preimage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Preimage")

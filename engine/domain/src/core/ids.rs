@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::core::hash::Digest;
 use crate::core::limits::ENTROPY_BYTES;
 
-/// What the ids begin with that Holdpoint mints.
+/// Prefixes of the ids that Holdpoint mints.
 pub(crate) const OWN_PREFIXES: [&str; 9] =
     ["LOOP-", "REQ-", "DEC-", "DP-", "AUDIT-", "CHAIN-", "REC-", "FAULT-", "OBS-"];
 
@@ -32,7 +32,7 @@ impl Entropy {
     }
 }
 
-/// As 32 lower-case hexadecimal digits.
+/// Text of 32 lower-case hexadecimal digits.
 impl fmt::Display for Entropy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&base16ct::lower::encode_string(&self.0))
@@ -45,7 +45,7 @@ impl fmt::Debug for Entropy {
     }
 }
 
-/// As 32 lower-case hexadecimal digits.
+/// Text of 32 lower-case hexadecimal digits.
 impl Serialize for Entropy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

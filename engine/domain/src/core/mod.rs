@@ -103,8 +103,8 @@ macro_rules! recorded_of {
 pub(crate) use recorded;
 pub(crate) use recorded_of;
 
-/// What bytes are written of as they are, and readers are told the score beside the basis points of
-/// its confidence: fields in their order, each with its name.
+/// Implements `Serialize`: bytes are written of the type as it is, and readers are told the score
+/// beside the basis points of its confidence. Takes the fields in their order, each with its name.
 macro_rules! scored {
     ($Type:ident { $($field:ident as $name:literal),+ } by $confidence:ident) => {
         impl serde::Serialize for $Type {
@@ -284,7 +284,7 @@ macro_rules! older {
 
 pub(crate) use older;
 
-/// Holds a body: in its place, or apart, where it is much larger than the others.
+/// Type that holds a body: in its place, or apart, where it is much larger than the others.
 macro_rules! held {
     ($Body:ident) => { $Body };
     ($Body:ident Box) => { alloc::boxed::Box<$Body> };

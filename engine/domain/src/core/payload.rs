@@ -219,7 +219,7 @@ impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for ListVisitor<T,
 #[derive(Clone, Default)]
 pub struct Raw {
     data: RawData,
-    /// Of these very bytes, which never change: where it was computed already.
+    /// Digest of these very bytes, which never change: where it was computed already.
     sha256: Option<Digest>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct People {
     points: BTreeMap<String, Voters>,
 }
 
-/// Who may answer a round, and who voted.
+/// People who may answer a round, and those who voted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Voters {
     named: NamedUsers,

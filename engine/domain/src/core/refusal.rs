@@ -65,7 +65,7 @@ macro_rules! refusals {
 
 pub(crate) use refusals;
 
-/// What a line of a table of refusals states, or leaves to one of its fields.
+/// Code or class that a line of a table of refusals states, or leaves to one of its fields.
 macro_rules! stated {
     (code $code:literal) => {
         $code
@@ -87,7 +87,7 @@ macro_rules! stated {
 pub(crate) use stated;
 
 refusals! {
-    /// What every system refuses alike. Closed.
+    /// Refusal that every system gives alike. Closed.
     CommonRefusal holding {
         /// A field that is malformed.
         Malformed(Malformed),
@@ -98,7 +98,7 @@ refusals! {
     /// Somebody who is no person acts where only a person may.
     #[error("{what}: {reason}")]
     PersonNeeded {
-        /// What a person alone may do.
+        /// Action that a person alone may do.
         what: &'static str,
         /// Why this one does not count as a person.
         reason: NotAPerson,

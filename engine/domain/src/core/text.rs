@@ -121,8 +121,8 @@ pub fn check_identifier(field: &'static str, text: &str) -> Result<(), Identifie
     }
 }
 
-/// As [`check_identifier`], of a name that is chosen now: a reader finds something in it. What was
-/// recorded before this was asked for is not judged by it.
+/// Checks a name that is chosen now, as [`check_identifier`] does: a reader finds something in it.
+/// What was recorded before this was asked for is not judged by it.
 ///
 /// # Errors
 /// As [`check_identifier`].

@@ -27,7 +27,8 @@ use crate::decision_point::state::{DecisionPoint, DecisionPoints};
 use crate::decision_point::types::{DecisionPointState, OnTimeout, Response};
 use crate::log::policy::Loosened;
 
-/// What the rules expect and what they found. It becomes text where somebody asks for it.
+/// Fault of an event: what the rules expect and what they found. It becomes text where somebody
+/// asks for it.
 pub(crate) struct ApplyFault {
     expected: &'static str,
     found: Actual,
@@ -36,7 +37,7 @@ pub(crate) struct ApplyFault {
 enum Actual {
     /// Words of our own.
     Words(&'static str),
-    /// What the event says, of which not everything is shown.
+    /// Text of the event, of which not everything is shown.
     Input(Text),
     Number(usize),
     Time(Timestamp),
@@ -63,7 +64,7 @@ const fn fault(expected: &'static str, found: Actual) -> ApplyFault {
 
 type Checked = Result<(), ApplyFault>;
 
-/// What the rules forbid about an event of this system.
+/// Adds to `checks` what the rules forbid about an event of this system.
 pub(crate) fn judge(
     view: PointsView<'_>,
     record: Record<'_>,
@@ -539,7 +540,7 @@ fn check_reported(point: &DecisionPoint, record: Record<'_>, body: &OutcomeRepor
     accepted(point.check_report(&body.by))
 }
 
-/// What is said of the proof is what was proven.
+/// Checks that what is said of the proof is what was proven.
 fn check_proof(record: Record<'_>, by: &Principal) -> Checked {
     match record.proof {
         Some(proof) if proof.by != by.authenticated_by => {
@@ -549,7 +550,7 @@ fn check_proof(record: Record<'_>, by: &Principal) -> Checked {
     }
 }
 
-/// Who is named is who the record is of.
+/// Checks that who is named is who the record is of.
 fn check_speaker(record: Record<'_>, by: &Principal) -> Checked {
     match by.is(record.actor) {
         true => Ok(()),

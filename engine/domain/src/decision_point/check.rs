@@ -24,10 +24,10 @@ use crate::decision_point::types::{
     OptionList, OutcomeClaim, Proposal, Response, Terms,
 };
 
-/// What the id of every decision point begins with: no issue is called so.
+/// Prefix of the id of every decision point: no issue is called so.
 const ID_PREFIX: &str = "DP-";
 
-/// What names begin with that say what they are of, where an id or an issue may be given as well.
+/// Prefixes of names that say what they are of, where an id or an issue may be given as well.
 const NAME_PREFIXES: [&str; 4] = ["session:", "thread:", "correlation:", "stream:"];
 
 /// Most bytes of a wrong id that a refusal shows.
@@ -158,7 +158,8 @@ pub(crate) fn check_chosen_words(proposal: &Proposal) -> Result<(), No> {
     })
 }
 
-/// As [`check_response_form`], of an answer that is given now: a reader finds something in it.
+/// Checks an answer that is given now, as [`check_response_form`] does: a reader finds something in
+/// it.
 pub(crate) fn check_new_response(response: &Response, comment: Option<&str>) -> Result<(), No> {
     check_response_form(response, comment)?;
     match response {
@@ -324,8 +325,8 @@ pub(crate) fn check_binding(binding: &ActionBinding) -> Result<(), No> {
     Ok(check_identifier("tool", &binding.tool)?)
 }
 
-/// Who answers has the number that is on record for the name, voted under no other name, and is not
-/// the requester under another one. The terms of the answer for that name.
+/// Checks that whoever answers has the number that is on record for the name, voted under no other
+/// name, and is not the requester under another one. Returns the terms of the answer for that name.
 pub(crate) fn check_number(
     people: &People,
     point: &DecisionPoint,

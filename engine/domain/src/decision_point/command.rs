@@ -14,7 +14,7 @@ use crate::decision_point::types::{
 };
 
 commands! {
-    /// What can be asked of a decision point.
+    /// Command on a decision point.
     DecisionPointCommand {
         /// Ask: a new decision point.
         "decision_point.create" CreateDecisionPoint(Box<CreateDecisionPoint>) with entropy from by;
@@ -53,7 +53,7 @@ bodies! {
         issue_id: Option<String>,
         /// The question, 1 to 4,096 bytes.
         prompt: String,
-        /// What one should know to answer it, at most 64 KiB.
+        /// Context that one should know to answer it, at most 64 KiB.
         #[serde(default)]
         context: Option<String>,
         /// The ways to answer, at most 32.
@@ -75,22 +75,22 @@ bodies! {
         /// True if `timeout_ms` begins anew with every round.
         #[serde(default)]
         timeout_per_round: bool,
-        /// What becomes of a round that nobody answers in time. Left away: it is aborted.
+        /// Fate of a round that nobody answers in time. Left away: it is aborted.
         #[serde(default)]
         on_timeout: Option<OnTimeout>,
         /// Number of rounds there may be, 1 to 20. Left away: 3.
         #[serde(default)]
         max_iterations: Option<u8>,
-        /// How much it presses. Left away: medium.
+        /// Urgency of the question. Left away: medium.
         #[serde(default)]
         urgency: Option<Urgency>,
-        /// Who has to approve. Left away: anybody may answer.
+        /// Policy that says who has to approve. Left away: anybody may answer.
         #[serde(default)]
         policy: Option<ApprovalPolicy>,
-        /// What waits for the answer, at most 16 names.
+        /// Work that waits for the answer, at most 16 names.
         #[serde(default)]
         blocks: Vec<String>,
-        /// What the answer may rest on, at most 16 attachments.
+        /// Evidence that the answer may rest on, at most 16 attachments.
         #[serde(default)]
         evidence: Vec<EvidenceAttachment>,
         /// The one action that an approval is for.
@@ -119,9 +119,9 @@ bodies! {
         entropy: Entropy,
         /// Principal who answers.
         by: Principal,
-        /// What.
+        /// Response to the question.
         response: Response,
-        /// What is said beside it, at most 32 KiB.
+        /// Comment beside the response, at most 32 KiB.
         #[serde(default)]
         comment: Option<String>,
     }
@@ -135,7 +135,7 @@ bodies! {
         /// The question.
         #[serde(default)]
         prompt: Option<String>,
-        /// What one should know to answer it.
+        /// Context that one should know to answer it.
         #[serde(default)]
         context: Option<String>,
         /// The ways to answer; they replace those of the round before.
@@ -183,7 +183,7 @@ bodies! {
         decision_id: String,
         /// Principal.
         by: Principal,
-        /// What is to be done now.
+        /// Action that is to be done now.
         binding: ActionBinding,
     }
     /// See [`DecisionPointCommand::ReportOutcome`].
@@ -192,7 +192,7 @@ bodies! {
         decision_id: String,
         /// Principal: whoever spent the approval.
         by: Principal,
-        /// What is claimed.
+        /// Outcome that is claimed.
         claim: Box<OutcomeClaim>,
     }
     /// See [`DecisionPointCommand::ExpireDecisionPoint`].

@@ -10,7 +10,7 @@ use crate::core::{events, recorded};
 use crate::decision_point::types::{ActionBinding, OutcomeClaim, Proposal, Response, Terms};
 
 events! {
-    /// What happened to a decision point.
+    /// Event of a decision point.
     DecisionPointEvent of "decision_point" kinds 192..=223, {
         /// A question was asked.
         192 v 3 "decision_point.created"
@@ -35,7 +35,7 @@ events! {
         200 v 1 "decision_point.cancelled" => DecisionPointCancelled;
         /// Another question took its place.
         201 v 1 "decision_point.superseded" => DecisionPointSuperseded;
-        /// Whoever is asked was reminded.
+        /// Those who are asked were reminded.
         202 v 1 "decision_point.reminded" => DecisionPointReminded;
         /// Somebody else was told.
         203 v 1 "decision_point.escalated" => DecisionPointEscalated;
@@ -45,7 +45,7 @@ events! {
         205 v 1 "decision_point.consumed" => ApprovalConsumed;
         /// An approval was not spent in time.
         206 v 2 "decision_point.approval_lapsed" => ApprovalLapsed, before 1 + [0, 0];
-        /// What waited may go on.
+        /// The work that waited may go on.
         207 v 1 "decision_point.released" => DependentsReleased;
         /// The host of an approved action said what became of it.
         208 v 1 "decision_point.outcome_reported" => OutcomeReported;
@@ -113,7 +113,7 @@ recorded! {
         decision_id: Text,
         /// Principal who asks.
         by: Principal,
-        /// What, and under which terms.
+        /// The question and its terms.
         terms: Box<Terms>,
         /// True if only another user than the one who asks may answer.
         separation: bool,
@@ -130,7 +130,7 @@ recorded! {
         decision_id: Text,
         /// Principal.
         by: Principal,
-        /// What is asked now.
+        /// Proposal that is asked now.
         proposal: Box<Proposal>,
     }
 
@@ -142,7 +142,7 @@ recorded! {
         by: Principal,
         /// The guidance, 1 to 32,768 bytes.
         guidance: Text,
-        /// What was said beside it.
+        /// Comment beside the guidance.
         comment: Option<Text>,
         /// The round that follows.
         next_id: Text,
@@ -168,7 +168,7 @@ recorded! {
         by: Principal,
         /// For what.
         response: Response,
-        /// What was said beside it.
+        /// Comment beside the vote.
         comment: Option<Text>,
     }
 
@@ -178,9 +178,9 @@ recorded! {
         decision_id: Text,
         /// Principal.
         by: Principal,
-        /// How.
+        /// Response that was given.
         response: Response,
-        /// What was said beside it.
+        /// Comment beside the response.
         comment: Option<Text>,
     }
 
@@ -212,7 +212,7 @@ recorded! {
     DecisionPointWarned {
         /// The round.
         decision_id: Text,
-        /// When the warning was due; the record's own time is when somebody looked.
+        /// Time when the warning was due; the record's own time is when somebody looked.
         due_at: Timestamp,
         /// The own clock as the monotonic one continued it, where that alone said so.
         steady: Option<Timestamp>,
@@ -238,7 +238,7 @@ recorded! {
         superseded_by: Text,
     }
 
-    /// Whoever is asked was reminded.
+    /// Those who are asked were reminded.
     DecisionPointReminded {
         /// The round.
         decision_id: Text,
@@ -264,9 +264,9 @@ recorded! {
         decision_id: Text,
         /// Principal.
         by: Principal,
-        /// What.
+        /// Response that came late.
         response: Response,
-        /// What was said beside it.
+        /// Comment beside the response.
         comment: Option<Text>,
     }
 
@@ -302,22 +302,22 @@ recorded! {
         reason: Option<Text>,
     }
 
-    /// What waited for the answer may go on.
+    /// The work that waited for the answer may go on.
     DependentsReleased {
         /// The round.
         decision_id: Text,
-        /// What waited.
+        /// Work that waited.
         blocks: List<Text>,
     }
 
-    /// Whoever spent an approval says what became of the action. It is a claim: it changes nothing
-    /// of what was decided, and proves nothing.
+    /// The principal who spent an approval says what became of the action. It is a claim: it
+    /// changes nothing of what was decided, and proves nothing.
     OutcomeReported {
         /// The round.
         decision_id: Text,
         /// Principal.
         by: Principal,
-        /// What is claimed.
+        /// Outcome that is claimed.
         claim: Box<OutcomeClaim>,
     }
 }

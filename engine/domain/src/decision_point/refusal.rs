@@ -225,10 +225,10 @@ refusals! {
     NotRefined {
         /// The decision point.
         decision_id: String,
-        /// Who has to.
+        /// Requester who has to propose anew.
         requester: String,
     } = "NOT_REFINED",
-    /// What people may have read is not exchanged under their eyes.
+    /// A proposal that people may have read is not exchanged under their eyes.
     #[error(
         "decision {decision_id} is {state}, and a proposal is made anew only after guidance; \
          create another one with --supersedes"
@@ -246,7 +246,7 @@ refusals! {
         decision_id: String,
         /// The principal.
         by: String,
-        /// Who is.
+        /// Names of the approvers.
         approvers: String,
     } = "NOT_AN_APPROVER" in Gating,
     /// The requester does not approve what it asked for.
@@ -277,13 +277,13 @@ refusals! {
         by: String,
         /// The question.
         expected: Authentication,
-        /// What there is.
+        /// Authentication that proves the name.
         found: Authentication,
     } = "NOT_AUTHENTICATED" in Gating,
     /// Nobody asks or answers in another's name.
     #[error("the command names {found}, and {expected} gives it; name who gives it")]
     NotOneself {
-        /// Who gives the command.
+        /// Name of who gives the command.
         expected: String,
         /// Whom it names.
         found: String,
@@ -348,9 +348,9 @@ refusals! {
     BindingMismatch {
         /// The decision point.
         decision_id: String,
-        /// What it was given for.
+        /// Action that it was given for.
         expected: String,
-        /// What is to be done.
+        /// Action that is to be done.
         found: String,
     } = "BINDING_MISMATCH" in Scope,
     /// The people were asked something else than what is to be done.
@@ -361,7 +361,7 @@ refusals! {
     ShowsOtherwise {
         /// The decision point.
         decision_id: String,
-        /// What asks as it has to be asked.
+        /// Tool that asks as it has to be asked.
         tool: &'static str,
     } = "BINDING_MISMATCH" in Scope,
     /// An approval is good for one action.
@@ -384,7 +384,7 @@ refusals! {
         /// By whom.
         by: String,
     } = "REVOKED" in Continuity,
-    /// What was approved has started.
+    /// The approved action has started.
     #[error(
         "the approval of decision {decision_id} was spent at {at} by {by}, and started {tool}: \
          `holdpoint show {sequence} --trace` shows it; an approval is revoked before it is spent"
@@ -396,7 +396,7 @@ refusals! {
         at: Timestamp,
         /// By whom.
         by: String,
-        /// What it was spent for.
+        /// Tool that it was spent for.
         tool: String,
         /// The record of the spending.
         sequence: u64,
@@ -444,12 +444,12 @@ refusals! {
         /// Time when it ended.
         until: Timestamp,
     } = "APPROVAL_LAPSED" in Continuity,
-    /// What is approved spends its approval itself.
+    /// The approved action spends its approval itself.
     #[error("the approval of decision {decision_id} is spent by {tool} itself; use that")]
     SpentElsewhere {
         /// The decision point.
         decision_id: String,
-        /// What it is bound to.
+        /// Tool that it is bound to.
         tool: String,
     } = "SPENT_ELSEWHERE" in Gating,
     /// There is no outcome where nothing was approved and spent.
@@ -470,7 +470,7 @@ refusals! {
         decision_id: String,
         /// The principal.
         by: String,
-        /// Who spent it.
+        /// Principal who spent it.
         spender: String,
     } = "NOT_SPENDER" in Gating,
     /// An outcome is reported once.
@@ -483,7 +483,7 @@ refusals! {
         decision_id: String,
         /// Time.
         at: Timestamp,
-        /// As what.
+        /// Status that was reported.
         status: ClaimedStatus,
     } = "OUTCOME_REPORTED" in Continuity,
     /// Nothing of it is due.

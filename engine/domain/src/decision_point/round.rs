@@ -145,8 +145,8 @@ impl DecisionPoint {
         self.check_still_rejects(proposal)
     }
 
-    /// What said no before does not say yes now, and where somebody has to approve there stays a
-    /// way to say no.
+    /// Checks that what said no before does not say yes now, and that where somebody has to approve
+    /// there stays a way to say no.
     fn check_still_rejects(&self, proposal: &Proposal) -> Result<(), No> {
         let mut rejecting = self.terms.proposal.options.iter().filter(|option| option.reject);
         let turned = rejecting

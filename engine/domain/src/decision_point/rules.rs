@@ -42,7 +42,7 @@ use crate::decision_point::types::{
 };
 use crate::log::policy::{GatePolicy, Loosened, PolicyRefusal, RELAX_TOOL, RUN_TOOL};
 
-/// What the rules of decision points know: their own state, and what they need of the others.
+/// Knowledge of the rules of decision points: their own state, and what they need of the others.
 #[derive(Clone, Copy)]
 pub(crate) struct PointsView<'a> {
     /// Every decision point that is remembered.
@@ -51,8 +51,8 @@ pub(crate) struct PointsView<'a> {
     pub(crate) recalled: Option<&'a DecisionPoint>,
     /// An id that something had which is remembered no longer.
     pub(crate) used_id: Option<&'a str>,
-    /// Who counts as the person who may answer, by decision point. What was asked before there were
-    /// proofs has none.
+    /// Gates that say who counts as the person who may answer, by decision point. What was asked
+    /// before there were proofs has none.
     pub(crate) gates: &'a BTreeMap<String, Gate>,
     /// The numbers behind the names, and of those who voted.
     pub(crate) people: &'a People,
@@ -211,7 +211,7 @@ pub(crate) fn check_question(
     floor.check_approval(policy, command.separation, left_ms.filter(|_| has_end))
 }
 
-/// What nobody may agree on any more, and what the policy of the log demands.
+/// Refuses what nobody may agree on any more, and checks what the policy of the log demands.
 fn check_new_terms(
     view: PointsView<'_>,
     command: &CreateDecisionPoint,
@@ -398,7 +398,7 @@ fn answer(
     events
 }
 
-/// What waited for the answer may go on, where the answer lets it.
+/// Releases the work that waited for the answer, where the answer lets it go on.
 fn release(view: PointsView<'_>, point: &DecisionPoint) -> Option<Event> {
     let blocks = &point.terms.blocks;
     let (decision_id, is_released) = (point.decision_id.clone(), view.is_released(point));
@@ -544,7 +544,8 @@ fn consume(view: PointsView<'_>, command: &ConsumeApproval, now: Moment) -> Resu
     Ok(vec![consumed(point, &command.by, &command.binding)])
 }
 
-/// What was found again in the log is kept no more: nothing is added to it.
+/// Reports an outcome. A decision point that was found again in the log is kept no more: nothing is
+/// added to it.
 fn report(view: PointsView<'_>, command: &ReportOutcome) -> Result<Vec<Event>, No> {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;

@@ -59,7 +59,7 @@ pub struct DecisionPoint {
     pub ending: Option<Ending>,
     /// Answers that came when it was over, oldest first; the first 16.
     pub late_responses: Vec<GivenResponse>,
-    /// How many came.
+    /// Number of answers that came when it was over.
     pub late_total: u64,
     /// Number of times somebody was reminded.
     pub reminders: u64,
@@ -393,10 +393,10 @@ pub(crate) struct DecisionPoints {
     pub(crate) index: Index,
 }
 
-/// What follows from the decision points.
+/// Index that follows from the decision points.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Index {
-    /// What happens by itself, earliest first.
+    /// Times at which something happens by itself, earliest first.
     due: BTreeSet<(Timestamp, Text)>,
     /// Live ones by the action that they are bound to.
     pub(crate) bound: BTreeSet<(ActionBinding, Text)>,
@@ -474,7 +474,7 @@ impl DecisionPoints {
         due.filter_map(|(due_at, id)| Some((*due_at, self.live.get(id)?)))
     }
 
-    /// How many that ended are remembered.
+    /// Returns the number of those that ended and are remembered.
     pub(crate) fn closed_count(&self) -> usize {
         self.closed.len()
     }

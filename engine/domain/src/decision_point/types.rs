@@ -201,11 +201,11 @@ impl DecisionOption {
 }
 
 bodies! {
-    /// What is asked: the part that each round may propose anew.
+    /// Content of the question: the part that each round may propose anew.
     Proposal {
         /// The question, 1 to 4,096 bytes.
         prompt: Text,
-        /// What one should know to answer it, at most 64 KiB.
+        /// Context that one should know to answer it, at most 64 KiB.
         #[serde(default)]
         context: Option<Text>,
         /// The ways to answer; none where only a text is wanted.
@@ -235,7 +235,7 @@ bodies! {
         bytes: u64,
         /// Their media type, at most 256 bytes.
         media_type: Text,
-        /// What they are, at most 256 bytes.
+        /// Description of them, at most 256 bytes.
         label: Text,
     }
 }
@@ -267,14 +267,14 @@ closed_enum! {
 }
 
 bodies! {
-    /// What a host says of an action that was approved and done: a claim, which nothing here
+    /// Statement of a host about an action that was approved and done: a claim, which nothing here
     /// proves and nothing rests on.
     OutcomeClaim {
         /// The host's own name of this one call, 1 to 256 bytes.
         tool_use_id: Text,
-        /// What became of it.
+        /// Outcome of the action.
         status: ClaimedStatus,
-        /// How long the whole answer of the tool is, in bytes.
+        /// Length of the whole answer of the tool, in bytes.
         response_bytes: u64,
         /// SHA-256 of the whole answer.
         response_sha256: Digest,
@@ -286,13 +286,13 @@ bodies! {
 }
 
 bodies! {
-    /// Who has to approve. Where there is none, anybody may answer.
+    /// Policy that says who has to approve. Where there is none, anybody may answer.
     ApprovalPolicy {
-        /// Who may answer; empty: every person.
+        /// Names of those who may answer; empty: every person.
         #[serde(default)]
         approvers: List<Text>,
-        /// How many distinct people have to choose the same, 1 to 16. One choice of an option that
-        /// rejects ends it at once.
+        /// Number of distinct people who have to choose the same, 1 to 16. One choice of an option
+        /// that rejects ends it at once.
         quorum: u8,
         /// True if the requester may answer too.
         #[serde(default)]
@@ -300,7 +300,7 @@ bodies! {
         /// True if agents may answer too.
         #[serde(default)]
         allow_agents: bool,
-        /// What at least has to prove who answers.
+        /// Least authentication that has to prove who answers.
         authentication: Authentication,
         /// True if a default that is taken at the deadline counts as approval.
         #[serde(default)]
@@ -328,11 +328,11 @@ recorded! {
     Terms {
         /// The work item that it is about, 1 to 256 bytes.
         issue_id: Option<Text>,
-        /// What is asked in the first round.
+        /// Proposal that is asked in the first round.
         proposal: Proposal,
         /// True if a text of one's own is an answer.
         allow_text: bool,
-        /// What becomes of a round that nobody answers in time.
+        /// Fate of a round that nobody answers in time.
         on_timeout: OnTimeout,
         /// Time when the time is over; `None`: never.
         expires_at: Option<crate::core::time::Timestamp>,
@@ -340,13 +340,13 @@ recorded! {
         round_timeout_ms: Option<u64>,
         /// Number of rounds there may be, 1 to 20.
         max_iterations: u8,
-        /// How much it presses.
+        /// Urgency of the question.
         urgency: Urgency,
-        /// Who has to approve.
+        /// Policy that says who has to approve.
         policy: Option<ApprovalPolicy>,
-        /// What waits for the answer, by the requester's own names.
+        /// Work that waits for the answer, by the requester's own names.
         blocks: List<Text>,
-        /// What the answer may rest on.
+        /// Evidence that the answer may rest on.
         evidence: List<EvidenceAttachment>,
         /// The one action that an approval is for.
         binding: Option<ActionBinding>,

@@ -138,7 +138,7 @@ pub struct DecisionPointView<'a> {
     pub escalated_to: Option<&'a str>,
     /// Answers that came when it was over, and do not count; the first 16.
     pub late_responses: Vec<VoteView<'a>>,
-    /// How many came.
+    /// Number of answers that came when it was over.
     pub late_total: u64,
     /// The sequence of the last record that changed it.
     pub version: u64,

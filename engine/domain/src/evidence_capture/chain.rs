@@ -141,7 +141,7 @@ impl<'a> RecordView<'a> {
         }
     }
 
-    /// What an event says.
+    /// Returns the view of what an event says.
     pub(crate) fn of_event(body: &'a EvidenceCaptured) -> Self {
         Self {
             record_id: &body.record_id,
@@ -209,7 +209,7 @@ impl<'a> RecordView<'a> {
 pub struct EvidenceHashes(pub(crate) [Digest; 2]);
 
 impl EvidenceHashes {
-    /// Of what an event captured.
+    /// Returns the hashes of what an event captured.
     pub(crate) fn of(body: &EvidenceCaptured) -> Self {
         Self([body.raw_data.sha256(), RecordView::of_event(body).seed_hash()])
     }
@@ -218,14 +218,14 @@ impl EvidenceHashes {
 /// Evidence whose hashes are computed together, by whoever can hash many messages at once.
 #[derive(Debug, Default)]
 pub struct EvidenceMessages {
-    /// What the seed hashes of each, one behind the other.
+    /// Bytes that the seed hashes of each, one behind the other.
     bytes: Vec<u8>,
     evidence: Vec<Message>,
 }
 
 #[derive(Debug)]
 enum Message {
-    /// Where its raw bytes lie, within what the seed hashes.
+    /// Place of its raw bytes, within what the seed hashes.
     Gathered { raw: Range<usize>, seed: Range<usize> },
     /// It is not copied.
     Hashed(EvidenceHashes),

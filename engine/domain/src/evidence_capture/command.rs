@@ -12,7 +12,7 @@ use crate::evidence_capture::pieces::OutputPiece;
 use crate::evidence_capture::types::{OutputStream, ResourceSnapshot, ResourceUsage};
 
 commands! {
-    /// What can be asked of a loop's evidence.
+    /// Command on a loop's evidence.
     EvidenceCaptureCommand {
         /// Capture raw evidence at the observation point that the loop's state stands for.
         "evidence_capture.capture" CaptureEvidence(CaptureEvidence) with entropy;
@@ -42,7 +42,7 @@ bodies! {
         /// Fresh random bits.
         #[serde(default)]
         entropy: Entropy,
-        /// Of which attempt: the one that runs.
+        /// Attempt that the output is of: the one that runs.
         attempt: u8,
         /// At most 1,024 pieces, in the order in which they came; one at least, unless there are
         /// snapshots.

@@ -10,7 +10,7 @@ use crate::evidence_capture::types::{
 };
 
 events! {
-    /// What happened to a loop's evidence.
+    /// Event of a loop's evidence.
     #[expect(
         clippy::large_enum_variant,
         reason = "events lie in the union of all systems, which is as large as the largest"
@@ -42,7 +42,7 @@ recorded! {
         executor_id: Text,
         /// The instruction that the observer expects.
         envelope_hash: Text,
-        /// When: the record's time as RFC 3339 text, as the chain's hashes cover the text.
+        /// Time of the record as RFC 3339 text, as the chain's hashes cover the text.
         created_at: Text,
         /// True if the expectations differ from the loop's, so that nothing but its end is
         /// observed.
@@ -63,9 +63,9 @@ recorded! {
         record_id: Text,
         /// Place in the loop.
         observation_point: ObservationPoint,
-        /// What kind of evidence.
+        /// Kind of evidence.
         evidence_type: EvidenceType,
-        /// When: the record's time as RFC 3339 text, as the seed's hash covers the text.
+        /// Time of the record as RFC 3339 text, as the seed's hash covers the text.
         timestamp: Text,
         /// The evidence itself, never parsed.
         raw_data: Raw,
@@ -75,9 +75,10 @@ recorded! {
         self_hash: Text,
         /// Our own hash of this record, which no other record can share.
         injective_hash: Digest,
-        /// What the raw bytes are, where more is known than their type.
+        /// Content of the raw bytes, where more is known than their type.
         content: EvidenceContent,
-        /// What a halted observer was offered, whose own record says only that it is halted.
+        /// Evidence that a halted observer was offered, whose own record says only that it is
+        /// halted.
         offered: Option<Offered>,
     }
 
@@ -85,7 +86,7 @@ recorded! {
     StopConditionDetected {
         /// The loop that stops.
         loop_id: Text,
-        /// Which of the ten.
+        /// Condition that was found, one of the ten.
         condition: StopCondition,
         /// The details, in words.
         details: Text,
@@ -106,7 +107,7 @@ recorded! {
         first_byte_at: Timestamp,
         /// The bytes, 1 to 64 KiB, never parsed.
         raw_data: Raw,
-        /// What is missing before it, once bytes are left out.
+        /// Gap before it, once bytes are left out.
         gap: Option<OutputGap>,
     }
 

@@ -41,14 +41,14 @@ bodies! {
         #[serde(with = "hex")]
         #[cfg_attr(feature = "schema", schemars(with = "crate::core::schema::Hex"))]
         raw_data: Vec<u8>,
-        /// What is missing before it, once bytes are left out.
+        /// Gap before it, once bytes are left out.
         gap: Option<OutputGap>,
     }
 
-    /// What lies between a piece and the one before it.
+    /// Gap between a piece and the one before it.
     #[derive(Copy)]
     OutputGap {
-        /// How many bytes of the stream are missing right before the piece; 0: none.
+        /// Number of bytes of the stream that are missing right before the piece; 0: none.
         length: u64,
         /// SHA-256 of the stream from its beginning to the end of the piece.
         running_sha256: Digest,
@@ -56,7 +56,7 @@ bodies! {
 }
 
 recorded! {
-    /// What evidence states of an output stream whose bytes are recorded in pieces.
+    /// Statement of evidence about an output stream whose bytes are recorded in pieces.
     OutputPieces {
         /// The stream.
         stream: OutputStream,

@@ -25,7 +25,7 @@ pub struct Chain {
     pub last_at: Option<Timestamp>,
     /// True if some event contradicted the chain; the loop then stops with EVIDENCE_CHAIN_BROKEN.
     pub is_broken: bool,
-    /// What every record's hash begins with, once it was needed.
+    /// Beginning of every record's hash, once it was needed.
     #[serde(skip)]
     pub(crate) session: Remembered<SessionHash>,
     /// The ends of the records' ids, once somebody asked for one.

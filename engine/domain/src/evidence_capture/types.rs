@@ -127,7 +127,7 @@ pub struct ObservationContext {
 }
 
 bodies! {
-    /// What the caller knows. `None` is "not known" and halts, as everything does that
+    /// Facts that the caller knows. `None` is "not known" and halts, as everything does that
     /// [`check_stop`](crate::evidence_capture::check_stop) is not told.
     #[derive(Copy, Default)]
     StopFacts {
@@ -145,7 +145,7 @@ bodies! {
         timestamp_valid: Option<bool>,
         /// No earlier execution of this loop is still running.
         prior_execution_complete: Option<bool>,
-        /// What is to be done has one meaning.
+        /// The action that is to be done has one meaning.
         intent_clear: Option<bool>,
         /// A human said stop.
         human_abort_signaled: Option<bool>,
@@ -174,7 +174,7 @@ recorded! {
         observation_point: ObservationPoint,
         /// The type it was offered as.
         evidence_type: EvidenceType,
-        /// What was offered.
+        /// Raw data that was offered.
         raw_data: Raw,
     }
 }
@@ -232,7 +232,7 @@ impl EvidenceContent {
 }
 
 recorded! {
-    /// How much of an output stream the evidence holds.
+    /// Part of an output stream that the evidence holds.
     OutputExtent {
         /// The stream.
         stream: OutputStream,
@@ -244,7 +244,7 @@ recorded! {
         truncated: bool,
     }
 
-    /// What evidence holds of an output stream of which the middle is missing: its first bytes,
+    /// Parts of an output stream that evidence holds where the middle is missing: its first bytes,
     /// right before its last ones.
     OutputCut {
         /// The stream.
@@ -253,9 +253,9 @@ recorded! {
         true_length: u64,
         /// SHA-256 of the whole stream.
         whole_sha256: Digest,
-        /// How many of the bytes are the beginning of the stream; the others are its end.
+        /// Number of the bytes that are the beginning of the stream; the others are its end.
         head_length: u64,
-        /// How many bytes of the stream are missing between the two.
+        /// Number of bytes of the stream that are missing between the two.
         gap_length: u64,
     }
 }
@@ -286,7 +286,7 @@ closed_enum! {
 }
 
 recorded! {
-    /// What one attempt used.
+    /// Resources that one attempt used.
     #[derive(Copy)]
     ResourceUsage {
         /// Time passed, in nanoseconds.
@@ -308,7 +308,7 @@ recorded! {
         taken_at: Timestamp,
         /// Time that the command had run by then, in nanoseconds.
         ran_ns: u64,
-        /// How many processes lived.
+        /// Number of processes that lived.
         processes: u64,
         /// Their resident memory, in bytes. A page that several of them share counts for each.
         resident_bytes: u64,

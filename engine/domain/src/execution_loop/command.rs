@@ -14,7 +14,7 @@ use crate::log::policy::GateTerms;
 use crate::sandbox_fault::types::RetryPolicy;
 
 commands! {
-    /// What can be asked of a loop.
+    /// Command on a loop.
     #[expect(
         clippy::large_enum_variant,
         reason = "a command is made once and carried out; a box would be one more allocation"
@@ -53,7 +53,7 @@ bodies! {
         /// Fresh random bits.
         #[serde(default)]
         entropy: Entropy,
-        /// Who will execute.
+        /// Id of the executor that will execute.
         executor_id: String,
         /// The instruction envelope, canonically encoded: captured as PRE_DISPATCH evidence.
         #[serde(with = "hex")]
@@ -65,14 +65,14 @@ bodies! {
         command_line: String,
         /// Number of attempts there may be, 1 to 3.
         max_attempts: u8,
-        /// What a caller allows at most after a fault; it can only narrow what the fault allows.
+        /// Most that a caller allows after a fault; it can only narrow what the fault allows.
         retry_ceiling: RetryPolicy,
         /// Time that one attempt may take, in milliseconds. `None`: as long as it wants.
         timeout_ms: Option<u64>,
-        /// When and how a person is asked. Agreed before anything runs: nobody changes it
-        /// afterwards.
+        /// Terms that say when and how a person is asked. Agreed before anything runs: nobody
+        /// changes it afterwards.
         hold: HoldTerms,
-        /// Who counts as a person, and where the policy in force comes from.
+        /// Terms that say who counts as a person, and where the policy in force comes from.
         #[serde(default)]
         gate: GateTerms,
         /// The approval that is spent for the start, where a person is asked before it.
@@ -81,9 +81,9 @@ bodies! {
         /// The numbers of those whom it names: the engine looks them up, and nobody states them.
         #[serde(skip)]
         people: Option<NamedUsers>,
-        /// How the executor presents itself (Phase-28).
+        /// Presentation of the executor (Phase-28).
         handshake: Handshake,
-        /// What the observer expects to see (Phase-31).
+        /// Expectation of the observer (Phase-31).
         observer: ObserverExpectation,
     }
 }
@@ -108,17 +108,17 @@ bodies! {
         details: Digest,
     }
 
-    /// How an executor presents itself before it is given an instruction.
+    /// Presentation of an executor before it is given an instruction.
     Handshake {
         /// Its id.
         executor_id: String,
-        /// What is known about it.
+        /// Status of its identity, as far as it is known.
         trust_status: ExecutorIdentityStatus,
         /// The hash of the envelope that it holds.
         instruction_envelope_hash: String,
     }
 
-    /// What an observer expects of the loop that it is attached to.
+    /// Expectation of an observer about the loop that it is attached to.
     ObserverExpectation {
         /// The executor that it expects.
         executor_id: String,
@@ -192,7 +192,7 @@ bodies! {
         /// The public half of the key by which the recorder signs what waits for the log's lock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         recorder_key: Option<Digest>,
-        /// What becomes of the command where the disk is full.
+        /// Fate of the command where the disk is full.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on_full: Option<OnFull>,
     }
@@ -205,15 +205,15 @@ bodies! {
         /// Fresh random bits.
         #[serde(default)]
         entropy: Entropy,
-        /// Who answers. Anyone but the loop's executor is rejected.
+        /// Id of the executor that answers. Anyone but the loop's executor is rejected.
         executor_id: String,
         /// The hash of the instruction that is answered.
         instruction_hash: String,
-        /// What the executor reports.
+        /// Type of the response that the executor reports.
         reported_status: ExecutorResponseType,
         /// The error that it reports, in words.
         error: Option<String>,
-        /// How its process ended.
+        /// Exit of its process.
         exit: Exit,
     }
 
@@ -233,10 +233,10 @@ bodies! {
         /// Fresh random bits.
         #[serde(default)]
         entropy: Entropy,
-        /// Which of the ten.
+        /// Condition that is found, one of the ten.
         condition: StopCondition,
-        /// What is known of the world outside. Only the fact of this condition is looked at; not
-        /// stated stops, and stated to be well is refused. Of `envelope_hash_matches`,
+        /// Facts that are known of the world outside. Only the fact of this condition is looked at;
+        /// not stated stops, and stated to be well is refused. Of `envelope_hash_matches`,
         /// `chain_valid`, `timestamp_valid` and `prior_execution_complete` none may be stated:
         /// Holdpoint judges them itself.
         facts: StopFacts,

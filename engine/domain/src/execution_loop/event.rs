@@ -15,7 +15,7 @@ use crate::log::policy::GateTerms;
 use crate::sandbox_fault::types::{ExecutionFaultType, RetryPolicy};
 
 events! {
-    /// What happened to a loop.
+    /// Event of a loop.
     #[expect(
         clippy::large_enum_variant,
         reason = "events lie in the union of all systems, which is as large as the largest"
@@ -43,21 +43,22 @@ recorded! {
     LoopInitialized {
         /// `LOOP-` and 128 random bits.
         loop_id: Text,
-        /// Who will execute.
+        /// Id of the executor that will execute.
         executor_id: Text,
         /// SHA-256 over the exact instruction, lower-case hex.
         instruction_envelope_hash: Text,
         /// The instruction as a person may read it: redacted, control characters visible.
         command_line: Text,
-        /// How many attempts Phase-21 may permit, 1 to 3.
+        /// Number of attempts that Phase-21 may permit, 1 to 3.
         max_attempts: u8,
-        /// What the caller allows at most after a fault.
+        /// Most that the caller allows after a fault.
         retry_ceiling: RetryPolicy,
         /// Time that one attempt may take, in milliseconds. `None`: as long as it wants.
         timeout_ms: Option<u64>,
-        /// When and how a person is asked, agreed before anything runs.
+        /// Terms that say when and how a person is asked, agreed before anything runs.
         hold: HoldTerms,
-        /// Whether the executor is eligible (Phase-28). REJECT: a halt follows in the same batch.
+        /// Decision whether the executor is eligible (Phase-28). REJECT: a halt follows in the same
+        /// batch.
         handshake_decision: HandshakeDecision,
         /// Why, in words.
         handshake_reason: Text,
@@ -107,8 +108,8 @@ recorded! {
         /// on the log at once (Ed25519, RFC 8032). `None` where nothing is signed, and in records
         /// that were made before there were keys.
         recorder_key: Option<Digest>,
-        /// What becomes of the command where its output cannot be recorded, because the disk is
-        /// full. `None` where its recorder said nothing of it.
+        /// Fate of the command where its output cannot be recorded, because the disk is full.
+        /// `None` where its recorder said nothing of it.
         on_full: Option<OnFull>,
     }
 
@@ -138,19 +139,19 @@ recorded_of! {
         loop_id: Text,
         /// The attempt.
         attempt: u8,
-        /// What the executor reported.
+        /// Type of the response that the executor reported.
         response_type: ExecutorResponseType,
-        /// What the response is worth.
+        /// Decision on what the response is worth.
         response_decision: ResponseDecision,
-        /// How far it is trusted.
+        /// Confidence in the response.
         confidence: Confidence,
         /// Why, in words.
         reason: Text,
-        /// What Phase-29 makes of it.
+        /// Decision that Phase-29 makes of it.
         execution_decision: ExecutionDecision,
         /// Why, in words.
         execution_reason: Text,
-        /// How the executor's process ended.
+        /// Exit of the executor's process.
         exit: Exit,
     }
 }

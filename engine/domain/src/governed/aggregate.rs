@@ -312,7 +312,7 @@ impl AttemptResponse {
     }
 }
 
-/// What allows another attempt.
+/// Permission for another attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RetryPermission<'a> {
     /// The fault after which Phase-21 permits one.
@@ -321,7 +321,7 @@ pub(crate) struct RetryPermission<'a> {
     pub(crate) decision: Option<&'a str>,
 }
 
-/// What stands between a loop and its next step.
+/// Barrier between a loop and its next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Barrier<'a> {
     /// A person is asked and has not answered.

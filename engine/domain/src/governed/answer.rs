@@ -31,7 +31,8 @@ use crate::human_decision::types::{HumanDecision, HumanDecisionOutcome, HumanDec
 
 use ExecutionLoopState::{Evaluated, Halted};
 
-/// What is said, with everything hidden made visible, and nothing where there is nothing to see.
+/// Texts that are said, with everything hidden made visible, and nothing where there is nothing to
+/// see.
 struct VisibleTexts {
     reason: Option<String>,
     target: Option<String>,
@@ -214,7 +215,7 @@ fn outcome(
     Err(HumanDecisionRefusal::Answer { request_id, reason }.into())
 }
 
-/// What the decision leads to.
+/// Adds to the batch what the decision leads to.
 fn follow(
     entity: &ExecutionLoop,
     batch: &mut Batch<'_>,

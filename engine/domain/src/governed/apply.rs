@@ -32,7 +32,7 @@ use crate::sandbox_fault::types::{ExecutionFaultType, FaultReport, SandboxDecisi
 
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted};
 
-/// What a new loop's id begins with.
+/// Prefix of a new loop's id.
 const ID_PREFIX: &str = "LOOP-";
 
 /// Returns whether a loop may begin; `is_taken` says whether a live one has its id.
@@ -390,8 +390,8 @@ pub(crate) fn reported(entity: &mut ExecutionLoop, body: &FaultReported) {
     });
 }
 
-/// What follows a fault is computed again, and the computed outcome counts: privileges never
-/// grow, whoever wrote the event.
+/// Computes again what follows a fault, and the computed outcome counts: privileges never grow,
+/// whoever wrote the event.
 pub(crate) fn decided(entity: &mut ExecutionLoop) {
     let outcome = outcome(entity).map(|(_, outcome)| outcome);
     let fault = entity.attempts.last_mut().and_then(|attempt| attempt.fault.as_mut());

@@ -189,7 +189,7 @@ pub(crate) fn judge_warned(
     checks.demand(held.warning.is_none(), rule, "one warning", "another");
 }
 
-/// What is due is recorded when it is, or later.
+/// Checks that what is due is recorded when it is, or later.
 fn check_due(record: Record<'_>, due_at: Timestamp, stated: Timestamp, checks: &mut RuleChecks) {
     let rule = Rule::HumanDecisionExpiry;
     checks.expect(rule, due_at, stated);

@@ -460,7 +460,7 @@ fn stop_of_dispatch(
     Some((condition, details.join("; ")))
 }
 
-/// What stands between the fact and the instruction that was offered instead.
+/// Words between the fact and the instruction that was offered instead.
 const OFFERED: &str = ", offered is ";
 
 /// Returns what the caller states, and what the log knows and nobody is asked for. `on_loop` has

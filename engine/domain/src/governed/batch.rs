@@ -66,7 +66,7 @@ pub(crate) struct Batch<'a> {
     recorded: Option<&'a Chain>,
     /// The session and the head of its chain.
     chain: Option<(Cow<'a, ObservationContext>, ChainHead)>,
-    /// What every record's hash begins with in this session, once it was needed.
+    /// Beginning of every record's hash in this session, once it was needed.
     session: Option<SessionHash>,
     captured: u64,
     /// The request that waits for an answer, if one does.

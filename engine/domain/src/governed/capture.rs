@@ -194,7 +194,7 @@ fn check_size(raw_data: &[u8]) -> Result<(), LoopRefusal> {
     }
 }
 
-/// What is said of the whole stream must fit the bytes captured of it.
+/// Checks that what is said of the whole stream fits the bytes captured of it.
 fn check_output(raw_data: &Raw, extent: &OutputExtent) -> Result<(), LoopRefusal> {
     let captured = raw_data.length();
     if extent.true_length < captured {

@@ -25,7 +25,7 @@ pub use refusal::*;
 pub use view::*;
 
 union_of! {
-    /// What happened to a loop.
+    /// Event of a loop.
     GovernedEvent {
         /// The loop itself.
         ExecutionLoop(ExecutionLoopEvent),

@@ -24,7 +24,7 @@ refusals! {
     AttemptsOutOfRange {
         /// The most attempts that there may be.
         expected_most: u8,
-        /// What the command allows.
+        /// Number of attempts that the command allows.
         found: u8,
     } = "ATTEMPTS_OUT_OF_RANGE",
     /// A loop with this id is live, or lived once.
@@ -51,7 +51,7 @@ refusals! {
         expected: ExecutionLoopState,
         /// The loop's state.
         found: ExecutionLoopState,
-        /// What to do instead.
+        /// Advice on what to do instead.
         advice: &'static str,
     } = "WRONG_STATE",
     /// EVALUATED to DISPATCHED without a decision that permits it.
@@ -104,7 +104,7 @@ refusals! {
     /// Nothing, or too much, is offered in one capture.
     #[error("{found} evidence items are offered; offer 1 to {MAX_ITEMS_PER_CAPTURE} at once")]
     ItemCount {
-        /// How many are offered.
+        /// Number of items that are offered.
         found: usize,
     } = "ITEM_COUNT",
     /// Raw evidence beyond the limit.
@@ -116,7 +116,7 @@ refusals! {
         /// Its length, in bytes.
         found: usize,
     } = "EVIDENCE_TOO_LARGE",
-    /// What is said of an output stream contradicts the bytes captured of it.
+    /// The statement about an output stream contradicts the bytes captured of it.
     #[error(
         "the output's {field} is {found}, but the captured bytes say {expected}; describe \
              the whole stream"
@@ -124,9 +124,9 @@ refusals! {
     OutputContradicted {
         /// `length` or `SHA-256`.
         field: &'static str,
-        /// What follows from the bytes.
+        /// Value that follows from the bytes.
         expected: String,
-        /// What was said.
+        /// Value that was stated.
         found: String,
     } = "OUTPUT_CONTRADICTED",
     /// A piece of output does not follow the ones before it, or what is stated of them is not so.
@@ -134,15 +134,15 @@ refusals! {
     PieceContradicted {
         /// The part.
         field: &'static str,
-        /// What follows from the pieces.
+        /// Value that follows from the pieces.
         expected: String,
-        /// What was said.
+        /// Value that was stated.
         found: String,
     } = "PIECE_CONTRADICTED",
     /// No piece, or too many, in one command.
     #[error("{found} pieces of output are offered; offer 1 to {MAX_PIECES_PER_COMMAND} at once")]
     PieceCount {
-        /// How many are offered.
+        /// Number of pieces that are offered.
         found: usize,
     } = "PIECE_COUNT",
     /// A snapshot is not of the attempt that runs, or was not taken behind the one before it.
@@ -150,9 +150,9 @@ refusals! {
     SnapshotContradicted {
         /// The part.
         field: &'static str,
-        /// What follows from the snapshots before.
+        /// Value that follows from the snapshots before.
         expected: String,
-        /// What was said.
+        /// Value that was stated.
         found: String,
     } = "SNAPSHOT_CONTRADICTED",
     /// The chain is as long as it may be, but for the records that a halt needs.

@@ -8,7 +8,7 @@ use crate::core::{bodies, commands};
 use crate::human_decision::types::{AnswerMeans, HumanDecision, OverrideField};
 
 commands! {
-    /// What can be asked of a question to a person.
+    /// Command on a question to a person.
     HumanDecisionCommand {
         /// Ask a person what becomes of an EVALUATED loop.
         "human_decision.request" RequestHumanDecision(RequestHumanDecision) with entropy;
@@ -48,11 +48,11 @@ bodies! {
         /// Fresh random bits.
         #[serde(default)]
         entropy: Entropy,
-        /// What kind of actor answers: only HUMAN may.
+        /// Kind of actor that answers: only HUMAN may.
         actor: Actor,
-        /// Who answers.
+        /// Name of who answers.
         human_id: String,
-        /// What.
+        /// Decision that is given.
         decision: HumanDecision,
         /// Why, at most 4096 bytes. Required for RETRY and ESCALATE.
         #[serde(default)]
@@ -84,9 +84,9 @@ bodies! {
     OverrideVisibility {
         /// In the view of which request.
         request_id: String,
-        /// What kind of actor allows it: only HUMAN may.
+        /// Kind of actor that allows it: only HUMAN may.
         actor: Actor,
-        /// Who allows it.
+        /// Name of who allows it.
         human_id: String,
         /// The field.
         field: OverrideField,

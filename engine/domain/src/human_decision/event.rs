@@ -12,7 +12,7 @@ use crate::human_decision::types::{
 };
 
 events! {
-    /// What happened to a question to a person.
+    /// Event of a question to a person.
     HumanDecisionEvent of "human_decision" kinds 128..=159, {
         /// A person is asked.
         128 v 2 "human_decision.requested"
@@ -30,7 +30,7 @@ events! {
         133 v 1 "human_decision.late_answer_recorded" => LateAnswerRecorded;
         /// Nobody needs to answer any more.
         134 v 1 "human_decision.request_withdrawn" => RequestWithdrawn;
-        /// What the command printed is shown at the prompt of an open question.
+        /// The output of the command is shown at the prompt of an open question.
         135 v 1 "human_decision.output_shown" => OutputShown;
     }
 }
@@ -75,7 +75,7 @@ recorded! {
         audit_id: Text,
         /// The request, with the whole summary that the person sees.
         request: HumanDecisionRequest,
-        /// What the person sees besides.
+        /// Context that the person sees besides.
         context: RequestContext,
         /// Time when the person is warned: at exactly 80 % of the time.
         warning_at: Timestamp,
@@ -103,7 +103,7 @@ recorded! {
         request_id: Text,
         /// The field.
         field: OverrideField,
-        /// Who allowed it.
+        /// Name of who allowed it.
         human_id: Text,
         /// Why.
         reason: Text,
@@ -135,7 +135,7 @@ recorded! {
         record: HumanDecisionRecord,
         /// By what means it was given.
         means: AnswerMeans,
-        /// What became of it: APPLIED, or PENDING for one that was passed on.
+        /// Outcome of it: APPLIED, or PENDING for one that was passed on.
         outcome: HumanDecisionOutcome,
         /// Its place in the audit trail.
         audit: AuditEntry,
@@ -164,9 +164,9 @@ recorded! {
         loop_id: Text,
         /// The request.
         request_id: Text,
-        /// Who answered.
+        /// Name of who answered.
         human_id: Text,
-        /// What.
+        /// Decision that came late.
         decision: HumanDecision,
         /// Why.
         reason: Option<Text>,
@@ -178,7 +178,7 @@ recorded! {
         timeout_at: Timestamp,
     }
 
-    /// What the command printed is shown at the prompt of an open question, outside of what is
+    /// The output of the command is shown at the prompt of an open question, outside of what is
     /// decided. The record names who asked for it.
     OutputShown {
         /// The loop.

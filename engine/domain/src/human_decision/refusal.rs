@@ -17,7 +17,7 @@ refusals! {
     HoldApplies {
         /// The loop.
         loop_id: String,
-        /// What stands in the way, and what to do.
+        /// Obstacle that stands in the way, and what to do.
         found: String,
     } = "HOLD_APPLIES" in Gating,
     /// No request can be made of the loop's evidence.
@@ -49,7 +49,7 @@ refusals! {
         loop_id: String,
         /// The attempt.
         attempt: u8,
-        /// What was decided.
+        /// Decision that was made.
         decision: HumanDecision,
     } = "ATTEMPT_DECIDED",
     /// No request has this id.
@@ -84,7 +84,7 @@ refusals! {
     NotAnApprover {
         /// The request.
         request_id: String,
-        /// Who answers.
+        /// Name of who answers.
         human_id: String,
     } = "NOT_AN_APPROVER" in Scope,
     /// A person who may not allow fields to be shown.
@@ -92,7 +92,7 @@ refusals! {
     NotAnOverrideApprover {
         /// The request.
         request_id: String,
-        /// Who wants to.
+        /// Name of who wants to allow it.
         human_id: String,
     } = "NOT_AN_OVERRIDE_APPROVER" in Scope,
     /// The answer lacks something, or is not allowed, or comes at the wrong time.
@@ -100,7 +100,7 @@ refusals! {
     Answer {
         /// The request.
         request_id: String,
-        /// What is wrong.
+        /// Reason for the refusal.
         reason: AnswerRefusal,
     } by reason: AnswerRefusal,
     /// A reason that does not fit.
@@ -125,7 +125,7 @@ refusals! {
         request_id: String,
         /// The field.
         field: OverrideField,
-        /// Who allowed it.
+        /// Name of who allowed it.
         human_id: String,
         /// The record.
         sequence: u64,
@@ -151,7 +151,7 @@ refusals! {
     AlreadyAnswered {
         /// The request.
         request_id: String,
-        /// What was decided.
+        /// Decision that was made.
         decision: HumanDecision,
         /// By whom.
         human_id: String,
@@ -171,7 +171,7 @@ refusals! {
     NotDue {
         /// The request.
         request_id: String,
-        /// What falls due next, if anything does.
+        /// Time of what falls due next, if anything does.
         next: Option<Timestamp>,
     } = "NOT_DUE",
     /// The field has no value.

@@ -111,7 +111,7 @@ closed_enum! {
 bodies! {
     /// The terms of a hold.
     HoldTerms {
-        /// When the loop is held.
+        /// Policy that says when the loop is held.
         policy: HoldPolicy,
         /// True if a retry that Phase-21 permits needs a person as well where the hold applies.
         #[serde(default = "yes")]
@@ -119,14 +119,15 @@ bodies! {
         /// Time that a person has to decide, in milliseconds.
         #[serde(default = "default_timeout")]
         decision_timeout_ms: HumanDecisionTimeout,
-        /// Who may answer, at most 16. Empty: any person.
+        /// Names of those who may answer, at most 16. Empty: any person.
         #[serde(default)]
         approvers: List<Text>,
         /// To whom a question may be passed on, at most 16. Each is asked at most once about an
         /// attempt, so the chain of requests is bounded.
         #[serde(default)]
         escalation_targets: List<EscalationTarget>,
-        /// Who may allow a field that is OVERRIDE_REQUIRED to be shown. Empty: nobody.
+        /// Names of those who may allow a field that is OVERRIDE_REQUIRED to be shown. Empty:
+        /// nobody.
         #[serde(default)]
         override_approvers: List<Text>,
     }
@@ -135,7 +136,7 @@ bodies! {
     EscalationTarget {
         /// The name.
         target: Text,
-        /// Who may answer for it. Empty: the person of exactly that name.
+        /// Names of those who may answer for it. Empty: the person of exactly that name.
         #[serde(default)]
         approvers: List<Text>,
         /// Time that they have, in milliseconds.

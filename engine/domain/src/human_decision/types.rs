@@ -95,9 +95,10 @@ bodies! {
     /// By what means a person answered, as far as Holdpoint can tell. It is no proof that a person
     /// did: a program that runs as the same user can type as well.
     AnswerMeans {
-        /// How the answer came.
+        /// Channel by which the answer came.
         channel: AnswerChannel,
-        /// What else is known (the terminal's device, the user's number), at most 256 bytes.
+        /// Detail that is known besides (the terminal's device, the user's number), at most 256
+        /// bytes.
         detail: Text,
     }
 }
@@ -160,7 +161,7 @@ recorded! {
         attempt: u8,
         /// The instruction as a person may read it: redacted, control characters visible.
         command_line: Text,
-        /// What the executor claims about the attempt. Data, not truth.
+        /// Claim of the executor about the attempt. Data, not truth.
         executor_claim: ExecutorResponseType,
         /// The seed's hash of the newest evidence record, lower-case hex.
         self_hash: Text,
@@ -169,23 +170,23 @@ recorded! {
         /// Number of times the question was passed on before: 0 for the first request of an
         /// attempt.
         escalation_depth: u8,
-        /// Who is asked; `None`: the approvers of the hold, or anyone where it names none.
+        /// Name of who is asked; `None`: the approvers of the hold, or anyone where it names none.
         asked_of: Option<Text>,
         /// The request whose ESCALATE led to this one.
         escalated_from: Option<Text>,
     }
 
-    /// What was observed of the attempt that is decided on, as the loop's own records have it. None
-    /// of it is a text: nothing that a command put out can stand here.
+    /// Observations of the attempt that is decided on, as the loop's own records have them. None of
+    /// it is a text: nothing that a command put out can stand here.
     #[derive(Copy)]
     ObservedAttempt {
         /// Number of attempts there may be.
         attempts_max: u8,
-        /// How the process ended.
+        /// Exit of the process.
         exit: Exit,
         /// Time that it ran, in nanoseconds, by the clock of whoever ran it; `None`: not measured.
         duration_ns: Option<u64>,
-        /// How it failed, where it did.
+        /// Type of the fault, where it failed.
         fault_type: Option<ExecutionFaultType>,
     }
 
@@ -196,15 +197,16 @@ recorded! {
         request_id: Text,
         /// The observer's session.
         session_id: Text,
-        /// What the person sees.
+        /// Summary that the person sees.
         evidence_summary: EvidenceSummary,
-        /// What the person may decide, in the order of [`HumanDecision::ALL`]. ABORT always may.
+        /// Decisions that the person may make, in the order of [`HumanDecision::ALL`]. ABORT is
+        /// always one of them.
         allowed_decisions: List<HumanDecision>,
         /// Time when it was created.
         created_at: Timestamp,
         /// From when on no answer counts any more. A time, not a text: now is already too late.
         timeout_at: Timestamp,
-        /// What happens then: always ABORT.
+        /// Decision that is made then: always ABORT.
         timeout_decision: HumanDecision,
     }
 }
@@ -245,15 +247,15 @@ recorded! {
         decision_id: Text,
         /// The request that it answers.
         request_id: Text,
-        /// Who decided.
+        /// Name of who decided.
         human_id: Text,
-        /// What.
+        /// Decision that was made.
         decision: HumanDecision,
         /// Why. Required for RETRY and ESCALATE.
         reason: Option<Text>,
         /// To whom. Required for ESCALATE.
         escalation_target: Option<Text>,
-        /// When, as ISO-8601 text, as the seed's hash covers it.
+        /// Time of the decision as ISO-8601 text, as the seed's hash covers it.
         timestamp: Text,
         /// The head of the evidence chain that was decided on.
         evidence_chain_hash: Text,
@@ -285,7 +287,7 @@ impl HumanDecisionRecord {
 }
 
 recorded! {
-    /// Where a decision lies in its audit trail, and how it is chained.
+    /// Place of a decision in its audit trail, and how it is chained.
     AuditEntry {
         /// The trail.
         audit_id: Text,
@@ -303,7 +305,7 @@ recorded! {
 }
 
 recorded_of! {
-    /// What a person is shown of the evidence. There is no field for raw data.
+    /// Summary of the evidence that a person is shown. There is no field for raw data.
     #[cfg_attr(feature = "schema", schemars(transform = crate::core::schema::name_score))]
     EvidenceSummary {
         /// The observation point of the newest record. A member of the closed set, so that no text
@@ -311,7 +313,8 @@ recorded_of! {
         observation_point: ObservationPoint,
         /// The type of the newest record.
         evidence_type: EvidenceType,
-        /// When the newest record was captured: ISO-8601, checked, as the evidence hash covers it.
+        /// Time when the newest record was captured: ISO-8601, checked, as the evidence hash covers
+        /// it.
         timestamp: Text,
         /// The number of records of the chain.
         chain_length: u64,
@@ -322,8 +325,8 @@ recorded_of! {
         confidence_score: Confidence,
         /// The chain's head: the seed's hash of the newest record.
         chain_hash: Text,
-        /// What was observed of the attempt. `None` in questions that were asked before the summary
-        /// told it.
+        /// Observations of the attempt. `None` in questions that were asked before the summary told
+        /// it.
         #[serde(default, deserialize_with = "added")]
         observed: Option<ObservedAttempt>,
     }

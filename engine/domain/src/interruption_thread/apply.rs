@@ -85,7 +85,7 @@ pub(crate) fn applied(
     }
 }
 
-/// What the rules forbid about an event of a thread.
+/// Adds to `checks` what the rules forbid about an event of a thread.
 pub(crate) fn judge(
     context: Context<'_>,
     record: Record<'_>,
@@ -419,7 +419,7 @@ pub(crate) fn check_caller(context: Context<'_>, record: Record<'_>, checks: &mu
     }
 }
 
-/// What of a turn or a row says who speaks where, and for which turn.
+/// Parts of a turn or a row that say who speaks where, and for which turn.
 pub(crate) struct Spoken<'a> {
     pub(crate) tenant_id: &'a Text,
     pub(crate) correlation_id: &'a Text,
@@ -427,9 +427,10 @@ pub(crate) struct Spoken<'a> {
     directive: Directive,
     pub(crate) turn_id: u64,
     pub(crate) at: Timestamp,
-    /// Who is asked what they mean by a turn, or its row, as somebody else than the thread knows.
+    /// User who is asked what they mean by a turn, or its row, as somebody else than the thread
+    /// knows.
     asks_stranger: Option<&'a Text>,
-    /// Where it is a turn.
+    /// The turn, where it is one.
     pub(crate) turn: Option<(&'a TurnTaken, Turn<'a>)>,
 }
 

@@ -299,7 +299,7 @@ fn spoken(draft: Draft<'_>) -> TurnDecision {
     }
 }
 
-/// What was left unsaid waits until the turn's own matter is done.
+/// Keeps what was left unsaid until the turn's own matter is done.
 fn other_input(mut draft: Draft<'_>) -> Draft<'_> {
     draft.keep_for_later(FateReason::OtherInput);
     draft

@@ -16,7 +16,7 @@ use crate::interruption_thread::types::{Directive, Fate, FateReason, PendingStat
 use crate::registration::types::WorkOrderStatus;
 
 commands! {
-    /// What can be asked of an interruption thread.
+    /// Command on an interruption thread.
     InterruptionThreadCommand {
         /// Take a turn: the branch table chooses the directive; its row and the thread's transition
         /// are one batch.
@@ -68,7 +68,7 @@ macro_rules! scoped {
                 work_order_id: String,
                 /// Its status, as the caller sees it.
                 work_order_status_snapshot: WorkOrderStatus,
-                /// What the thread waits for, as the caller sees it.
+                /// Pending state of the thread, as the caller sees it.
                 pending_state: PendingState,
                 /// The key under which the command is carried out once, 1 to 128 bytes, unique
                 /// within tenant, PH1.X and correlation.
@@ -140,38 +140,38 @@ scoped! {
         /// SHA-256 of the token of the lease that allows a dispatch, lower-case hex.
         #[serde(default)]
         lease_token_hash: Option<Digest>,
-        /// What is known about the turn.
+        /// Facts that are known about the turn.
         request: Box<TurnRequest>,
     }
     /// See [`InterruptionThreadCommand::DraftPlan`].
     DraftPlan {
-        /// What was heard so far.
+        /// Input that was heard so far.
         heard: Box<Heard>,
-        /// What is known about the turn so far.
+        /// Facts that are known about the turn so far.
         request: Box<TurnRequest>,
     }
     /// See [`InterruptionThreadCommand::CommitTurn`].
     CommitTurn {
         /// The idempotency key under which the plan was drafted, 1 to 128 bytes.
         plan_key: String,
-        /// What was heard.
+        /// Input that was heard.
         heard: Box<Heard>,
         /// SHA-256 of the token of the lease that allows a dispatch, lower-case hex.
         #[serde(default)]
         lease_token_hash: Option<Digest>,
-        /// What is known about the turn.
+        /// Facts that are known about the turn.
         request: Box<TurnRequest>,
     }
     /// See [`InterruptionThreadCommand::ConfirmCommitRow`].
     ConfirmCommitRow {
-        /// What is confirmed, 1 to 64 bytes.
+        /// Name of what is confirmed, 1 to 64 bytes.
         confirm_kind: String,
         /// Why.
         reason_code: ReasonCode,
     }
     /// See [`InterruptionThreadCommand::ClarifyCommitRow`].
     ClarifyCommitRow {
-        /// What is missing, 1 to 64 bytes.
+        /// Name of what is missing, 1 to 64 bytes.
         what_is_missing: String,
         /// The question's id, 1 to 128 bytes.
         clarification_unit_id: String,
@@ -180,7 +180,7 @@ scoped! {
     }
     /// See [`InterruptionThreadCommand::RespondCommitRow`].
     RespondCommitRow {
-        /// What kind of answer, 1 to 64 bytes.
+        /// Kind of answer, 1 to 64 bytes.
         response_kind: String,
         /// Why.
         reason_code: ReasonCode,
@@ -197,7 +197,7 @@ scoped! {
     }
     /// See [`InterruptionThreadCommand::WaitCommitRow`].
     WaitCommitRow {
-        /// What for, 1 to 64 bytes.
+        /// Name of what is waited for, 1 to 64 bytes.
         wait_kind: String,
         /// Why.
         reason_code: ReasonCode,

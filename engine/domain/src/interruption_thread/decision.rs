@@ -18,7 +18,7 @@ use crate::interruption_thread::types::{
 use crate::registration::types::WorkOrderStatus;
 
 recorded! {
-    /// What a turn comes to: one directive with its reason, what is said, what becomes of every
+    /// Result of a turn: one directive with its reason, what is said, what becomes of every
     /// remainder that is touched, and what the thread knows afterwards.
     TurnDecision {
         /// The directive.
@@ -29,9 +29,9 @@ recorded! {
         interrupt_continuity_outcome: Option<ContinuityOutcome>,
         /// `interrupt_resume_policy`.
         interrupt_resume_policy: Option<ResumePolicy>,
-        /// What happens to speech that is under way.
+        /// Control of speech that is under way.
         tts_control: Option<TtsControl>,
-        /// How the directive reaches the user.
+        /// Way in which the directive reaches the user.
         delivery_hint: DeliveryHint,
         /// The kind of the directive, for its row: `confirm_kind`, `what_is_missing`,
         /// `response_kind`, `dispatch_target` or `wait_kind`. 1 to 64 bytes.
@@ -42,12 +42,11 @@ recorded! {
         clarify: Option<Clarify>,
         /// DISPATCH: what is handed over.
         dispatch: Option<Dispatch>,
-        /// What becomes of the remainders that the turn touches. One that is not named is kept as
-        /// it was.
+        /// Fates of the remainders that the turn touches. One that is not named is kept as it was.
         remainders: List<Remainder>,
-        /// What the thread waited for, where that is given up without an answer.
+        /// Pending state of the thread, where that is given up without an answer.
         dropped_pending: Option<PendingState>,
-        /// What the thread knows afterwards.
+        /// Knowledge of the thread afterwards.
         after: Marks,
     }
 
@@ -61,7 +60,7 @@ recorded! {
         what_is_missing: Text,
     }
 
-    /// What a DISPATCH hands over.
+    /// Action that a DISPATCH hands over.
     Dispatch {
         /// To whom.
         kind: DispatchKind,
@@ -71,7 +70,7 @@ recorded! {
         request_id: Option<Text>,
     }
 
-    /// What became of words that were left unsaid.
+    /// Fate of words that were left unsaid.
     Remainder {
         /// The turn whose interruption left them.
         captured_turn: u64,
@@ -79,7 +78,7 @@ recorded! {
         answer_id: u64,
         /// Whom they were being said to.
         speaker_user_id: Text,
-        /// What became of them.
+        /// Fate of the words.
         fate: Fate,
         /// Why.
         reason: FateReason,
@@ -124,12 +123,12 @@ recorded! {
         work_order_id: Text,
         /// Its status when the row was written.
         work_order_status_snapshot: WorkOrderStatus,
-        /// What the thread waited for when the row was written.
+        /// Pending state of the thread when the row was written.
         pending_state: PendingState,
         /// DISPATCH: SHA-256 of the token of the lease that allows it. The token itself never
         /// enters.
         lease_token_hash: Option<Digest>,
-        /// What becomes of the words that were left unsaid.
+        /// Fate of the words that were left unsaid.
         interrupt_resume_policy: Option<ResumePolicy>,
     }
 }
@@ -187,12 +186,12 @@ pub struct SpokenText {
 }
 
 recorded! {
-    /// What a thread knows besides its remainders. A turn's event holds all of it.
+    /// Knowledge of a thread besides its remainders. A turn's event holds all of it.
     #[derive(Default)]
     Marks {
-        /// What the newest answered turn was about.
+        /// Subject of the newest answered turn.
         active_subject_ref: Option<Text>,
-        /// What was interrupted.
+        /// Subject that was interrupted.
         interrupted_subject_ref: Option<Text>,
         /// It was asked whether to go back (`return_check_pending`).
         return_check: Option<ReturnCheck>,
@@ -201,11 +200,11 @@ recorded! {
         /// Words that were left unsaid expired and nobody has spoken since: a late relation is no
         /// mistake.
         buffer_lapsed: bool,
-        /// Who spoke last.
+        /// User who spoke last.
         active_speaker_user_id: Option<Text>,
         /// In which session, where there was one.
         active_session_id: Option<Text>,
-        /// What the thread waits for.
+        /// Event that the thread waits for.
         pending: Option<Pending>,
     }
 

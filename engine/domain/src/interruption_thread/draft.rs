@@ -31,7 +31,7 @@ use crate::interruption_thread::types::{
     ResumePolicy, TtsControl,
 };
 
-/// What a row of the table decides.
+/// Decision of a row of the table.
 pub(crate) struct Draft<'a> {
     rules: &'a Rules,
     pub(crate) turn: Turn<'a>,
@@ -44,7 +44,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) tts_control: Option<TtsControl>,
     outcome: Option<ContinuityOutcome>,
     policy: Option<ResumePolicy>,
-    /// What was pending was answered, so nothing of it is given up.
+    /// True if what was pending was answered, so nothing of it is given up.
     is_answered: bool,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Draft<'a> {
         self.outcome = Some(outcome);
     }
 
-    /// What was pending was answered in this turn.
+    /// Notes that what was pending was answered in this turn.
     pub(crate) fn answered(&mut self) {
         self.is_answered = true;
         self.after.pending = None;
@@ -282,10 +282,10 @@ pub(crate) fn told(buffer: &ResumeBuffer, fate: Fate, reason: FateReason) -> Rem
 /// Longest label inside a question, in characters.
 const LABEL_MAX: usize = 72;
 
-/// What is missing: what the words are about.
+/// Missing field: what the words are about.
 pub(crate) const TASK: &str = "TASK";
 
-/// What is missing: what the words refer to.
+/// Missing field: what the words refer to.
 const REFERENCE_TARGET: &str = "REFERENCE_TARGET";
 
 /// It is not clear what an interruption is about.

@@ -20,7 +20,7 @@ use crate::interruption_thread::types::{
 use crate::registration::types::SessionStatus;
 
 events! {
-    /// What happened to an interruption thread.
+    /// Event of an interruption thread.
     InterruptionThreadEvent of "interruption_thread" kinds 167..=191, {
         /// A turn was taken.
         167 v 1 "interruption_thread.turn_taken" => TurnTaken;
@@ -42,7 +42,8 @@ events! {
         173 v 1 "interruption_thread.rows_read" => RowsRead;
         /// A thread ended.
         174 v 1 "interruption_thread.thread_closed" => ThreadClosed;
-        /// What a thread waited for ended with the session in which it was asked, or with it.
+        /// The pending state of a thread ended with the session in which it was asked, or with the
+        /// thread.
         175 v 2 "interruption_thread.pending_disarmed"
             => PendingDisarmed, before 1 + [0, ResumePolicy::Discard as u8];
         /// A thread goes on in another session.
@@ -73,11 +74,11 @@ recorded! {
         /// The session: the one that the turn names, else the thread's own; `None` where neither
         /// is.
         session_id: Option<Text>,
-        /// Where the session was; ACTIVE where there is none.
+        /// Status of the session; ACTIVE where there is none.
         session_status: SessionStatus,
         /// The input.
         request: Box<TurnRequest>,
-        /// What it came to.
+        /// Result of the turn.
         decision: Box<TurnDecision>,
         /// [`ThreadState::digest`](crate::interruption_thread::ThreadState::digest) before.
         state_before: Digest,
@@ -101,7 +102,7 @@ recorded! {
         device_id: Text,
         /// The type.
         event_type: RowEventType,
-        /// How much it matters.
+        /// Severity of the row.
         severity: Severity,
         /// Why; the name goes verbatim into whatever shows the row.
         reason_code: ReasonCode,
@@ -109,9 +110,9 @@ recorded! {
         idempotency_key: Text,
         /// HEALTH's topic marker, where the turn has a topic: at most 128 bytes of ASCII.
         issue_fingerprint: Option<Text>,
-        /// Who chose the directive.
+        /// Origin of the directive: the branch table or a caller.
         decided_by: DecidedBy,
-        /// What the thread waited for, where the row gives that up without an answer.
+        /// Pending state of the thread, where the row gives that up without an answer.
         dropped_pending: Option<PendingState>,
         /// The payload.
         payload: RowPayload,
@@ -150,7 +151,7 @@ recorded! {
         /// are DISCARDED, with the reason TURN_REFUSED. None for a commit behind a closed gate
         /// and for a turn that its speaker's own plan bars, which are given again.
         remainders: List<Remainder>,
-        /// What happens to speech that is under way: CANCEL where somebody interrupted it.
+        /// Control of speech that is under way: CANCEL where somebody interrupted it.
         tts_control: Option<TtsControl>,
         /// HEALTH's topic marker of what was interrupted, where the turn says it.
         issue_fingerprint: Option<Text>,
@@ -171,7 +172,7 @@ recorded! {
         speaker_user_id: Text,
         /// Time when they expired; the record's own time is when somebody looked.
         expires_at: Timestamp,
-        /// What becomes of the words: always DISCARD.
+        /// Fate of the words: always DISCARD.
         interrupt_resume_policy: ResumePolicy,
         /// Always `X_BUFFER_EXPIRED`.
         reason_code: ReasonCode,
@@ -190,8 +191,7 @@ recorded! {
         /// Time when it expired, not later than the words; the record's own time is when somebody
         /// looked.
         expires_at: Timestamp,
-        /// What becomes of the words: RESUME_LATER, or DISCARD where their own time is over as
-        /// well.
+        /// Fate of the words: RESUME_LATER, or DISCARD where their own time is over as well.
         interrupt_resume_policy: ResumePolicy,
         /// Always `X_RETURN_CHECK_EXPIRED`.
         reason_code: ReasonCode,
@@ -216,7 +216,7 @@ recorded! {
         remainders: List<Remainder>,
         /// `X_SESSION_CLOSED` or `X_THREAD_CLOSED`.
         reason_code: ReasonCode,
-        /// What becomes of the words: always DISCARD.
+        /// Fate of the words: always DISCARD.
         interrupt_resume_policy: ResumePolicy,
         /// HEALTH's topic marker of what had been interrupted; `None` where it is not known, and in
         /// records that were made before it was recorded.
@@ -232,15 +232,15 @@ recorded! {
         correlation_id: Text,
         /// The session that was closed; where the thread was, its own, and empty where it had none.
         session_id: Text,
-        /// What the thread waited for; NONE where only a return check was open.
+        /// Pending state of the thread; NONE where only a return check was open.
         pending_state: PendingState,
         /// The turn whose words the open return check was about, where there was one.
         return_check: Option<u64>,
         /// `X_SESSION_CLOSED` or `X_THREAD_CLOSED`.
         reason_code: ReasonCode,
-        /// Who was asked; `None` in records that were made before it was recorded.
+        /// User who was asked; `None` in records that were made before it was recorded.
         user_id: Option<Text>,
-        /// What becomes of the request: always DISCARD.
+        /// Fate of the request: always DISCARD.
         interrupt_resume_policy: ResumePolicy,
     }
 
@@ -268,7 +268,7 @@ recorded! {
         /// The words, DISCARDED with the reason NESTING_LIMIT, or PLAN_REPLACED where other words
         /// of the same turn take their place.
         remainder: Remainder,
-        /// What becomes of the words: always DISCARD.
+        /// Fate of the words: always DISCARD.
         interrupt_resume_policy: ResumePolicy,
         /// `X_NESTING_LIMIT`, or `X_PLAN_REPLACED`.
         reason_code: ReasonCode,
@@ -287,8 +287,8 @@ recorded! {
         last_sequence: u64,
     }
 
-    /// What would be said if the user ended here, in a session that is ACTIVE or in none. It takes
-    /// the place of the plan before it, and nothing comes of it but by its commit.
+    /// A plan of what would be said if the user ended here, in a session that is ACTIVE or in none.
+    /// It takes the place of the plan before it, and nothing comes of it but by its commit.
     PlanDrafted {
         /// The tenant.
         tenant_id: Text,
@@ -300,7 +300,7 @@ recorded! {
         session_id: Option<Text>,
         /// The idempotency key of the command, by which the plan is committed.
         plan_key: Text,
-        /// What was heard so far.
+        /// Input that was heard so far.
         heard: Box<Heard>,
         /// The input so far.
         request: Box<TurnRequest>,
@@ -332,7 +332,7 @@ recorded! {
         /// The turn to which they pass, or whose plan owns them then; `None` where the thread
         /// keeps them.
         passed_to_turn: Option<u64>,
-        /// What becomes of the words: always RESUME_LATER.
+        /// Fate of the words: always RESUME_LATER.
         interrupt_resume_policy: ResumePolicy,
         /// `X_PLAN_LAPSED`, `X_PLAN_REPLACED` or `X_PLAN_PASSED_BY`.
         reason_code: ReasonCode,
@@ -350,9 +350,9 @@ recorded! {
         turn_id: u64,
         /// The plan, by its key.
         plan_key: Text,
-        /// What was heard.
+        /// Input that was heard.
         heard: Box<Heard>,
-        /// What the turn says and does.
+        /// Decision on what the turn says and does.
         decision: TurnCommitDecision,
     }
 

@@ -21,14 +21,14 @@ use crate::interruption_thread::types::{Fate, ReasonCode, ResumePolicy};
 /// The longest fingerprint, in bytes, its marker included.
 pub const MAX_FINGERPRINT_BYTES: usize = 128;
 
-/// What a fingerprint begins with.
+/// Prefix of a fingerprint.
 const MARKER: &str = "topic:";
 
 /// The hexadecimal digits, with the dash before them, that tell apart topics whose tokens are
 /// alike.
 const SUFFIX_BYTES: usize = 33;
 
-/// As many of them as there were by the rules before number 6.
+/// Number of those bytes by the rules before number 6.
 const SUFFIX_BYTES_BEFORE: usize = 9;
 
 /// Summary of what PH1.X's rows say about interruption continuity: for every tenant and issue the
@@ -63,7 +63,7 @@ pub struct HealthRow {
     pub occurrences: u64,
 }
 
-/// What makes rows belong together. A thread that is named like a topic stays a thread.
+/// Key that makes rows belong together. A thread that is named like a topic stays a thread.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Issue {
     Topic(Text),
@@ -138,7 +138,7 @@ impl HealthReport {
     }
 }
 
-/// What one row says of interruption continuity.
+/// Statement of one row about interruption continuity.
 struct Outcome<'a> {
     tenant_id: &'a Text,
     correlation_id: &'a Text,
@@ -189,8 +189,8 @@ impl Serialize for HealthReport {
     }
 }
 
-/// What became of an interruption: an outcome of the branch table, or words that were said together
-/// with what is kept in memory.
+/// Returns whether a row says what became of an interruption: an outcome of the branch table, or
+/// words that were said together with what is kept in memory.
 fn is_outcome(row: &RowCommitted) -> bool {
     let is_resumed = row.payload.interrupt_resume_policy == Some(ResumePolicy::ResumeNow);
     row.reason_code.is_branch_outcome() || is_resumed

@@ -19,9 +19,9 @@ refusals! {
         reason_code: ReasonCode,
         /// The field.
         field: &'static str,
-        /// What it has to be.
+        /// Value that the field has to have.
         expected: String,
-        /// What it is.
+        /// Value that the field has.
         found: String,
     } by reason_code: ReasonCode,
     /// The gate of a commit is closed, or the speaker's own plan bars the turn. The plan stays
@@ -32,9 +32,9 @@ refusals! {
         reason_code: ReasonCode,
         /// The field.
         field: &'static str,
-        /// What it has to be.
+        /// Value that the field has to have.
         expected: String,
-        /// What it is.
+        /// Value that the field has.
         found: String,
     } by reason_code: ReasonCode,
     /// No thread has this tenant and correlation.
@@ -54,7 +54,7 @@ refusals! {
 }
 
 impl ThreadRefusal {
-    /// What is registered bars it.
+    /// Returns the refusal of a request that something registered bars.
     pub(crate) fn barred(reason_code: ReasonCode, mismatch: Mismatch) -> Self {
         let Mismatch { field, expected, found } = mismatch;
         Self::Barred { reason_code, field, expected, found }

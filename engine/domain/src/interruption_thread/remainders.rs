@@ -329,7 +329,8 @@ pub(crate) fn judge_return_check(
     checks.demand(is_over, Rule::ThreadExpiry, expected, body.expires_at);
 }
 
-/// Where an event says what words were about, it says so truly. Before, it said nothing of that.
+/// Returns whether an event that says what words were about says so truly. Before, it said nothing
+/// of that.
 fn is_its_issue(rules: &Rules, words: Option<&ResumeBuffer>, said: Option<&Text>) -> bool {
     said.is_none() || said == words.and_then(|words| words.issue_by(rules)).as_ref()
 }

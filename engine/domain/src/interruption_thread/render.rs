@@ -170,7 +170,7 @@ closed_enum! {
     }
 }
 
-/// What is said around a tool's own words.
+/// Phrases that are said around a tool's own words.
 #[derive(Debug)]
 pub(crate) struct Phrases {
     pub(crate) citations: &'static str,
@@ -225,7 +225,7 @@ impl RenderLocale {
 }
 
 impl Phrases {
-    /// That so many are left off.
+    /// Returns the phrase that so many are left off.
     fn and_more(&self, left_off: usize) -> String {
         alloc::format!("{} {left_off} {}", self.and, self.more)
     }
@@ -293,11 +293,11 @@ fn sourced(place: usize, source: &ToolSource) -> String {
     format!("[{}] {} - {}", place.saturating_add(1), source.title, source.url)
 }
 
-/// What Markdown, SSML and shells give a meaning of their own.
+/// Characters to which Markdown, SSML and shells give a meaning of their own.
 const MARKUP: [char; 15] =
     ['<', '>', '*', '_', '#', '`', '~', '|', '[', ']', '{', '}', '\\', '^', '='];
 
-/// What stands right behind the word before it.
+/// Characters that stand right behind the word before them.
 const CLOSING: [char; 7] = ['.', ',', ';', ':', '!', '?', ')'];
 
 fn spoken_text(response: &ToolResponse, phrases: &Phrases) -> String {
@@ -403,7 +403,7 @@ fn without_address(word: &str) -> (&str, &str) {
 
 type Checked = Result<(), Malformed>;
 
-/// How long a text may be, in bytes, and how a refusal says it.
+/// Greatest length of a text, in bytes, and how a refusal says it.
 type Bound = (usize, &'static str);
 
 const NAME: Bound = (128, "at most 128 bytes");

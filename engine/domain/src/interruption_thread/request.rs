@@ -16,11 +16,11 @@ scored_bodies! {
     /// One turn's input.
     #[cfg_attr(feature = "schema", schemars(rename = "TurnRequest"))]
     TurnRequest {
-        /// What the turn is about, 1 to 256 bytes.
+        /// Subject of the turn, 1 to 256 bytes.
         subject_ref: Text,
-        /// Who speaks, 1 to 128 bytes: the authenticated user of the turn.
+        /// User who speaks, 1 to 128 bytes: the authenticated user of the turn.
         active_speaker_user_id: Text,
-        /// What is known about the turn's content.
+        /// Facts that are known about the turn's content.
         #[serde(default)]
         input: TurnInput,
         /// A yes or no, where one was asked for.
@@ -29,20 +29,20 @@ scored_bodies! {
         /// Somebody began to speak while something was being said.
         #[serde(default)]
         interruption: Option<Interruption>,
-        /// How the turn relates to what was interrupted. Allowed only while continuity is active.
+        /// Relation of the turn to what was interrupted. Allowed only while continuity is active.
         #[serde(default)]
         interrupt_subject_relation: Option<SubjectRelation>,
-        /// How sure that is: given exactly where the relation is.
+        /// Confidence in that relation: given exactly where the relation is.
         #[serde(default)]
         interrupt_subject_relation_confidence_bp("interrupt_subject_relation_confidence"):
             Option<BasisPoints>,
-        /// What was being said when it was interrupted. Only with an interruption.
+        /// Answer that was being said when it was interrupted. Only with an interruption.
         #[serde(default)]
         tts_resume_snapshot: Option<TtsResumeSnapshot>,
         /// The answer would say something that is kept in memory and is sensitive.
         #[serde(default)]
         sensitive_memory_present: bool,
-        /// What other engines suggest. It decides nothing.
+        /// Advice of other engines. It decides nothing.
         #[serde(default)]
         advice: Advice,
     }
@@ -107,19 +107,19 @@ scored_bodies! {
         phrase_text: Text,
         /// The version of the set of phrases, above 0.
         phrase_set_version: u64,
-        /// How sure the phrase is.
+        /// Confidence in the phrase.
         phrase_confidence_bp("phrase_confidence"): BasisPoints,
         /// The candidate's band.
         candidate_confidence_band: ConfidenceBand,
         /// The risk that the capture carries.
         risk_context_class: RiskContextClass,
-        /// What was degraded while it was captured.
+        /// Degradation of the capture.
         degradation_context: DegradationContext,
-        /// When it was heard.
+        /// Times at which it was heard.
         timing_markers: TimingMarkers,
-        /// When it happened, in nanoseconds since 1970: the end of the window.
+        /// Time at which it happened, in nanoseconds since 1970: the end of the window.
         t_event: u64,
-        /// How much of it was voice.
+        /// Amount of it that was voice.
         speech_window_metrics: SpeechWindowMetrics,
         /// The confidences of PH1.K's gates.
         gate_confidences: GateConfidences,
@@ -179,13 +179,13 @@ scored_bodies! {
     GateConfidences {
         /// Voice activity.
         vad_bp("vad"): BasisPoints,
-        /// How much it is like speech.
+        /// Likeness to speech.
         speech_likeness_bp("speech_likeness"): BasisPoints,
-        /// How surely it is no echo.
+        /// Certainty that it is no echo.
         echo_safe_bp("echo_safe"): BasisPoints,
         /// The phrase.
         phrase_bp("phrase"): BasisPoints,
-        /// How near the speaker is, where that is known.
+        /// Nearness of the speaker, where that is known.
         #[serde(default)]
         nearfield_bp("nearfield"): Option<BasisPoints>,
     }
@@ -211,25 +211,25 @@ scored_bodies! {
 }
 
 bodies! {
-    /// What was being said when it was interrupted: `tts_resume_snapshot`.
+    /// Answer that was being said when it was interrupted: `tts_resume_snapshot`.
     TtsResumeSnapshot {
         /// The answer, above 0.
         answer_id: u64,
-        /// What it is about, 1 to 64 bytes.
+        /// Topic of the answer, 1 to 64 bytes.
         #[serde(default)]
         topic_hint: Option<Text>,
         /// All of it, 1 to 65 536 bytes.
         response_text: Text,
-        /// How much of it was said, in bytes: at a character's boundary, before the end, with more
+        /// Number of its bytes that were said: at a character's boundary, before the end, with more
         /// than white space behind it.
         spoken_cursor_byte: u32,
     }
 }
 
 bodies! {
-    /// What other engines suggest about a turn (seed, "Related Engine Boundary"). It may choose
-    /// which of several missing fields is asked for, and be kept for whoever says the words; it
-    /// changes no branch, no directive and no gate.
+    /// Advice of other engines about a turn (seed, "Related Engine Boundary"). It may choose which
+    /// of several missing fields is asked for, and be kept for whoever says the words; it changes
+    /// no branch, no directive and no gate.
     #[derive(Default)]
     Advice {
         /// PH1.PRUNE's `selected_missing_field`, 1 to 64 bytes: used only where it is one of
@@ -257,7 +257,7 @@ bodies! {
         candidate_confidence_band: ConfidenceBand,
         /// The gates' confidences.
         gate_confidences: GateConfidences,
-        /// What was degraded.
+        /// Degradation of the capture.
         degradation_context: DegradationContext,
         /// The risk.
         risk_context_class: RiskContextClass,
@@ -265,9 +265,9 @@ bodies! {
 }
 
 bodies! {
-    /// How something should be said.
+    /// Style in which something should be said.
     StyleAdvice {
-        /// What the profile's own validation said.
+        /// Result of the profile's own validation.
         validation_status: ValidationStatus,
         /// The profile's name, 1 to 64 bytes.
         profile: Text,
@@ -287,7 +287,7 @@ crate::core::closed_enum! {
 bodies! {
     /// An explanation that PH1.EXPLAIN offers.
     Explanation {
-        /// What asked for it.
+        /// Trigger that asked for it.
         trigger: ExplainTrigger,
         /// The words, 1 to 2 048 bytes.
         text: Text,

@@ -120,7 +120,7 @@ pub(crate) struct Considered<'a> {
     pub(crate) decision: TurnDecision,
 }
 
-/// What a request is for.
+/// Purpose of a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// A turn without a plan.

@@ -65,9 +65,9 @@ pub(crate) fn session_of(
     })
 }
 
-/// What was asked in one session is answered in it. Else a yes that is given in another one would
-/// pass a session that is suspended, or be to a question that was never heard there. Somebody else
-/// answers nothing, wherever they speak: the branch table says so.
+/// Checks that what was asked in one session is answered in it. Else a yes that is given in another
+/// one would pass a session that is suspended, or be to a question that was never heard there.
+/// Somebody else answers nothing, wherever they speak: the branch table says so.
 pub(crate) fn check_answer(
     own: Option<&Text>,
     state: &ThreadState,
@@ -133,8 +133,8 @@ pub(crate) fn moved(state: &ThreadState, row: &CallerRow<'_>) -> Option<Event> {
     })
 }
 
-/// What a thread waits for ends with its own session, or else with it; `None` where it waits for
-/// nothing.
+/// Returns the event by which what a thread waits for ends with its own session, or else with it;
+/// `None` where it waits for nothing.
 pub(crate) fn disarmed(
     thread: &Thread,
     state: &ThreadState,

@@ -41,7 +41,7 @@ use crate::registration::types::SessionStatus;
 /// From when on a candidate and a hypothesis are sure enough to commit a turn: 0.70, inclusive.
 pub const COMMIT_THRESHOLD: BasisPoints = RELATION_THRESHOLD;
 
-/// What can be done about the open plan of another speaker.
+/// Advice on the open plan of another speaker.
 const OF_ANOTHER: &str = "take a later turn, or wait until that plan ends";
 
 /// Time in which a plan may be committed: 60 s.
@@ -51,7 +51,7 @@ pub const PLAN_LIFETIME_MS: u64 = 60_000;
 const TRANSCRIPT_MAX: usize = 32_768;
 
 bodies! {
-    /// What the three engines say about one turn.
+    /// Statements of the three engines about one turn.
     Heard {
         /// PH1.K: given exactly where the request has an interruption.
         #[serde(default)]
@@ -78,26 +78,26 @@ scored_bodies! {
     InterruptCandidate {
         /// The phrase: the interruption's own.
         phrase_id: u64,
-        /// When it happened, in nanoseconds since 1970: the interruption's own.
+        /// Time at which it happened, in nanoseconds since 1970: the interruption's own.
         t_event: u64,
-        /// How sure it is: the interruption's own `phrase_confidence_bp`.
+        /// Confidence in it: the interruption's own `phrase_confidence_bp`.
         confidence_bp("confidence"): BasisPoints,
     }
 
     /// PH1.NLP: what may be meant.
     #[cfg_attr(feature = "schema", schemars(rename = "IntentHypothesis"))]
     IntentHypothesis {
-        /// What it is about: the request's own.
+        /// Subject of the turn: the request's own.
         subject_ref: Text,
         /// The intent, where one was understood: the request's own, 1 to 64 bytes.
         #[serde(default)]
         intent_type: Option<Text>,
-        /// How sure that is.
+        /// Confidence in that.
         confidence_bp("confidence"): BasisPoints,
-        /// How it relates to what was interrupted: the request's own.
+        /// Relation to what was interrupted: the request's own.
         #[serde(default)]
         subject_relation: Option<SubjectRelation>,
-        /// How sure the relation is: the request's own.
+        /// Confidence in the relation: the request's own.
         #[serde(default)]
         subject_relation_confidence_bp("subject_relation_confidence"): Option<BasisPoints>,
     }
@@ -118,8 +118,8 @@ closed_enum! {
 }
 
 recorded! {
-    /// What would be said if the user ended here. It cannot be executed: there is no way from it to
-    /// a command or a commit, and it names no action.
+    /// Plan of what would be said if the user ended here. It cannot be executed: there is no way
+    /// from it to a command or a commit, and it names no action.
     ///
     /// ```compile_fail
     /// use holdpoint_domain::{Command, interruption_thread::SpeculativePlan};
@@ -130,7 +130,7 @@ recorded! {
     /// fn commit(plan: SpeculativePlan) -> TurnCommitDecision { plan.into() }
     /// ```
     SpeculativePlan {
-        /// Which way the turn would go.
+        /// Branch that the turn would take.
         branch: DuplexBranch,
         /// The answer or the question, where there would be one.
         would_say: Option<Text>,
@@ -142,23 +142,23 @@ recorded! {
 
     /// The authoritative end of a turn: branch, response, action and reason code.
     TurnCommitDecision {
-        /// Which way the turn went.
+        /// Branch that the turn took.
         branch: DuplexBranch,
         /// The answer or the question.
         response: Option<Text>,
-        /// What may be done.
+        /// Action that may be done.
         action: Option<Dispatch>,
         /// Why.
         reason_code: ReasonCode,
     }
 
-    /// What is planned for a turn of a thread, and may be committed: the newest plan alone.
+    /// Plan for a turn of a thread, which may be committed: the newest plan alone.
     OpenPlan {
         /// The idempotency key of the command that drafted it, by which it is committed.
         plan_key: Text,
         /// The turn.
         turn_id: u64,
-        /// Who speaks.
+        /// User who speaks.
         speaker_user_id: Text,
         /// The plan.
         plan: SpeculativePlan,
@@ -188,8 +188,8 @@ impl OpenPlan {
 }
 
 impl SpeculativePlan {
-    /// What the branch table would say, whatever the confidence and whether or not the user has
-    /// ended. What it would let be done is not kept.
+    /// Returns what the branch table would say, whatever the confidence and whether or not the user
+    /// has ended. What it would let be done is not kept.
     pub(crate) fn of(decision: &TurnDecision, state: &ThreadState, turn: &Turn<'_>) -> Self {
         let TurnCommitDecision { branch, response, reason_code, .. } =
             TurnCommitDecision::of(decision, state, turn);
@@ -198,7 +198,7 @@ impl SpeculativePlan {
 }
 
 impl TurnCommitDecision {
-    /// What a turn that came to this says and does.
+    /// Returns what a turn that came to this says and does.
     pub(crate) fn of(decision: &TurnDecision, state: &ThreadState, turn: &Turn<'_>) -> Self {
         let question = decision.clarify.as_ref().map(|clarify| &clarify.question);
         Self {
@@ -259,7 +259,7 @@ impl<'a> Passed<'a> {
     }
 }
 
-/// What would be said is put on record, and nothing else comes of it.
+/// Returns the event that puts what would be said on record; nothing else comes of it.
 pub(crate) fn drafted(command: &DraftPlan, of: &Considered<'_>) -> Event {
     let drafted = PlanDrafted {
         tenant_id: of.scope.tenant_id.into(),
@@ -351,7 +351,7 @@ pub(crate) fn check_active(status: SessionStatus) -> Result<(), ThreadRefusal> {
     Err(barred(reason, "session_id", expected, status.to_string()))
 }
 
-/// What was heard is about this very request.
+/// Checks that what was heard is about this very request.
 pub(crate) fn check_heard(heard: &Heard, request: &TurnRequest) -> Result<(), Malformed> {
     let text = &heard.transcript.text;
     let is_line =
@@ -362,7 +362,7 @@ pub(crate) fn check_heard(heard: &Heard, request: &TurnRequest) -> Result<(), Ma
     check_hypothesis(&heard.hypothesis, request)
 }
 
-/// What PH1.K says of an interruption is what the interruption says of itself.
+/// Checks that what PH1.K says of an interruption is what the interruption says of itself.
 fn check_candidate(
     heard: Option<InterruptCandidate>,
     named: Option<&Interruption>,

@@ -51,15 +51,15 @@ pub struct Thread {
     pub awaits_row: bool,
     /// True if it ended.
     pub is_closed: bool,
-    /// What is planned for its next turn. A room of its own carries it.
+    /// Plan for its next turn. A room of its own carries it.
     #[serde(skip)]
     pub(crate) plan: Option<Planned>,
     /// The words that the row of the newest turn has to name: none between two batches. A room of
     /// its own carries them.
     #[serde(skip)]
     pub(crate) due_remainders: List<Remainder>,
-    /// What the turn of that plan leaves unsaid, until the thread keeps it. A room of its own
-    /// carries it.
+    /// Words that the turn of that plan leaves unsaid, until the thread keeps them. A room of its
+    /// own carries them.
     #[serde(skip)]
     pub(crate) planned_remainder: Option<ResumeBuffer>,
 }
@@ -103,7 +103,8 @@ pub(crate) type ClosedThread = (ThreadKey, u64);
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Threads {
     pub(crate) live: BTreeMap<ThreadKey, Thread>,
-    /// What expires next in each thread, earliest first. Follows from the threads.
+    /// Times at which something expires next in each thread, earliest first. They follow from the
+    /// threads.
     due: BTreeSet<(Timestamp, ThreadKey)>,
     /// Those that were closed.
     past: LazyPart<PastThreads>,
@@ -245,7 +246,7 @@ impl Threads {
         self.forgotten = sequence;
     }
 
-    /// How many that ended are remembered.
+    /// Returns the number of those that ended and are remembered.
     pub(crate) fn closed_count(&self) -> usize {
         self.past.closed.len()
     }

@@ -152,7 +152,8 @@ impl ThreadState {
         }
     }
 
-    /// What was asked in a session that was closed is asked no more. A late yes or no is told so.
+    /// Drops what was asked in a session that was closed: it is asked no more. A late yes or no is
+    /// told so.
     pub(crate) fn disarm(&mut self) {
         let marks = &mut self.marks;
         let takes_answer = matches!(
@@ -224,7 +225,7 @@ impl ThreadState {
         (!is_kept).then_some(before)
     }
 
-    /// What the thread waits for after a caller's row: a CONFIRM or CLARIFY is a question, a
+    /// Sets what the thread waits for after a caller's row: a CONFIRM or CLARIFY is a question, a
     /// RESPOND or DISPATCH ends one, a WAIT leaves it. Whoever a question or an answer is for is
     /// who speaks in the thread from then on; a WAIT is for nobody.
     pub(crate) fn follow_row(

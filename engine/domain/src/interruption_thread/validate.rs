@@ -34,10 +34,10 @@ const QUESTION_MAX: usize = 240;
 
 type Checked = Result<(), Malformed>;
 
-/// Whether what the thread knows, and the time, let a turn be.
+/// Result of the check whether what the thread knows, and the time, let a turn be.
 type Fitting = Result<(), ThreadRefusal>;
 
-/// What does not fit the thread is refused with a reason code of its own.
+/// Refuses what does not fit the thread with a reason code of its own.
 fn fits(
     holds: bool,
     reason_code: ReasonCode,

@@ -19,7 +19,7 @@ use crate::log::event::{
 use crate::log::policy::GatePolicy;
 
 commands! {
-    /// What can be asked of the log itself.
+    /// Command on the log itself.
     LogCommand {
         /// Set the policy of the log: it demands at least what the one before did.
         "policy.set" SetPolicy(Box<ChangePolicy>) from by;

@@ -9,7 +9,7 @@ use crate::core::{bodies, closed_enum, events, recorded};
 use crate::log::policy::GatePolicy;
 
 events! {
-    /// What happened to the log itself.
+    /// Event of the log itself.
     LogEvent of "log" kinds 1..=31, {
         /// The log's end was put in order.
         1 v 1 "log.recovery_performed" => RecoveryPerformed;
@@ -58,7 +58,7 @@ recorded! {
         last_proven_sequence: u64,
         /// The newest record that was kept, proven or not. 0: none.
         last_kept_sequence: u64,
-        /// How many bytes after it were cut, zeros excluded.
+        /// Number of bytes after it that were cut, zeros excluded.
         cut_bytes: u64,
         /// The file, relative to the log's directory, to which the cut bytes were copied first.
         copied_to: Option<Text>,
@@ -93,7 +93,7 @@ recorded! {
         by: Principal,
         /// The time of the newest record, which is this record's too.
         log_time: Timestamp,
-        /// What the own clock said.
+        /// Time on the own clock.
         clock: Timestamp,
     }
 }
@@ -246,11 +246,12 @@ recorded! {
         /// Time when it was done. The record's own time is that of the records kept, so that theirs
         /// stay.
         salvaged_at: Timestamp,
-        /// Which records of the other log became which of this one, in order.
+        /// Runs of records of the other log with the records of this one that they became, in
+        /// order.
         runs: List<SalvagedRun>,
-        /// How many such runs there are, `runs` being the first of them.
+        /// Number of such runs there are, `runs` being the first of them.
         runs_total: u64,
-        /// What was found wrong with the other log, in words: at most 4096 bytes each.
+        /// Findings on what is wrong with the other log, in words: at most 4096 bytes each.
         findings: List<Text>,
         /// Number of findings there are, `findings` being the first of them.
         findings_total: u64,
@@ -313,7 +314,7 @@ recorded! {
         length: u64,
         /// The file, relative to this log's directory, to which those bytes were copied.
         copied_to: Option<Text>,
-        /// What is wrong with it, in words: at most 4096 bytes.
+        /// Problem with it, in words: at most 4096 bytes.
         problem: Text,
     }
 }
@@ -372,8 +373,8 @@ recorded! {
         state_schema: u32,
         /// The fingerprint of the state right after the anchor.
         state_fingerprint: Digest,
-        /// That state, carried ([`World::carry`](crate::World::carry)): what the records that
-        /// follow are applied to.
+        /// State right after the anchor, carried ([`World::carry`](crate::World::carry)): what the
+        /// records that follow are applied to.
         state: Raw,
     }
 }
@@ -382,9 +383,9 @@ recorded! {
 pub const MAX_LABELS: usize = 32;
 
 recorded! {
-    /// What a caller calls the records before this one in their batch: a claim, of no meaning to
-    /// any rule. It is the last record of its batch, but for what a salvage adds to the last batch
-    /// that it copies; where several loops begin in that, each has one, and they are the last ones.
+    /// A caller labels the records before this one in their batch: a claim, of no meaning to any
+    /// rule. It is the last record of its batch, but for what a salvage adds to the last batch that
+    /// it copies; where several loops begin in that, each has one, and they are the last ones.
     RecordsLabelled {
         /// The first record that is labelled; the last one is the one before this.
         first_sequence: u64,

@@ -144,14 +144,14 @@ pub enum PolicyFault {
 }
 
 refusals! {
-    /// How the policy of a log, or another floor, stands in the way. Closed.
+    /// Refusal by the policy of a log, or by another floor. Closed.
     PolicyRefusal holding {}
     /// Terms that demand less than the policy in force.
     #[error("the policy of {floor} says otherwise: {loosened}; {}", advice(floor))]
     Loosened {
-        /// Whose policy.
+        /// Owner of the policy.
         floor: String,
-        /// What is asked for, and what is demanded.
+        /// Terms that are asked for, and those that are demanded.
         loosened: Loosened,
     } = "POLICY_LOOSENED" in Gating,
     /// A policy that is set already.

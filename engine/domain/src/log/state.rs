@@ -87,7 +87,7 @@ impl SegmentIndexes {
 #[serde(transparent)]
 pub struct RulesNumbers {
     numbers: BTreeMap<Text, u32>,
-    /// Whether they are this program's: of just its systems, and all the newest.
+    /// True if they are this program's: of just its systems, and all the newest.
     #[serde(skip)]
     are_own: Remembered<bool>,
 }
@@ -208,7 +208,8 @@ impl UnprovenRecords {
         self.0.get(at).copied().filter(|(begin, _)| *begin <= last)
     }
 
-    /// What was carried; where that is no such list, what is carried again is another.
+    /// Returns the records that were carried; where that is no such list, what is carried again is
+    /// another.
     pub(crate) fn from_carried(ranges: &[(u64, u64)]) -> Self {
         let mut records = Self::default();
         let ranges = ranges.iter().filter(|(first, last)| first <= last);

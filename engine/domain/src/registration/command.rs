@@ -13,7 +13,7 @@ use crate::registration::types::{
 };
 
 commands! {
-    /// What can be asked to be registered.
+    /// Command on a registration.
     RegistrationCommand {
         /// Allow an actor the capabilities of PH1.X, or take them away. Only a HUMAN may.
         "interruption_thread.change_capability" ChangeCapability(ChangeCapability);
@@ -35,7 +35,7 @@ commands! {
 bodies! {
     /// See [`RegistrationCommand::ChangeCapability`].
     ChangeCapability {
-        /// What kind of actor.
+        /// Kind of actor.
         actor_kind: Actor,
         /// Its name.
         actor_id: String,
@@ -77,7 +77,7 @@ bodies! {
         tenant_id: String,
         /// The session's name, 1 to 128 bytes.
         session_id: String,
-        /// Whose it is.
+        /// User whose session it is.
         user_id: String,
         /// On which device.
         device_id: String,
@@ -138,9 +138,9 @@ refusals! {
     Mismatch {
         /// The field.
         field: &'static str,
-        /// What it has to be.
+        /// Value that the field has to have.
         expected: String,
-        /// What it is.
+        /// Value that the field has.
         found: String,
     } = "REGISTRATION_REFUSED" in Scope,
 }

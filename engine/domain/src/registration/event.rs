@@ -10,7 +10,7 @@ use crate::registration::types::{
 };
 
 events! {
-    /// What happened to a registration.
+    /// Event of a registration.
     RegistrationEvent of "interruption_thread" kinds 160..=166, {
         /// An actor may call the capabilities of PH1.X, or may no longer.
         160 v 1 "interruption_thread.capability_changed" => CapabilityChanged;
@@ -46,9 +46,9 @@ impl RegistrationEvent {
 }
 
 recorded! {
-    /// Who may call the capabilities of PH1.X.
+    /// Right of an actor to call the capabilities of PH1.X.
     CapabilityChanged {
-        /// What kind of actor.
+        /// Kind of actor.
         actor_kind: Actor,
         /// Its name.
         actor_id: Text,
@@ -95,7 +95,7 @@ recorded! {
         tenant_id: Text,
         /// The session's name, 1 to 128 bytes.
         session_id: Text,
-        /// Whose it is.
+        /// User whose session it is.
         user_id: Text,
         /// On which device.
         device_id: Text,

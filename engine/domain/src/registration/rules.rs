@@ -299,7 +299,7 @@ fn check_end(expires_at: Timestamp, at: Timestamp) -> Result<(), Mismatch> {
     Err(Mismatch::of("expires_at", alloc::format!("a time after {at}"), expires_at))
 }
 
-/// What is registered: the field that names it, its name, and how it is registered anew.
+/// Something registered: the field that names it, its name, and how it is registered anew.
 struct Anew<'n>(&'static str, &'n str, &'static str);
 
 /// A status that something registered can have.
@@ -396,7 +396,7 @@ fn opens(event: &Event) -> bool {
     }
 }
 
-/// What the rules forbid about a registration.
+/// Adds to `checks` what the rules forbid about a registration.
 pub(crate) fn judge(
     registry: &Registry,
     stated: Option<Authentication>,

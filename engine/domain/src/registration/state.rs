@@ -86,7 +86,7 @@ pub(crate) struct Session {
     pub(crate) user_id: Text,
     pub(crate) device_id: Text,
     pub(crate) status: SessionStatus,
-    /// As [`Plain::by`].
+    /// Same as [`Plain::by`].
     #[serde(deserialize_with = "added")]
     pub(crate) by: u64,
 }
@@ -96,7 +96,7 @@ pub(crate) struct Session {
 pub(crate) struct WorkOrder {
     pub(crate) correlation_id: Text,
     pub(crate) status: WorkOrderStatus,
-    /// As [`Plain::by`].
+    /// Same as [`Plain::by`].
     #[serde(deserialize_with = "added")]
     pub(crate) by: u64,
 }
@@ -106,7 +106,7 @@ pub(crate) struct WorkOrder {
 pub(crate) struct Lease {
     pub(crate) expires_at: Timestamp,
     pub(crate) status: LeaseStatus,
-    /// As [`Plain::by`].
+    /// Same as [`Plain::by`].
     #[serde(deserialize_with = "added")]
     pub(crate) by: u64,
 }
@@ -127,17 +127,17 @@ pub(crate) fn pair(tenant_id: &str, id: &str) -> (Text, Text) {
     (Text::from(tenant_id), Text::from(id))
 }
 
-/// How what can be suspended is registered anew.
+/// Steps that register anew what can be suspended.
 pub(crate) const REGISTERED_ANEW: &str = "suspend it, make it ACTIVE";
 
-/// How a work order is registered anew, which cannot be suspended.
+/// Steps that register anew a work order, which cannot be suspended.
 pub(crate) const WORK_ORDER_ANEW: &str =
     "register another status of it that is not final, then this one";
 
-/// How a lease is registered anew, of which a token has one alone.
+/// Step that registers anew a lease, of which a token has one alone.
 pub(crate) const LEASE_ANEW: &str = "register a lease with another token";
 
-/// What is not as it has to be.
+/// Field that is not as it has to be.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mismatch {
     pub(crate) field: &'static str,
@@ -168,12 +168,12 @@ impl Mismatch {
 pub(crate) struct Registered<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) found: Option<&'a Registry>,
-    /// What permits nothing to what is to follow. `None`: what is recorded already is judged.
+    /// Doubts that permit nothing to what is to follow. `None`: what is recorded already is judged.
     pub(crate) doubts: Option<&'a dyn Doubts>,
 }
 
 impl<'a> Registered<'a> {
-    /// What the state knows, and nothing else: as every replay knows it.
+    /// Returns what the state knows, and nothing else: as every replay knows it.
     pub(crate) const fn in_state(registry: &'a Registry) -> Self {
         Self { registry, found: None, doubts: None }
     }
@@ -350,7 +350,7 @@ enum EndedName {
     WorkOrder(Text, Text),
 }
 
-/// What ended, in the order in which it did.
+/// Registrations that ended, in the order in which they did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ended {
     /// By the record that ended it; the newest 1024.
@@ -360,7 +360,7 @@ pub(crate) struct Ended {
 }
 
 impl Registry {
-    /// What ended is known for a while.
+    /// Remembers what ended, for a while.
     fn follow_ending(&mut self, event: &Event, sequence: u64) {
         let Some(name) = name_of_ended(event) else { return };
         self.ended.names.insert(sequence, name);
@@ -371,7 +371,7 @@ impl Registry {
         }
     }
 
-    /// What was registered anew, against the rules, stays.
+    /// Forgets what ended, unless it was registered anew, against the rules.
     fn forget(&mut self, name: EndedName) {
         match name {
             EndedName::Session(tenant_id, session_id) => {
@@ -436,11 +436,11 @@ fn name_of_ended(event: &Event) -> Option<EndedName> {
     }
 }
 
-/// Where a capability stands that an actor has. One that was taken away is not registered.
+/// Status of a capability that an actor has. One that was taken away is not registered.
 const GRANTED: &str = "GRANTED";
 
-/// Where something stands that would permit something, but is in doubt: it permits nothing until it
-/// is registered anew.
+/// Status of something that would permit something, but is in doubt: it permits nothing until it is
+/// registered anew.
 const DOUBTED: &str = "DOUBTED";
 
 /// Something registered. What does not belong to it is absent.
@@ -522,7 +522,7 @@ impl RegistrationView<'_> {
         }
     }
 
-    /// What would permit something, `is_open`, is said to be in doubt where it is.
+    /// Marks what would permit something, `is_open`, as in doubt where it is.
     fn doubted(mut self, doubts: &impl Doubts, by: u64, is_open: bool) -> Self {
         self.doubt = doubts.of_made(by).filter(|_| is_open);
         if self.doubt.is_some() {

@@ -8,7 +8,7 @@ use crate::execution_loop::types::Exit;
 use crate::sandbox_fault::types::ExecutionFaultType;
 
 commands! {
-    /// What can be asked when an attempt failed.
+    /// Command on a failed attempt.
     SandboxFaultCommand {
         /// AWAITING_RESPONSE to EVALUATED: the attempt failed; let Phase-21 decide what follows.
         "sandbox_fault.report" ReportFault(ReportFault) with entropy;
@@ -26,11 +26,11 @@ bodies! {
         entropy: Entropy,
         /// The attempt that failed; refused if it is not the one that runs.
         attempt: u8,
-        /// How it failed.
+        /// Type of the fault.
         fault_type: ExecutionFaultType,
-        /// What is said about it, in words.
+        /// Message about it, in words.
         fault_message: String,
-        /// How its process ended.
+        /// Exit of its process.
         exit: Exit,
     }
 }

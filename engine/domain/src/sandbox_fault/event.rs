@@ -6,7 +6,7 @@ use crate::core::{events, recorded};
 use crate::sandbox_fault::types::{ExecutionFaultType, RetryPolicy, SandboxDecision};
 
 events! {
-    /// What happened to an attempt that failed.
+    /// Event of a failed attempt.
     SandboxFaultEvent of "sandbox_fault" kinds 96..=127, {
         /// An attempt failed.
         96 v 1 "sandbox_fault.fault_reported" => FaultReported;
@@ -26,9 +26,9 @@ recorded! {
         loop_id: Text,
         /// The attempt that failed.
         attempt: u8,
-        /// How.
+        /// Type of the fault.
         fault_type: ExecutionFaultType,
-        /// What the executor or its guard said, control characters visible.
+        /// Message of the executor or its guard, control characters visible.
         fault_message: Text,
         /// Time.
         occurred_at: Timestamp,

@@ -494,7 +494,7 @@ impl World {
 /// Room for a number that says how much follows: fewer than four gigabytes.
 const GAP: [u8; 5] = [0; 5];
 
-/// How long a room is stands before it, and is known behind it.
+/// The length of a room stands before it, and is known behind it.
 impl Carried {
     /// A room that is kept as it was, or has changed.
     fn add_kept<T: Serialize + DeserializeOwned + Default>(&mut self, room: &LazyPart<T>) {
@@ -560,7 +560,7 @@ impl Section<'_> {
     }
 }
 
-/// What is wrong, before it is known where.
+/// Fault of a part, before it is known where.
 enum PartFault {
     Malformed(String),
     Trailing(usize),

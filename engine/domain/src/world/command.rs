@@ -172,7 +172,7 @@ systems! {
         InterruptionThread(InterruptionThreadCommand),
         /// On decision points.
         DecisionPoint(DecisionPointCommand),
-        /// What the application records.
+        /// Events that the application records.
         Application(ApplicationCommand),
     }
 }

@@ -95,8 +95,8 @@ pub(super) fn judge(
 }
 
 impl LiveState {
-    /// What began before may have ended in a record that is missing, and the segments of the other
-    /// log are not those of this one.
+    /// Follows a log that is continued: what began before may have ended in a record that is
+    /// missing, and the segments of the other log are not those of this one.
     pub(super) fn log_continued(&mut self, sequence: u64) {
         self.lost_before = sequence;
         self.indexes = Default::default();

@@ -39,7 +39,7 @@ use crate::world::{LiveState, World};
 pub(crate) struct Requests {
     /// The loop of every request of a live loop.
     live: BTreeMap<String, String>,
-    /// What falls due, earliest first.
+    /// Times at which something falls due, earliest first.
     due: BTreeSet<(Timestamp, String)>,
     /// Requests of settled loops by the sequence of the record that asked; the newest 1024.
     closed: BTreeMap<u64, (Text, Lazy<HeldRequest>)>,
@@ -258,7 +258,7 @@ impl World {
 }
 
 impl LiveState {
-    /// Which limits begin with an event, and which are no more.
+    /// Follows which limits begin with an event, and which are no more.
     pub(super) fn follow_limits(&mut self, record: Record<'_>, event: &Event) {
         let Self { clocks, decision_points, loops, threads, .. } = self;
         let now = record.moment();
@@ -346,7 +346,7 @@ pub(super) fn may_step(
 }
 
 impl Requests {
-    /// What is remembered of settled loops, and no live ones yet.
+    /// Returns what is remembered of settled loops, and no live ones yet.
     fn remembering(closed: Vec<HeldRequest>) -> Self {
         let mut requests = Self::default();
         closed.into_iter().for_each(|held| requests.remember(held));
@@ -385,7 +385,7 @@ impl Requests {
         self.closed.values().filter_map(|(_, held)| held.get())
     }
 
-    /// How many of settled loops are remembered.
+    /// Returns the number of requests of settled loops that are remembered.
     pub(crate) fn closed_count(&self) -> usize {
         self.closed.len()
     }

@@ -176,7 +176,7 @@ impl DecodeError {
 /// Room for most payloads, so that they are written without growing.
 const USUAL_PAYLOAD_BYTES: usize = 1_000;
 
-/// What precedes the body.
+/// Heading before the body.
 #[derive(Serialize, Deserialize)]
 struct Heading<'a> {
     kind: u16,
@@ -188,8 +188,8 @@ struct Heading<'a> {
     idempotency: Option<(&'a str, &'a str, &'a str, Digest)>,
 }
 
-/// Who did it. The first four are the kinds of actors in their order, as they were recorded before
-/// the proof was: they take the same bytes as a kind and a name.
+/// Actor who did it. The first four are the kinds of actors in their order, as they were recorded
+/// before the proof was: they take the same bytes as a kind and a name.
 #[derive(Serialize, Deserialize)]
 enum Speaker<'a> {
     Human(&'a str),

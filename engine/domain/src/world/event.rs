@@ -101,13 +101,13 @@ systems! {
         SandboxFault(SandboxFaultEvent),
         /// Questions about them to a person.
         HumanDecision(HumanDecisionEvent),
-        /// What is registered for interruption threads.
+        /// Registrations for interruption threads.
         Registration(RegistrationEvent),
         /// Interruption threads.
         InterruptionThread(InterruptionThreadEvent),
         /// Decision points.
         DecisionPoint(DecisionPointEvent),
-        /// What the application says.
+        /// Events of the application.
         Application(ApplicationEvent),
     }
 }

@@ -168,7 +168,7 @@ fn record<'a>(
     }
 }
 
-/// What became of the loop that an event is about.
+/// Fate of the loop that an event is about.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Touched {
     /// It lives on, or there is none.
@@ -224,7 +224,7 @@ fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChec
     }
 }
 
-/// What an event of a decision point changes, and what follows where its round is over.
+/// Applies an event of a decision point, and what follows where its round is over.
 fn apply_to_point(world: &mut World, record: Record<'_>, event: &DecisionPointEvent) {
     let view = world.points_view(None);
     if let DecisionPointEvent::DecisionPointCreated(body) = event {
@@ -255,7 +255,7 @@ fn apply_to_point(world: &mut World, record: Record<'_>, event: &DecisionPointEv
     world.keep_settled_points(older);
 }
 
-/// What the log says of itself.
+/// Applies what the log says of itself.
 fn apply_to_log(world: &mut World, record: Record<'_>, event: &LogEvent) {
     match event {
         LogEvent::RecoveryPerformed(_)
@@ -567,8 +567,8 @@ fn judge_fingerprint(world: &World, body: &FingerprintRecorded, checks: &mut Rul
     }
 }
 
-/// Where its batch begins is known to whoever reads it: that the labels are of the same one is
-/// judged there.
+/// Judges labels. Where their batch begins is known to whoever reads it: that the labels are of the
+/// same one is judged there.
 fn judge_labels(record: Record<'_>, body: &RecordsLabelled, checks: &mut RuleChecks) {
     if let Err(Malformed { field, expected, found }) = body.check() {
         checks.forbid(Rule::Labels, format_args!("{field}: {expected}"), found);
@@ -577,7 +577,7 @@ fn judge_labels(record: Record<'_>, body: &RecordsLabelled, checks: &mut RuleChe
     check_before(Rule::Labels, body.first_sequence, last, record, checks);
 }
 
-/// What is said of records is said of some before the one that says it.
+/// Checks that what is said of records is said of some before the one that says it.
 fn check_before(rule: Rule, first: u64, last: u64, record: Record<'_>, checks: &mut RuleChecks) {
     let (expected, found) =
         ("records before this one, in their order", format_args!("{first} to {last}"));

@@ -187,7 +187,7 @@ pub fn terms_of_record(kind: u16, version: u8, payload: &[u8], each: &mut dyn Fn
     }
 }
 
-/// What an event is about.
+/// Passes to `each` what an event is about.
 fn entities_of(event: &Event, each: &mut dyn FnMut(Term<'_>)) {
     if let Some(loop_id) = event.loop_id() {
         each(Term::Loop(loop_id));
@@ -271,13 +271,13 @@ pub const fn kind_may_begin(kind: u16) -> bool {
     matches!(kind, 32 | 128 | 192 | 195)
 }
 
-/// What every id of a loop that a program of ours makes begins with.
+/// Prefix of every id of a loop that a program of ours makes.
 const LOOP: &str = "LOOP-";
 
-/// What every id of a decision point that a program of ours makes begins with.
+/// Prefix of every id of a decision point that a program of ours makes.
 const DECISION: &str = "DP-";
 
-/// What every id of a request that a program of ours makes begins with.
+/// Prefix of every id of a request that a program of ours makes.
 const REQUEST: &str = "REQ-";
 
 /// The bits of an id that a program of ours made: they stand in it as 32 hexadecimal digits.

@@ -232,7 +232,8 @@ impl Keys {
         }
     }
 
-    /// What is retired is little, and what is remembered is much: `append` would go through both.
+    /// Retires keys: what is retired is little, and what is remembered is much: `append` would go
+    /// through both.
     fn retire(&mut self, keys: Scopes) {
         let Self { held, forgotten } = self;
         let HeldKeys { receipts, retired, .. } = &mut **held;

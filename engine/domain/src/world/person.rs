@@ -39,7 +39,7 @@ use crate::world::refusal::Refusal;
 /// The policy of the log, and the gates of what lives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Gates {
-    /// What a person recorded last; `None`: nothing yet.
+    /// Policy that a person recorded last; `None`: nothing yet.
     pub(crate) policy: Option<GatePolicy>,
     /// The record that says so. 0: none.
     pub(crate) policy_record: u64,
@@ -278,7 +278,8 @@ impl World {
         Ok(person_needed("aborting as a human", actor.kind == Actor::Human, terms.admit(proof))?)
     }
 
-    /// Whoever takes back or words anew what somebody else asked is a person whose name is proven.
+    /// Checks that whoever takes back or words anew what somebody else asked is a person whose name
+    /// is proven.
     fn check_other(
         &self,
         decision_id: &str,

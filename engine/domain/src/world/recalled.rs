@@ -203,7 +203,7 @@ impl LiveState {
     }
 }
 
-/// Where a state comes from. It is no part of the world.
+/// Origin of a state. It is no part of the world.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origin {
     pub(crate) unreadable: Unreadable,

@@ -55,14 +55,14 @@ refusals! {
         /// The loop.
         loop_id: String,
     } = "RECORDED_ELSEWHERE" in Gating,
-    /// What the log's own writer says is contradicted by the log.
+    /// The log contradicts what its own writer says.
     #[error("{statement} says {found}, and the log says {expected}; nothing was recorded")]
     ContradictsLog {
         /// The event that would say so.
         statement: &'static str,
-        /// What the log says.
+        /// Value in the log.
         expected: String,
-        /// What the statement says.
+        /// Value in the statement.
         found: String,
     } = "CONTRADICTS_LOG",
     /// Automation is to go on from where only records without proof may have let it come.
