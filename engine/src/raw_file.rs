@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// What the kernel says a `/proc` is (`PROC_SUPER_MAGIC`).
+/// Number of the file system that the kernel gives for a `/proc` (`PROC_SUPER_MAGIC`).
 const PROC_FILE_SYSTEM: FsWord = 0x9fa0;
 /// The longest file of `/proc` that is read, in bytes: the maps of a process with many libraries.
 const PROC_BYTES_MAX: u64 = 4 << 20;

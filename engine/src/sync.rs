@@ -69,7 +69,7 @@ pub(crate) mod crowd {
         }
     }
 
-    /// As the other locks, which know no poison.
+    /// Returns the value of a lock in any case, as the other locks do, which know no poison.
     fn unpoisoned<T>(result: LockResult<T>) -> T {
         result.unwrap_or_else(PoisonError::into_inner)
     }

@@ -136,8 +136,8 @@ pub fn payload_digest(payload: &[u8]) -> [u8; 32] {
     digest.finish()
 }
 
-/// What does not fill a block, a one, zeros, and the length of the whole in bits: one block, or two
-/// where the first has no room for the length (FIPS 180-4, section 5.1.1).
+/// Compresses what does not fill a block, a one, zeros, and the length of the whole in bits: one
+/// block, or two where the first has no room for the length (FIPS 180-4, section 5.1.1).
 fn compress_last(state: &mut [u32; 8], rest: &[u8], length: u64) {
     let mut last = [[0; BLOCK]; 2];
     let bytes = last.as_flattened_mut();

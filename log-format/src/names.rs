@@ -141,7 +141,7 @@ pub fn parse_run(name: &str) -> Option<&str> {
     is_loop_id(name).then_some(name)
 }
 
-/// How many names more an outcome has: one digit.
+/// Number of further names that an outcome has: one digit.
 const OTHER_OUTCOMES: u8 = 9;
 
 /// The loop whose run holds the space in a file of this name, or `None`.

@@ -206,8 +206,9 @@ pub fn row_without_witness(evidence: &Evidence) -> Row {
     }
 }
 
-/// Whoever copies segments and reads HEAD last has segments that hold and end before HEAD. So has
-/// whoever lost the end of a log, and the two cannot be told apart.
+/// Returns the row of a log that ends before HEAD: whoever copies segments and reads HEAD last has
+/// segments that hold and end before HEAD. So has whoever lost the end of a log, and the two cannot
+/// be told apart.
 fn row_below_mark(evidence: &Evidence) -> Row {
     let is_whole = !evidence.has_shape_fault && evidence.tail == TailShape::Zero;
     match evidence.is_marked_outside && is_whole {

@@ -11,7 +11,7 @@ use holdpoint_log_files::{ReadStorage, Standing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// What records an answer about a run.
+/// Event that records an answer about a run.
 const ANSWERED: &str = "human_decision.answered";
 
 /// A person's RETRY about a run, which another run names as its cause.

@@ -40,12 +40,12 @@ pub struct Archived {
     pub archived_to: Option<String>,
     /// The fingerprint of the state at the anchor, unless it is of another state schema.
     pub state_fingerprint: Option<Digest>,
-    /// Where the record lies that says so.
+    /// Place of the record that says so.
     #[serde(skip)]
     pub(crate) place: Option<Place>,
 }
 
-/// What is known of the records before a log's first one.
+/// Knowledge of the records before a log's first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
     /// Nobody named their archive.
@@ -63,7 +63,7 @@ pub(crate) struct Start {
     pub(crate) anchor: Anchor,
     /// The state there; `None` when nothing can be applied.
     pub(crate) world: Option<World>,
-    /// What the log says, when it does not begin with record 1.
+    /// Statement of the log, when it does not begin with record 1.
     pub(crate) archived: Option<Archived>,
     /// Why there is no state.
     pub(crate) finding: Option<Finding>,

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// So many statements that differ are kept: an honest log has one for each move.
 const STATEMENTS_MAX: usize = 4_096;
 
-/// What the statements of one kind have in common.
+/// Claim that the statements of one kind have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct AnchorClaim {
     anchor: u64,

@@ -14,10 +14,11 @@ use holdpoint_log_format::recovery::{Row, Verdict as LogVerdict};
 
 const NO_LOG: &str = "there is no log here";
 
-/// Of a log with an identity of its own, whose first records are in the archive of another.
+/// Message about a log with an identity of its own, whose first records are in the archive of
+/// another.
 const NO_ARCHIVE_FITS: &str = "this log was made by salvage, so no archive fits it";
 
-/// Where each event is taken as it was recorded.
+/// Message where each event is taken as it was recorded.
 const NOT_JUDGED: &str = "no event was judged: `holdpoint verify` judges them";
 
 /// The report of a reading. `meaning` is what its events gave, or `None` when nobody looked.
@@ -263,7 +264,8 @@ fn taken_over(unproven: &[Unproven]) -> String {
     }
 }
 
-/// How many records HEAD, or LOCK, states behind the newest one here, where no other is missing.
+/// Returns the number of records that HEAD, or LOCK, states behind the newest one here, where no
+/// other is missing.
 pub(crate) fn short_by(reading: &Reading) -> Option<u64> {
     let has_others = reading
         .survey
@@ -455,7 +457,8 @@ fn under_rules(meaning: &Meaning) -> String {
     )
 }
 
-/// What is chained as everything else, and means what the application alone knows.
+/// Returns the text about what is chained as everything else, and means what the application alone
+/// knows.
 fn unjudged(meaning: &Meaning) -> String {
     let Unjudged { application, opaque, reducers, has_more_reducers } = &meaning.unjudged;
     let mut text = String::new();
@@ -501,7 +504,7 @@ fn fingerprints(meaning: &Meaning) -> String {
     text
 }
 
-/// What was recorded is not what is there.
+/// Returns whether what was recorded is not what is there.
 pub(crate) fn is_change(finding: &Finding) -> bool {
     matches!(&finding.problem, Problem::Log(problem) if !is_loss_alone(problem))
 }

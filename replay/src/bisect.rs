@@ -17,13 +17,13 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use thiserror::Error;
 
-/// How many states in a row may be passed over before the search is given up.
+/// Maximum number of states in a row that are passed over before the search is given up.
 const SKIPPED_MAX: u32 = 256;
 
-/// How many records of the chain of causes are told.
+/// Maximum number of records of the chain of causes that are told.
 const CAUSES_MAX: usize = 16;
 
-/// How many records of a batch are told.
+/// Maximum number of records of a batch that are told.
 const LINES_MAX: u64 = 256;
 
 /// Knowledge of one state.

@@ -81,7 +81,8 @@ impl CacheState {
         Self::Unreadable,
     ];
 
-    /// What a failed call says of a cache: where something else lies in a file's place it says so.
+    /// Returns what a failed call says of a cache: where something else lies in a file's place it
+    /// says so.
     fn of_failure(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::InvalidInput { Self::Damaged } else { Self::Unreadable }
     }

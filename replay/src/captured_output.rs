@@ -164,7 +164,7 @@ impl CapturedOutput {
 #[derive(Default)]
 pub(crate) struct Outputs {
     outputs: Vec<CapturedOutput>,
-    /// Facts that the state would keep of each of those that are recorded in pieces.
+    /// Streams as the state would keep them, of each that is recorded in pieces.
     recorded: Vec<(usize, RecordedStream)>,
 }
 

@@ -22,8 +22,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Of more entities than this, those that came and went in between are counted and not named. Only
-/// their names are kept, not what became of them step by step.
+/// Number of entities above which those that came and went in between are counted and not named.
+/// Only their names are kept, not what became of them step by step.
 const PASSED_MAX: usize = 20_000;
 
 /// The standing of what a state says that a record states.
@@ -240,12 +240,12 @@ struct EntityRecords {
     run: RunRecords,
 }
 
-/// What the records about a run say of it.
+/// Statements of the records about a run.
 #[derive(Debug, Default)]
 struct RunRecords {
     command_line: Option<String>,
     end: EndRecords,
-    /// What its last process used was measured: somebody watched it.
+    /// True if what its last process used was measured: somebody watched it.
     is_measured: bool,
 }
 
@@ -347,7 +347,7 @@ fn is_measured(run: &Value) -> bool {
     last.and_then(|attempt| attempt.get("resources")).is_some_and(|usage| !usage.is_null())
 }
 
-/// What an event is about.
+/// Subject of an event.
 struct Subject {
     room: &'static str,
     id: String,

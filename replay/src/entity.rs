@@ -57,19 +57,19 @@ pub(crate) fn of_request(world: &World, place: RequestPlace<'_>) -> Value {
     value(Doubted { shown, doubt: world.doubt_of_request(place) })
 }
 
-/// What expires in it is told at the state's own time.
+/// Returns the value of a thread: what expires in it is told at the state's own time.
 pub(crate) fn of_thread(world: &World, thread: &Thread) -> Value {
     let (shown, doubt) = (thread.view(world.totals().last_at), world.doubt_of_thread(thread));
     value(Doubted { shown, doubt })
 }
 
-/// What is overdue is so at the state's own time.
+/// Returns the value of a decision point: what is overdue is so at the state's own time.
 pub(crate) fn of_point(world: &World, point: &DecisionPoint) -> Value {
     let (shown, doubt) = (point.view(world.totals().last_at, None), world.doubt_of_point(point));
     value(Doubted { shown, doubt })
 }
 
-/// What is written before a stream's name, where something else may have it too.
+/// Prefix of a stream's name, where something else may have it too.
 pub(crate) const STREAM_PREFIX: &str = "stream:";
 
 /// Finds what has this id in a state: a loop, a request or a decision point, or the threads of this
@@ -90,7 +90,8 @@ pub fn find_entities(world: &World, id: &str) -> Vec<Entity> {
     if found.is_empty() { stream(world, id).into_iter().collect() } else { found }
 }
 
-/// Whoever records events chooses the names of streams: none takes the place of anything else.
+/// Returns a stream as an entity: whoever records events chooses the names of streams, and none
+/// takes the place of anything else.
 fn stream(world: &World, id: &str) -> Option<Entity> {
     let stream = id.strip_prefix(STREAM_PREFIX).unwrap_or(id);
     let version = Some(world.stream_version(stream)).filter(|version| *version > 0)?;

@@ -129,7 +129,7 @@ enum Onward {
 struct Taking<'t> {
     taken: &'t Taken,
     out: Extract,
-    /// Of a batch that has not ended yet: each record, and the place before the first of them.
+    /// Records of a batch that has not ended yet, and the place before the first of them.
     batch: Vec<(TakenRecord, ChainPosition)>,
     bytes: usize,
 }

@@ -185,7 +185,7 @@ impl TermsMaker {
 }
 
 thread_local! {
-    /// Of this thread.
+    /// Maker of terms of this thread.
     static MAKER: RefCell<TermsMaker> = RefCell::default();
 }
 

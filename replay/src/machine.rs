@@ -7,7 +7,7 @@ use holdpoint_log_format::{BootId, names};
 use std::fs::TryLockError;
 use std::io::{self, ErrorKind};
 
-/// Where Linux tells its boot id.
+/// File in which Linux tells its boot id.
 const BOOT_ID_FILE: &str = "/proc/sys/kernel/random/boot_id";
 
 /// This boot of the machine, or [`BootId::UNKNOWN`] where the system does not tell.

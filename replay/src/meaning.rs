@@ -24,11 +24,11 @@ use std::collections::BTreeSet;
 pub(crate) struct Meaning {
     /// The state after [`Self::applied`].
     pub(crate) world: World,
-    /// Where the log begins.
+    /// Anchor at which the log begins.
     pub(crate) anchor: Anchor,
-    /// What the log says of the records before that.
+    /// Statement of the log about the records before that.
     pub(crate) archived: Option<Archived>,
-    /// What is known of those records.
+    /// Knowledge of those records.
     pub(crate) before: Before,
     /// The newest record applied; at first the anchor.
     pub(crate) applied: ChainPosition,
@@ -37,9 +37,9 @@ pub(crate) struct Meaning {
     /// The record before which the state was left standing, where only a newer program knows what
     /// it says. To verify that is no finding.
     pub(crate) unknown: Option<Finding>,
-    /// What was found, at most [`MEANING_FINDINGS_MAX`].
+    /// Findings, at most [`MEANING_FINDINGS_MAX`].
     pub(crate) findings: Vec<Finding>,
-    /// What was found beyond that.
+    /// Number of findings beyond that.
     pub(crate) left_out: u64,
     /// The first record that tells of lost records, in a salvaged log.
     pub(crate) hole: Option<u64>,
@@ -59,15 +59,16 @@ pub(crate) struct Meaning {
     /// Recorded fingerprints of another state schema, or of the log that this one was salvaged
     /// from: a state holds sequences, and those have moved.
     pub(crate) fingerprints_not_checked: u64,
-    /// What nobody judges: the application's events, whose bytes are its own, and opaque records.
+    /// Records that nobody judges: the application's events, whose bytes are its own, and opaque
+    /// records.
     pub(crate) unjudged: Unjudged,
     /// Events that are not checked under the rules in force.
     pub(crate) under_rules: Option<UnderRules>,
-    /// What is stated of indexes.
+    /// Statements about indexes.
     statements: Statements,
-    /// What is stated of moves to an archive.
+    /// Statements about moves to an archive.
     moves: ArchiveStatements,
-    /// What began.
+    /// Terms that began.
     pub(crate) beginnings: Beginnings,
     /// Records yet to come that salvage copied; `None` in a log that was not salvaged.
     copies: Option<u64>,
@@ -83,11 +84,11 @@ pub(crate) struct UnderRules {
     pub(crate) number: u32,
     /// The record of the first one.
     pub(crate) first: u64,
-    /// How many.
+    /// Number of them.
     pub(crate) count: u64,
 }
 
-/// Of so many reducers the names are told.
+/// Maximum number of reducers whose names are told.
 const REDUCERS_NAMED_MAX: usize = 16;
 
 /// Records that are chained, and whose contents are not judged.
@@ -290,7 +291,7 @@ impl Meaning {
         }
     }
 
-    /// What is stated of segments is true or false whatever the state is.
+    /// Takes the statements about segments, which are true or false whatever the state is.
     fn take_stated(&mut self, batch: &[Committed]) {
         for record in batch {
             if let Some(envelope) = record.envelope() {
@@ -342,8 +343,9 @@ impl Meaning {
         }
     }
 
-    /// What was made up can be forbidden, and can stand in the place of what allowed the rest. What
-    /// no witness reached is judged as all the rest is, where the rules allow it.
+    /// Ends the judging at records that may be made up: these can be forbidden, and can stand in
+    /// the place of what allowed the rest. What no witness reached is judged as all the rest is,
+    /// where the rules allow it.
     fn follow_unproven(&mut self, body: &RecordsUnproven) {
         let range = body.first_sequence..=body.last_sequence;
         let is_of_these = |it: &Finding| {
@@ -432,7 +434,8 @@ impl Meaning {
         self.copies.is_some()
     }
 
-    /// How many statements about indexes are right, and how many were not checked.
+    /// Returns the number of statements about indexes that are right, and of those that were not
+    /// checked.
     pub(crate) fn statements(&self) -> (u64, u64) {
         (self.statements.proven, self.statements.not_checked)
     }

@@ -99,7 +99,7 @@ impl RunOutcome {
         Self::of_halt(halt.reason, halt.stop_condition, halt.fault_type, exit)
     }
 
-    /// What became of a loop that halted so, and whose last attempt's process ended so.
+    /// Returns the outcome of a loop that halted so, and whose last attempt's process ended so.
     const fn of_halt(
         reason: HaltReason,
         stop_condition: Option<StopCondition>,
@@ -154,16 +154,16 @@ impl RunOutcome {
     }
 }
 
-/// Whether the start of an attempt is on record: nothing starts before it is.
+/// Returns whether the start of an attempt is on record: nothing starts before it is.
 fn has_started(entity: &ExecutionLoop, halted_from: ExecutionLoopState) -> bool {
     use ExecutionLoopState::{Dispatched, Init};
     entity.attempt_count() > 1 || !matches!(halted_from, Init | Dispatched)
 }
 
-/// What records say of how a run ended, of each kind the newest.
+/// Statements of records about how a run ended, of each kind the newest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EndRecords {
-    /// How the process of the last attempt ended; the inner `None`: it has not.
+    /// End of the process of the last attempt; the inner `None`: it has not ended.
     pub(crate) exit: Option<Option<Exit>>,
     pub(crate) halt: Option<Halted>,
 }
@@ -180,7 +180,7 @@ pub(crate) fn measured(event: &Event) -> Option<bool> {
     }
 }
 
-/// How a run halted.
+/// Halt of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Halted {
     reason: HaltReason,
@@ -189,7 +189,7 @@ pub(crate) struct Halted {
 }
 
 impl EndRecords {
-    /// What an event says.
+    /// Returns what an event says.
     pub(crate) const fn of(event: &ExecutionLoopEvent) -> Self {
         match event {
             ExecutionLoopEvent::LoopDispatched(_) => Self::BEGUN,
@@ -203,7 +203,8 @@ impl EndRecords {
         }
     }
 
-    /// What an index keeps of a record says. It keeps no first attempt, which changes nothing.
+    /// Returns what the row that an index keeps of a record says. An index keeps no first attempt,
+    /// which changes nothing.
     pub(crate) const fn of_row(fact: &RowFact) -> Self {
         match *fact {
             RowFact::Again { .. } => Self::BEGUN,
@@ -216,7 +217,8 @@ impl EndRecords {
     }
 
     const NOTHING: Self = Self { exit: None, halt: None };
-    /// Where an attempt begins, how the process of the one before ended is not how the run's did.
+    /// Statement of the beginning of an attempt: how the process of the one before ended is not how
+    /// the run's did.
     const BEGUN: Self = Self { exit: Some(None), halt: None };
 
     const fn exited(exit: Exit) -> Self {

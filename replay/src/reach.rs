@@ -75,7 +75,7 @@ pub struct TiedByState {
 }
 
 impl Reach {
-    /// Of a reading that has read nothing yet.
+    /// Returns the reach of a reading that has read nothing yet.
     pub(crate) fn begin<S: ReadStorage>(reader: &LogReader<'_, S>) -> Self {
         let witnessed_to = reader.head().ok().map(|head| head.newest_sequence);
         let begins = reader.firsts().first().copied();
@@ -83,8 +83,8 @@ impl Reach {
         Self { begins, segments: reader.firsts().len() as u64, witnessed_to, ..Self::default() }
     }
 
-    /// Of a reading of the whole log, up to a record. What is tied where something is wrong is told
-    /// by [`tie`].
+    /// Returns the reach of a reading of the whole log, up to a record. What is tied where
+    /// something is wrong is told by [`tie`].
     pub(crate) fn of_whole(survey: &Survey, first: u64, newest: u64, verdict: Verdict) -> Self {
         let witnessed_to = survey.head.valid().map(|head| head.newest_sequence);
         let is_tied = !verdict.is_of_damage() && witnessed_to.is_some_and(|to| to >= first);
@@ -104,7 +104,7 @@ impl Reach {
         reach
     }
 
-    /// Of a reading of what was needed.
+    /// Returns the reach of a reading of what was needed.
     pub(crate) fn of_part<S: ReadStorage>(
         reader: &LogReader<'_, S>,
         part: &Part,
@@ -142,7 +142,7 @@ impl Reach {
         self.witnessed_to = ties.witnessed();
     }
 
-    /// What is told rests on snapshots that these records state.
+    /// Takes the records that state the snapshots on which what is told rests.
     pub(crate) fn take_stated(&mut self, by: impl IntoIterator<Item = u64>) {
         self.stated_by.extend(by);
         self.stated_by.sort_unstable();
@@ -262,7 +262,7 @@ pub(crate) fn tie_whole<S: ReadStorage>(storage: &S) -> Result<Reach, ReadError>
     Ok(reach)
 }
 
-/// Where a log does not hold, finds what of it is tied nevertheless.
+/// Finds what of a log is tied nevertheless, where it does not hold.
 ///
 /// # Errors
 /// The log cannot be read.

@@ -213,13 +213,13 @@ pub(crate) fn unproven_by(header: &RecordHeader, event: Option<&Event>) -> Vec<(
     }
 }
 
-/// Results of one reading.
+/// Result of one reading.
 pub(crate) struct Reading {
     /// Everything the recovery table looked at, and its verdict.
     pub(crate) survey: Survey,
     /// Somebody was writing meanwhile.
     pub(crate) is_being_written: bool,
-    /// Beginning of the log.
+    /// Anchor at which the log begins.
     pub(crate) anchor: Anchor,
     /// Batches end here: the newest record handed on; at first the anchor.
     pub(crate) handed_on: ChainPosition,
@@ -423,7 +423,7 @@ struct Batches<'s, 'v, S> {
     unproven: UnprovenRecords,
     /// The newest record that the report of a salvage says is there.
     stated: u64,
-    /// Answer of the disk about a header that was read again.
+    /// Error of the disk on a header that was read again.
     failed: Option<SurveyError>,
     indexes: Option<IndexedAsRead>,
 }
@@ -518,7 +518,8 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
         }
     }
 
-    /// Where a header cannot be read again, the index is built from the segment when it is needed.
+    /// Adds a record to the index; where a header cannot be read again, the index is built from the
+    /// segment when it is needed.
     fn add_to_index(&mut self, place: &RecordPlace, header: &RecordHeader, made: &WorkerResult) {
         let Some(indexes) = &mut self.indexes else { return };
         if place.offset == SEGMENT_HEADER_LENGTH as u64 {
@@ -579,7 +580,8 @@ impl<'s, 'v, S: ReadStorage> Batches<'s, 'v, S> {
     }
 }
 
-/// What a salvage made ends no earlier than its report says. An archive holds the beginning alone.
+/// Finds a log that a salvage made and that ends earlier than its report says. An archive holds the
+/// beginning alone.
 fn find_cut_off(survey: &mut Survey, stated: u64) {
     let Some(LastSegment { header, run, .. }) = &survey.last else { return };
     if survey.is_archive || stated <= run.chain.sequence {

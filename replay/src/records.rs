@@ -89,7 +89,7 @@ pub struct Line {
     pub taken_up: Option<(u8, u64)>,
 }
 
-/// Fate of a record that is due as far as its header tells.
+/// Outcome of a record that is due as far as its header tells.
 pub(crate) struct Judged {
     /// Its line, where it is wanted.
     pub(crate) line: Option<Line>,

@@ -363,7 +363,7 @@ impl Verdict {
         matches!(self, Self::ShortOfHead | Self::Corrupt)
     }
 
-    /// What the recovery table says, before meaning is looked at.
+    /// Returns the verdict of the recovery table, before meaning is looked at.
     pub(crate) fn of_log(verdict: LogVerdict) -> Self {
         match verdict {
             LogVerdict::NothingHere => Self::NothingHere,

@@ -241,7 +241,7 @@ pub(crate) struct Approvals {
     records: BTreeMap<String, Vec<(Line, Standing)>>,
     /// The round before, by the id of the one that followed it.
     prior: BTreeMap<String, String>,
-    /// Reading that was done for them; `None`: nothing had to be read.
+    /// Search that was made for them; `None`: nothing had to be read.
     pub(crate) searched: Option<Searched>,
 }
 
@@ -313,7 +313,7 @@ impl Approvals {
     }
 }
 
-/// Run as far as its records were read.
+/// Facts that the records of a run come to so far.
 pub(crate) struct Gathered {
     world: World,
     approval: Option<Box<DecisionPoint>>,

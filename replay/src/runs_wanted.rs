@@ -45,7 +45,7 @@ pub struct RunFilter {
     pub labels: BTreeMap<String, String>,
 }
 
-/// What records say of a run, as far back as they were gone through.
+/// Statements of records about a run, as far back as they were gone through.
 #[derive(Default)]
 struct RunHistory {
     end: EndRecords,
@@ -139,7 +139,7 @@ impl RunFilter {
 /// The names of those who answered a decision point, by its id.
 type Answers = BTreeMap<Text, Vec<String>>;
 
-/// How a run began.
+/// Beginning of a run.
 struct Began<'f> {
     by: &'f Text,
     approval: Option<&'f Text>,
@@ -194,7 +194,7 @@ struct Candidates<'w> {
     wanted: &'w RunFilter,
     /// The first and the last record with which one of them can begin.
     bounds: (u64, u64),
-    /// Of runs whose beginning was not come to yet.
+    /// Histories of runs whose beginning was not come to yet.
     known: BTreeMap<RunKey, RunHistory>,
     /// True if nothing was met that could not be read.
     is_sure: bool,

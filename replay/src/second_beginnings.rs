@@ -23,21 +23,21 @@ use std::collections::BTreeMap;
 /// So many hashes that two beginnings have are looked for in one reading.
 const SOUGHT_TOGETHER: usize = 65_536;
 
-/// What began so far: 8 bytes each, and as many again while there is more and more of it.
+/// Hashes of what began so far: 8 bytes each, and as many again while there is more and more of it.
 #[derive(Debug, Default)]
 pub(crate) struct Beginnings {
-    /// What the state at the log's beginning knows, in order.
+    /// Terms that the state at the log's beginning knows, in order.
     stated: Vec<TermHash>,
-    /// What has an id of its own.
+    /// Terms with an id of their own.
     ids: Vec<TermHash>,
-    /// What has a name that a caller chose. Whoever writes looks it up in the log alone, so that it
-    /// may begin again once the records of the first one are in an archive.
+    /// Terms with a name that a caller chose. Whoever writes looks the name up in the log alone, so
+    /// that it may begin again once the records of the first one are in an archive.
     names: Vec<TermHash>,
-    /// What is looked for in a second reading, instead of all this.
+    /// Terms that are looked for in a second reading, instead of all this.
     sought: Option<Suspects>,
 }
 
-/// What seems to begin twice.
+/// Terms that seem to begin twice.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Suspects {
     /// The hashes, in order.
@@ -134,8 +134,8 @@ const fn has_own_id(term: &Term<'_>) -> bool {
     matches!(term, Term::Loop(_) | Term::Request(_) | Term::DecisionPoint(_))
 }
 
-/// What a state knows that may not begin behind it, and the record with which it began. A thread
-/// that was closed before the log begins may: its name is in the archive alone.
+/// Shows each term that a state knows and that may not begin behind it, and the record with which
+/// it began. A thread that was closed before the log begins may: its name is in the archive alone.
 fn each_known(world: &World, each: &mut dyn FnMut(Term<'_>, u64)) {
     for entity in world.live_loops() {
         each(Term::Loop(entity.loop_id()), entity.started_sequence);
@@ -154,10 +154,10 @@ fn each_known(world: &World, each: &mut dyn FnMut(Term<'_>, u64)) {
     }
 }
 
-/// What a record uses: its hash, its canonical bytes, and of a key what it stands for.
+/// Term that a record uses: its hash, its canonical bytes, and of a key what it stands for.
 type Used<'u> = (TermHash, &'u [u8], Option<Digest>);
 
-/// What is said of something that was used before.
+/// Statement about something that was used before.
 struct SecondBeginning {
     rule: Rule,
     expected: String,
@@ -239,9 +239,9 @@ impl Meaning {
         })
     }
 
-    /// What two hashes say, two terms have to say as well. Where so many are the same that they are
-    /// not sought in one reading, those of the first reading that finds any are told, and the rest
-    /// is counted.
+    /// Confirms what seems to begin twice: what two hashes say, two terms have to say as well.
+    /// Where so many are the same that they are not sought in one reading, those of the first
+    /// reading that finds any are told, and the rest is counted.
     fn confirm(
         &mut self,
         twice: &[TermHash],

@@ -14,7 +14,7 @@ use holdpoint_log_files::{ReadStorage, Standing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// What puts a question on record.
+/// Event that puts a question on record.
 const CREATED: &str = "decision_point.created";
 
 /// So many questions are looked at for sessions at most: a list must not grow with the log.

@@ -104,7 +104,7 @@ fn members(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
     value.and_then(Value::as_object).into_iter().flatten()
 }
 
-/// Where there is a status, there is a registration; above it there are names.
+/// Collects the registrations: where there is a status, there is one; above it there are names.
 fn collect_registrations<'v>(
     value: &'v Value,
     before: &str,

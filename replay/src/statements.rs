@@ -28,9 +28,10 @@ const DIFFERENT_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Statements {
     made: BTreeMap<u64, Vec<FirstStatement>>,
-    /// How many are right.
+    /// Number of right statements.
     pub(crate) proven: u64,
-    /// How many are of an index that this program cannot build, or of a segment that is not here.
+    /// Number of statements about an index that this program cannot build, or a segment that is not
+    /// here.
     pub(crate) not_checked: u64,
 }
 
@@ -136,8 +137,8 @@ pub(crate) fn of_untied<S: ReadStorage>(storage: &S) -> Result<Vec<Finding>, Sur
     Ok(Vec::new())
 }
 
-/// Of these statements on a segment, those that fit it as it lies there, where what follows says
-/// that its last record has another link.
+/// Returns findings on those of these statements on a segment that fit it as it lies there, where
+/// what follows says that its last record has another link.
 fn refuted_by<S: ReadStorage>(
     storage: &S,
     segment: u64,
@@ -155,7 +156,7 @@ fn refuted_by<S: ReadStorage>(
     Ok(of_what_lies_there.map(|(place, _)| Finding { place, problem: problem.clone() }).collect())
 }
 
-/// What a segment is that nobody changes while it is read.
+/// Expected state of a segment that nobody changes while it is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Due {
     /// It may be damaged.
@@ -164,7 +165,8 @@ enum Due {
     Sealed,
 }
 
-/// Whoever recorded a statement in a later segment had sealed this one.
+/// Returns the expected state of a segment: whoever recorded a statement in a later segment had
+/// sealed this one.
 fn due_of(first: u64, made: &[FirstStatement], is_damaged: bool) -> Due {
     let own = segment_path(first);
     match made.iter().any(|statement| statement.place.file != own) {

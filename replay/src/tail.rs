@@ -52,7 +52,7 @@ pub enum TailError {
     },
 }
 
-/// What there is to do about a log that was set back.
+/// Advice on a log that was set back.
 const COMPARE: &str = "compare it with a head that was kept elsewhere, `holdpoint verify --head \
                        FILE`";
 

@@ -123,7 +123,7 @@ fn compare<S: ReadStorage>(
     Ok(findings)
 }
 
-/// Where the state rebuilt from an archive stands, and its fingerprint.
+/// Place of the state rebuilt from an archive, and its fingerprint.
 struct Reached {
     applied: ChainPosition,
     fingerprint: Digest,

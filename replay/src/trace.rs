@@ -98,7 +98,7 @@ pub struct Step {
     pub idempotency: Option<Idempotency>,
     /// The first [`STEP_RECORDS_MAX`] of its records.
     pub records: Vec<StepRecord>,
-    /// What these say of runs.
+    /// Statements of these about runs.
     #[serde(skip)]
     of_runs: Vec<SaidOfRun>,
 }

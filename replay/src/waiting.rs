@@ -25,7 +25,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// What is said of files that no writer takes up, for it follows nothing to them.
+/// Message about files that no writer takes up, for it follows nothing to them.
 const OUT_OF_REACH: &str = "`runs` in the log's directory is not a directory of its own, and no \
     writer follows it";
 
@@ -214,7 +214,7 @@ pub fn all_waiting(storage: &DirectoryStorage) -> Vec<WaitingRun> {
     runs.into_iter().filter(WaitingRun::is_told).chain(outcomes).collect()
 }
 
-/// What the log has of entries that are still in files.
+/// State that the log has of entries that are still in files.
 #[derive(Default)]
 struct OnLog {
     /// The attempt and number of the newest entry that was taken up, by loop.
@@ -307,7 +307,7 @@ fn without_output(mut waiting: WaitingRun) -> WaitingRun {
     waiting
 }
 
-/// What the entry of a guard is called.
+/// Name of the entry of a guard.
 const GUARD_FACTS: &str = "guard_facts";
 
 /// The record of a start: its place, the key, and whose process made it.

@@ -12,7 +12,7 @@ use holdpoint_engine::shell::{Conditions, Origin, SubmitError, Submitted, WaitEr
 use std::time::Duration;
 use thiserror::Error;
 
-/// How much longer than the question lasts its end is waited for, so that it is recorded by then.
+/// Additional time for which the end of a question is waited for, so that it is recorded by then.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A question to a person, of one round. Who answers has to be a person, proven at least as a user

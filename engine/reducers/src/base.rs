@@ -56,7 +56,7 @@ impl<F: ReadFile> Base<F> {
     }
 }
 
-/// What bounds a reading.
+/// Bounds of a reading.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     /// Bytes of changed states, about, after which a snapshot is made.

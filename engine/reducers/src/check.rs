@@ -23,8 +23,8 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Whether what is stated is what the reducer makes of the events; `None`: nothing could be
-    /// compared.
+    /// Returns whether the statement is what the reducer makes of the events; `None`: nothing could
+    /// be compared.
     #[must_use]
     pub fn agrees(&self) -> Option<bool> {
         let outcomes = self.fingerprints.iter().map(|it| it.outcome);

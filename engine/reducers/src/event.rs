@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 
-/// What the data of a typed event is.
+/// Content type of the data of a typed event.
 const JSON: &str = "application/json";
 
 /// An event of the application, in its place in the log.

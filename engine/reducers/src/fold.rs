@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What an entry takes beside its name and its state.
+/// Number of bytes of an entry beside its name and its state.
 const ENTRY_BYTES: usize = 128;
 
 /// Gives the state that a stream had in the newest snapshot: the sequence of its last event, and
 /// its encoding.
 pub(crate) type Before<'b> = dyn FnMut(&str) -> Result<Option<(u64, Vec<u8>)>, ReducerError> + 'b;
 
-/// What was changed, state by state.
+/// Changed states, one by one.
 pub(crate) struct Fold<R: Reducer> {
     states: BTreeMap<String, Twin<R>>,
     /// About how many bytes the states take: each the length of its encoding before, and of the

@@ -87,7 +87,7 @@ pub struct Reduced<R: Reducer, S: Storage = DirectoryStorage> {
     asking: Mutex<Option<ThreadId>>,
 }
 
-/// What is known, if anything is: after a failure of the disk it is found anew.
+/// Known states, if there are any: after a failure of the disk they are found anew.
 struct Inner<R: Reducer, S: Storage> {
     states: Option<States<R, S>>,
     /// Why the reducer gives no state any more.
@@ -295,7 +295,7 @@ impl<R: Reducer, S: Storage> Default for Inner<R, S> {
 }
 
 impl<R: Reducer, S: Storage> Inner<R, S> {
-    /// What is known may be half of something. A fault of the reducer's own stays.
+    /// Drops the known states, which may be half of something. A fault of the reducer's own stays.
     fn failed(&mut self, error: ReducerError) -> ReducerError {
         self.states = None;
         if let ReducerError::Reducer(fault) = &error {
@@ -316,7 +316,7 @@ fn stated<R: Reducer>(covers: u64, fingerprint: [u8; 32]) -> ReducerFingerprintR
     }
 }
 
-/// What the log would refuse of a reducer is refused before anything is made.
+/// Refuses the name and version of a reducer that the log would refuse, before anything is made.
 fn check_name<R: Reducer>() -> Result<(), ReducerError> {
     let checked = decide_for_reducer(&World::default(), &stated::<R>(0, [0; 32]));
     checked.map(drop).map_err(|refusal| ReducerError::Misnamed {

@@ -30,7 +30,7 @@ pub(crate) const TRIED_MAX: usize = 8;
 /// Snapshots of a reducer that stay: the newest, and the one before it.
 const KEPT: usize = 2;
 
-/// Whose states a file holds, and behind which record they stand.
+/// Reducer whose states a file holds, and the record behind which they stand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Directory {
     reducer: String,
@@ -245,7 +245,7 @@ impl Cache {
     }
 }
 
-/// Whose states are written, and behind which place in the log they stand.
+/// Reducer whose states are written, and the place in the log behind which they stand.
 pub(crate) struct Written<'a> {
     pub(crate) reducer: &'a str,
     pub(crate) version: u32,
@@ -282,7 +282,7 @@ pub(crate) fn write<S: Storage>(
     made.inspect_err(|_| drop(disk.remove(&temporary)))
 }
 
-/// As long as the file can be: so a full disk says no before anything is written.
+/// Returns the maximum length of the file: so a full disk says no before anything is written.
 fn reserved<F: ReadFile>(
     base: Option<&Snapshot<F>>,
     newer: &BTreeMap<String, (u64, Vec<u8>)>,

@@ -16,7 +16,7 @@ pub(crate) const MAX_STATE_BYTES: usize = 64 << 20;
 /// Longest block: one entry may be as long as a state can be.
 pub(crate) const MAX_BLOCK_BYTES: usize = BLOCK_BYTES + MAX_STATE_BYTES + 512;
 
-/// What is known of a block without reading it.
+/// Facts about a block that are known without reading it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BlockEntry {
     /// The stream of its first state.

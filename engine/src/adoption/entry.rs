@@ -29,8 +29,8 @@ pub struct LogPlace {
     boot: BootId,
     inode: u64,
     device: u64,
-    /// When the directory was made, in nanoseconds; 0 where the file system does not say. An inode
-    /// number is given to the next directory once this one is removed.
+    /// Time at which the directory was made, in nanoseconds; 0 where the file system does not say.
+    /// An inode number is given to the next directory once this one is removed.
     born_ns: u64,
 }
 

@@ -45,7 +45,7 @@ pub(super) fn standing_in(log: &Path) -> Result<Option<PathBuf>, NotAdopted> {
     Ok(None)
 }
 
-/// What cannot be read, and why.
+/// Index that cannot be read, and the reason.
 struct GitIndexFault {
     index: PathBuf,
     reason: String,
@@ -111,8 +111,8 @@ fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Whether an index has an entry at a path, below it, or for a sparse directory above it; `None`:
-/// it is no index. Its names are those of one hash, and which one only its entries tell.
+/// Returns whether an index has an entry at a path, below it, or for a sparse directory above it;
+/// `None`: it is no index. Its names are those of one hash, and which one only its entries tell.
 fn holds(index: &[u8], path: &[u8]) -> Option<bool> {
     // Short ids first: an index with long ones hardly ever reads as one with short ones, and what
     // either reading finds counts.
@@ -139,7 +139,7 @@ impl<'a> Entries<'a> {
         (2..=4).contains(&version).then_some(Self { rest, left, version, hash_bytes })
     }
 
-    /// Whether any of them stands for the path; `None`: these are no entries.
+    /// Returns whether any of them stands for the path; `None`: these are no entries.
     fn any(mut self, path: &[u8]) -> Option<bool> {
         let (mut name, mut is_held) = (Vec::new(), false);
         while self.left > 0 {

@@ -2,7 +2,7 @@
 
 use holdpoint_domain::core::hash::{Digest, sha256};
 
-/// Where the system keeps its id, the usual place first.
+/// Files in which the system keeps its id, the usual place first.
 const FILES: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 
 /// Stands before the id: who sees a digest learns nothing of what others make of the id, as

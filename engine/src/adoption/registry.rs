@@ -24,11 +24,11 @@ const NEW_FILE: &str = "adopted.new";
 const ENTRIES_MAX: usize = 10_000;
 /// The longest file that is read, in bytes: so many of long paths.
 const FILE_BYTES_MAX: u64 = 48 << 20;
-/// What lets the group and others write.
+/// Permission bits that let the group and others write.
 const OTHERS_WRITE: u32 = 0o022;
-/// What lets everybody write.
+/// Permission bit that lets everybody write.
 const EVERYBODY_WRITES: u32 = 0o002;
-/// How often, and how long after each other, the list is asked for that somebody else changes.
+/// Number of requests for the list that somebody else changes, and the time between them.
 const TRIES: u32 = 500;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 

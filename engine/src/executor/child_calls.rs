@@ -39,7 +39,7 @@ use super::usage::Usage;
 #[cfg(target_os = "linux")]
 const EXIT_NOT_STARTED: i32 = 125;
 
-/// What happens in this process when a signal arrives.
+/// Action of this process when a signal arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Disposition {
     /// The system's default action.
@@ -271,7 +271,7 @@ fn is_inherited_terminal(number: i32) -> bool {
         && is_terminal(descriptor)
 }
 
-/// Whether a stop was asked for since somebody looked.
+/// True if a stop was asked for since somebody looked.
 static STOP_ASKED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn note_stop(_: libc::c_int) {
@@ -425,7 +425,7 @@ pub(crate) fn user_namespace_number() -> Option<u64> {
     None
 }
 
-/// What a child is to become: an open file, where it and others are as they were.
+/// Program that a child is to become: an open file, where it and others are as they were.
 pub(super) struct Image {
     /// None of the standard descriptors, which the child replaces.
     pub(super) program: OwnedFd,

@@ -55,7 +55,7 @@ pub struct CommandSpec {
     pub guard: Option<Guard>,
 }
 
-/// How much of each output stream [`CommandSpec::new`] keeps.
+/// Number of bytes of each output stream that [`CommandSpec::new`] keeps.
 const OUTPUT_KEPT: u64 = 16 << 20;
 
 impl CommandSpec {

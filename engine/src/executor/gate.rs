@@ -38,7 +38,7 @@ pub(super) struct Gate {
     number: Vec<u8>,
     /// The byte that opens the gate is written here.
     opener: Option<PipeWriter>,
-    /// Where the byte is read, by the process of the command alone.
+    /// End at which the byte is read, by the process of the command alone.
     passage: Option<Passage>,
     /// Becomes readable once it is known whether the system executes the command: here its process
     /// says why not, and an execution closes the other end.
@@ -99,8 +99,8 @@ impl Gate {
         wait_for([self.done.as_fd()], Some(CLOSING_MAX));
     }
 
-    /// Whether the system executes the command, once that is known; where it does not, its process
-    /// is reaped. Does not wait for the command.
+    /// Returns whether the system executes the command, once that is known; where it does not, its
+    /// process is reaped. Does not wait for the command.
     pub(super) fn result(&self) -> Option<io::Result<()>> {
         let mut errno = [0; NUMBER_BYTES];
         match again(|| (&self.done).read(&mut errno)) {
@@ -114,8 +114,8 @@ impl Gate {
         }
     }
 
-    /// Whether the system executes the command. Waits for it: not for long where the process of the
-    /// command has ended.
+    /// Returns whether the system executes the command. Waits for it: not for long where the
+    /// process of the command has ended.
     pub(super) fn wait(&self) -> io::Result<()> {
         loop {
             match self.result() {

@@ -34,11 +34,11 @@ const DESCRIPTORS_MAX: usize = 18;
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 /// Amount that is read at once.
 const READ_BYTES: usize = 64 * 1024;
-/// What stands before a message: its length.
+/// Number of bytes of the length that stands before a message.
 const LENGTH_BYTES: usize = 4;
 
-/// What to start. Its descriptors are those of stdout, of stderr, of stdin if it is asked for, of
-/// the program if there is a plan, of the last word if there may be one, and what is only to be
+/// Command to start. Its descriptors are those of stdout, of stderr, of stdin if it is asked for,
+/// of the program if there is a plan, of the last word if there may be one, and what is only to be
 /// kept open.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
@@ -51,13 +51,13 @@ pub(super) struct Order {
     pub(super) has_stdin: bool,
     /// Its standard input is to be the terminal of its session.
     pub(super) has_terminal: bool,
-    /// What to execute, where that was opened.
+    /// Files to execute, where they were opened.
     pub(super) plan: Option<Plan>,
-    /// How the guard may write down how the command ended.
+    /// Means by which the guard may write down how the command ended.
     pub(super) last_word: Option<Entrusted>,
 }
 
-/// What a recorder asks for later.
+/// Later request of a recorder.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) enum Request {
     /// Let the command execute, and end it once it exceeds one of these, also where the recorder
@@ -70,11 +70,11 @@ pub(super) enum Request {
     Kill,
     /// The command is over: say how it ended, and leave alone what it left behind.
     Finish,
-    /// How it ended is on record.
+    /// The end of the command is on record.
     Part,
 }
 
-/// What a guard tells.
+/// Message of a guard.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Report {
     /// The process of the command waits at the gate: its number, and that of the guard.
@@ -91,7 +91,7 @@ pub(super) enum Report {
     Finished(Finished),
 }
 
-/// How a command ended.
+/// End of a command.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Finished {
     /// The status as the system gives it.
@@ -102,13 +102,13 @@ pub(super) struct Finished {
     /// The peak of the guard, out of which the command was started.
     pub(super) own_peak: Option<u64>,
     pub(super) survivors: Vec<Survivor>,
-    /// How many of those it may not kill although they were to end with the command.
+    /// Number of those it may not kill although they were to end with the command.
     pub(super) beyond_reach: u32,
     /// True if the guard outlasts what the command left behind: it ends by itself then.
     pub(super) lives_on: bool,
 }
 
-/// What was read of messages that are not whole yet.
+/// Bytes read of messages that are not whole yet.
 #[derive(Debug, Default)]
 pub(super) struct Incoming {
     bytes: Vec<u8>,

@@ -39,7 +39,7 @@ use super::usage::Usage;
 
 /// Time that the recorder waits at most for the answer that all were killed.
 const KILLING_MAX: Duration = Duration::from_millis(500);
-/// How much later than its recorder a guard ends a command that exceeds its time.
+/// Time by which a guard ends a command that exceeds its time later than its recorder does.
 const LATENESS: Duration = Duration::from_millis(250);
 /// Time that it is waited for what was killed before it is looked for again.
 const KILLING_PAUSE: Duration = Duration::from_millis(2);
@@ -211,14 +211,14 @@ struct GuardProcess {
     pauses: Pauses,
     /// True if this process was continued between its last look at the leader and the one before.
     was_continued: bool,
-    /// How long the leader ran, as far as this process saw it.
+    /// Time for which the leader ran, as far as this process saw it.
     ran: Option<Ran>,
     /// True if the recorder was told that the leader has ended.
     has_ended: bool,
-    /// When the command is asked to end, and killed a little later, although the recorder has not
-    /// asked for it: it may be stopped.
+    /// Time at which the command is asked to end, and killed a little later, although the recorder
+    /// has not asked for it: it may be stopped.
     deadline: Option<Instant>,
-    /// When the command is killed although the recorder has not asked for it.
+    /// Time at which the command is killed although the recorder has not asked for it.
     kill_at: Option<Instant>,
     /// The memory of the command, where that has a limit.
     memory: Option<MemoryWatch>,
@@ -226,7 +226,7 @@ struct GuardProcess {
     /// Why the command was ended, as far as this process ended it before it had ended.
     killed_for: GuardKilledFor,
     reaped: Option<(ExitStatus, Usage)>,
-    /// What it writes with where nobody else records the end.
+    /// Means to write the end where nobody else records it.
     last_word: Option<LastWord>,
     /// Open until the command is over, for whoever looks whether this process looks after it.
     held: Vec<OwnedFd>,

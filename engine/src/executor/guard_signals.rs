@@ -11,8 +11,8 @@ use rustix::io::Errno;
 
 use super::child_calls::{Disposition, disposition};
 
-/// What would end or stop this process. Stops by a terminal are among it, for the group of a guard
-/// is never in the foreground.
+/// Signals that would end or stop this process. Stops by a terminal are among them, for the group
+/// of a guard is never in the foreground.
 const SIGNALS_HEEDED_NOT: [i32; 12] = [
     libc::SIGHUP,
     libc::SIGINT,

@@ -73,7 +73,7 @@ pub(super) struct Guarded {
     channel: UnixStream,
     incoming: Incoming,
     table: ProcessTable,
-    /// What is below the guard.
+    /// Processes below the guard.
     tree: Tree,
     /// True if orphans come to this process once the guard is dead, and nobody else is below it.
     adopts: bool,
@@ -278,7 +278,7 @@ impl Guarded {
         let _ = again(|| Ok(waitpid(Some(self.process), WaitOptions::empty())?));
     }
 
-    /// How many are known to live on of what a dead guard left behind.
+    /// Returns the number of processes known to live on of those that a dead guard left behind.
     fn lost_beyond_reach(&self) -> u32 {
         let adopter = if self.adopts { getpid() } else { self.process };
         Tree::of(self.table, adopter).beyond_reach(None)

@@ -34,8 +34,8 @@ const KEEPER_NAME: &CStr = c"holdpoint-term";
 /// Time that a keeper has for an answer. It does nothing that waits.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
-/// What a keeper is asked for, each by one byte. The answer is one line: nothing where it is done,
-/// the number of a process where that one holds the terminal, or the number of an error.
+/// Request to a keeper, of one byte. The answer is one line: nothing where it is done, the number
+/// of a process where that one holds the terminal, or the number of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeeperRequest {
     /// Hold the lock of the terminal, which one process has at a time.
@@ -249,7 +249,7 @@ fn serve() -> io::Result<()> {
     Ok(())
 }
 
-/// What a keeper did to its terminal, which is its standard output.
+/// Changes of a keeper to its terminal, which is its standard output.
 struct HeldTerminal {
     before: Termios,
     is_exclusive: bool,

@@ -16,7 +16,7 @@ use super::pauses::Ran;
 use super::usage::Usage;
 use crate::log::append_entry;
 
-/// Where a guard may write, and what makes the entry the recorder's.
+/// Files that a guard may write to, and the key and start that make the entry the recorder's.
 #[derive(Debug, Clone)]
 pub(crate) struct LastWord {
     /// The run's own file.
@@ -66,7 +66,7 @@ impl LastWord {
         Entrusted { seed, log: log.0, loop_digits, attempt, sequence, link: link.0 }
     }
 
-    /// What was entrusted, with its descriptors.
+    /// Returns the last word that was entrusted, with its descriptors.
     pub(super) fn received(entrusted: &Entrusted, [file, directory]: [OwnedFd; 2]) -> Self {
         let Entrusted { seed, log, loop_digits, attempt, sequence, link } = entrusted.clone();
         let (log, link) = (LogId(log), Link(link));

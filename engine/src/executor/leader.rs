@@ -96,18 +96,18 @@ pub(super) enum Limit {
     Memory { seen: u64 },
 }
 
-/// How the first process ended.
+/// End of the first process.
 #[derive(Debug)]
 pub(super) struct LeaderEnd {
     pub(super) status: ExitStatus,
     pub(super) usage: Usage,
-    /// What lives on, and is left alone.
+    /// Processes that live on and are left alone.
     pub(super) survivors: Vec<Survivor>,
-    /// How many live on although they were to end: they belong to another user.
+    /// Number of processes that live on although they were to end: they belong to another user.
     pub(super) beyond_reach: u32,
     /// The peak of the process out of which it was started, where that was not this one.
     pub(super) starters_peak: Option<u64>,
-    /// How long it ran, as its guard saw it.
+    /// Time for which it ran, as its guard saw it.
     pub(super) ran: Option<Ran>,
     /// The guard died before it could say how the command ended.
     pub(super) lost_guard: Option<LostGuard>,
@@ -134,7 +134,7 @@ impl LeaderEnd {
 pub(super) struct LostGuard {
     /// True if the command still ran when that was seen.
     pub(super) outlived: bool,
-    /// When it was seen.
+    /// Time at which it was seen.
     pub(super) at: Instant,
 }
 
@@ -147,7 +147,7 @@ pub(super) struct Pipes {
     pub(super) terminal: Option<OwnTerminal>,
 }
 
-/// What the command gets as its standard streams, and what is left here of them.
+/// Standard streams that the command gets, and the ends of them that are left here.
 pub(super) struct Streams {
     pub(super) stdin: Option<OwnedFd>,
     pub(super) stdout: OwnedFd,
@@ -179,12 +179,12 @@ impl Streams {
     }
 }
 
-/// What a command is started from.
+/// Program that a command is started from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Program<'a> {
-    /// As the search found it.
+    /// Path as the search found it.
     pub(super) path: &'a Path,
-    /// What was opened there, if nothing else may be started.
+    /// Program that was opened there, if nothing else may be started.
     pub(super) opened: Option<&'a OpenedProgram>,
 }
 
@@ -220,7 +220,7 @@ fn check_directory(directory: &Path) -> Result<(), ExecuteError> {
     Err(ExecuteError::Directory { directory: directory.to_path_buf(), source: error })
 }
 
-/// What was to be started, as far as an error tells of it.
+/// Program that was to be started, as far as an error tells of it.
 #[derive(Debug, Clone)]
 pub(super) struct Attempt {
     name: OsString,

@@ -10,8 +10,8 @@ use super::process_table::{Among, ProcessTable, resident_bytes};
 const LIMIT_INTERVAL: Duration = Duration::from_millis(20);
 /// Looking may take at most one part in this many of the time, however many processes there are.
 const LOOKING_SHARE: u32 = 10;
-/// How soon a command is looked at first, and without a limit for the second time; then twice as
-/// late each time.
+/// Time after which a command is looked at first, and without a limit for the second time; then
+/// twice as late each time.
 const PEAK_INTERVAL_MIN: Duration = Duration::from_millis(1);
 /// The longest time between two looks at a command without a limit.
 const PEAK_INTERVAL_MAX: Duration = Duration::from_secs(1);

@@ -23,13 +23,13 @@ use super::resolve::{Obstacle, StartRefusal, check_executable};
 /// Number of interpreters there may be, each but the last a script of the one behind it: as many as
 /// Linux follows.
 const INTERPRETERS_MAX: usize = 5;
-/// How much of a file Linux reads to find its interpreter.
+/// Number of bytes of a file that Linux reads to find its interpreter.
 const HEAD_BYTES: usize = 256;
 /// Amount that is read at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// What a script that names its interpreter begins with.
+/// Beginning of a script that names its interpreter.
 const SCRIPT: &[u8] = b"#!";
-/// What executes a script that names none, as `execvp` does it.
+/// Program that executes a script that names none, as `execvp` does it.
 pub(super) const SHELL: &CStr = c"/bin/sh";
 
 /// Why a program was not opened.
@@ -75,24 +75,24 @@ pub struct OpenedFile {
     file: File,
 }
 
-/// What tells whether a file is still the one that was looked at: device, inode, length, and when
-/// anything about it changed last.
+/// Facts that tell whether a file is still the one that was looked at: device, inode, length, and
+/// the time at which anything about it changed last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileState([i128; 5]);
 
-/// What is to be executed: the last file, by its descriptor, where the others are as they were.
+/// Program to be executed: the last file, by its descriptor, where the others are as they were.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Plan {
-    /// As the system would be given it.
+    /// Path as the system would be given it.
     pub(super) path: OsString,
     pub(super) state: FileState,
     /// The arguments from the first on, which is the command's own name.
     pub(super) words: Vec<OsString>,
-    /// What is opened by its path later.
+    /// Files that are opened by their path later.
     pub(super) others: Vec<(OsString, FileState)>,
 }
 
-/// What a file is by its first bytes.
+/// Kind of a file by its first bytes.
 enum Head {
     /// A script that names its interpreter.
     Script(Interpreter),
@@ -114,7 +114,7 @@ impl Head {
     }
 }
 
-/// What a script is executed by.
+/// Program that executes a script.
 struct Interpreter {
     path: OsString,
     argument: Option<OsString>,

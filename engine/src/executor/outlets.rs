@@ -11,7 +11,7 @@ use super::process_table::Among;
 use super::snapshots::SnapshotWatch;
 use super::stream::PipeReading;
 
-/// Who records the output of an execution while it comes.
+/// Recorder of the output of an execution while it comes.
 pub(crate) struct PieceRecording<'r> {
     /// Takes the pieces.
     pub(crate) recorder: &'r mut dyn PieceRecorder,
@@ -19,7 +19,7 @@ pub(crate) struct PieceRecording<'r> {
     pub(crate) flush: Duration,
 }
 
-/// Where the output goes: to whoever reads it now, and to whoever records it.
+/// Destinations of the output: the one that reads it now, and the one that records it.
 pub(super) struct Outlets<'o> {
     pub(super) sink: &'o mut dyn OutputSink,
     pub(super) recorder: Option<&'o mut dyn PieceRecorder>,

@@ -14,10 +14,10 @@ use signal_hook::low_level::siginfo::{Cause, Origin, Sent};
 use super::child_calls::{Disposition, disposition};
 use super::signals::{ForwardedSignal, ReceivedSignal, SignalOrigin, SignalSource};
 
-/// How many [`Signals`] exist in this process.
+/// Number of [`Signals`] that exist in this process.
 static INSTALLED: Mutex<usize> = Mutex::new(0);
 
-/// Whether the default action applies again, because no [`Signals`] exists any more. A handler
+/// True if the default action applies again, because no [`Signals`] exists any more. A handler
 /// stays in the process once it is installed, and consults this.
 static DEFAULT_APPLIES: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 

@@ -29,7 +29,7 @@ const USUAL_SIZE: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_y
 /// Interval at which the end of input is told to a command at whose terminal nobody can type, and
 /// how often the foreground is looked for.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// What Ctrl-C and Ctrl-\ are as bytes.
+/// Bytes of Ctrl-C and Ctrl-\.
 const STOPPING_KEYS: [u8; 2] = [0x03, 0x1c];
 
 /// The pseudo-terminal of a command.
@@ -45,7 +45,7 @@ pub(super) struct OwnTerminal {
     keeper_program: Option<PathBuf>,
     typed: Vec<u8>,
     has_stopping_key: bool,
-    /// As it was made.
+    /// Size with which it was made.
     first_size: Winsize,
     next_look: Instant,
 }
@@ -173,7 +173,7 @@ impl OwnTerminal {
         }
     }
 
-    /// Whoever reads lines where nobody can type reads their end.
+    /// Types the end of input for whoever reads lines where nobody can type.
     fn type_end(&mut self) {
         let Some(theirs) = &self.theirs else { return };
         let Ok(settings) = tcgetattr(&self.ours) else { return };

@@ -16,7 +16,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// So many pieces of one group are in the exact order in which both streams came; a command that
 /// changes between them more often is grouped by stream until the next handing over.
 const ORDERED_PIECES: usize = 128;
-/// What is kept of each span of time once a stream is longer than its limit.
+/// Number of bytes kept of each span of time once a stream is longer than its limit.
 const SPAN_BYTES: usize = 4 * 1024;
 /// A span.
 const SPAN: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ pub(crate) struct Piece {
     pub(crate) stream: OutputStream,
     /// Place in the stream where it begins.
     pub(crate) offset: u64,
-    /// When its first byte was read: UTC, in nanoseconds.
+    /// Time at which its first byte was read: UTC, in nanoseconds.
     pub(crate) first_byte_ns: u64,
     /// 1 byte to 64 KiB.
     pub(crate) bytes: Vec<u8>,
@@ -71,11 +71,11 @@ pub(super) struct PieceCutter {
     limit: u64,
     flush: Duration,
     streams: [CutStream; 2],
-    /// What is to be handed over next, in its order. A piece that still grows is named by its
+    /// Pieces to be handed over next, in their order. A piece that still grows is named by its
     /// stream.
     group: Vec<Piece>,
     group_bytes: usize,
-    /// When the oldest byte of the group came.
+    /// Time at which the oldest byte of the group came.
     since: Option<Instant>,
 }
 
@@ -92,14 +92,15 @@ struct CutStream {
 #[derive(Debug)]
 struct Spans {
     last: VecDeque<u8>,
-    /// Where each read began, and when it was.
+    /// Beginning and time of each read.
     reads: VecDeque<(u64, u64)>,
     until: Instant,
     done: u32,
 }
 
 impl PieceCutter {
-    /// Of streams of which so many bytes are kept whole, handed over after so long at most.
+    /// Returns the cutter of streams of which so many bytes are kept whole, handed over after so
+    /// long at most.
     pub(super) fn new(limit: u64, flush: Duration) -> Self {
         let stream = || CutStream { digest: Sha256::new(), length: 0, open: None, beyond: None };
         Self {

@@ -32,7 +32,7 @@ pub(super) struct ProcessTable {
     lists_children: bool,
 }
 
-/// Which processes are looked at.
+/// Processes to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Among {
     /// Those of a group, wherever they are.
@@ -44,7 +44,7 @@ pub(super) enum Among {
         /// The process.
         of: Pid,
     },
-    /// What a process started, and what that started, wherever it went.
+    /// Those that a process started, and those that these started, wherever they went.
     Descendants(Pid),
 }
 
@@ -54,7 +54,8 @@ pub(super) struct Process {
     pub(super) pid: i32,
     parent: i32,
     pub(super) group: i32,
-    /// When it was started, in the kernel's ticks: with the number, what tells it from every other.
+    /// Time at which it was started, in the kernel's ticks: with the number, it tells the process
+    /// from every other.
     pub(super) started: u64,
     has_ended: bool,
     pub(super) is_stopped: bool,
@@ -83,7 +84,7 @@ impl Ticks {
 /// Processes together: their number, their memory, their processor time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TreeUsage {
-    /// How many of them live.
+    /// Number of them that live.
     pub(super) processes: u64,
     /// Their resident memory, in bytes. A page that several of them share counts for each.
     pub(super) resident_bytes: u64,
@@ -304,7 +305,7 @@ fn text_of(path: impl AsRef<Path>) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// How many of these this process may not signal: they belong to another user.
+/// Returns the number of these that this process may not signal: they belong to another user.
 pub(super) fn count_beyond_reach(processes: &[Process]) -> u32 {
     let count = processes.iter().filter(|process| is_beyond_reach(process)).count();
     u32::try_from(count).unwrap_or(u32::MAX)

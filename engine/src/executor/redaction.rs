@@ -3,7 +3,7 @@
 use super::secrets::{is_secret_name, is_secret_value};
 use serde_json::Value;
 
-/// What stands in the place of a secret.
+/// Text in the place of a secret.
 const REDACTED: &str = "[redacted]";
 
 /// Amount of either end of a long text that is looked at, in bytes: more than is kept of it.

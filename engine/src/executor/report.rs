@@ -15,7 +15,7 @@ use super::parting::Parting;
 use super::resolve::StartRefusal;
 use super::signals::SignalOrigin;
 
-/// What shells add to the number of a signal that ended a command.
+/// Number that shells add to that of a signal that ended a command.
 const SIGNAL_STATUS_BASE: u8 = 128;
 
 /// Everything that is known about one execution once it is over.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-/// What is searched when the command's environment has no `PATH`.
+/// Path that is searched when the command's environment has no `PATH`.
 const DEFAULT_SEARCH_PATH: &str = "/bin:/usr/bin";
 
 /// The longest name that a file may have, in bytes.
@@ -188,7 +188,7 @@ fn candidate(part: &[u8], program: &OsStr) -> PathBuf {
     PathBuf::from(OsString::from_vec(path))
 }
 
-/// What keeps a path from being executed: `Err(None)` when nothing is there.
+/// Checks that a path can be executed: `Err(None)` when nothing is there.
 pub(super) fn check_executable(path: &Path) -> Result<(), Option<Obstacle>> {
     let metadata = path.metadata().map_err(|error| match error.raw_os_error() {
         Some(errno) => obstacle_unless_absent(Errno::from_raw_os_error(errno)),

@@ -39,7 +39,7 @@ pub const LAST_DRAIN: Duration = Duration::from_millis(250);
 /// SIGKILL was due, once a command is being stopped.
 pub const SINK_GRACE: Duration = Duration::from_secs(1);
 
-/// How many bytes of each stream a sink may be behind while the command is stopped: a pipe's most.
+/// Bytes of each stream that a sink may be behind while the command is stopped: a pipe's most.
 const AHEAD_WHILE_STOPPING: usize = 1024 * 1024;
 /// The same once the command has ended.
 const AHEAD_BEHIND_THE_END: usize = 8 * 1024 * 1024;
@@ -106,7 +106,7 @@ pub(crate) fn execute_recorded(
 struct Run {
     leader: Box<dyn Leader>,
     streams: [Stream; 2],
-    /// What cuts their bytes into pieces, where somebody records those.
+    /// Cutter of their bytes into pieces, where somebody records those.
     cutter: Option<PieceCutter>,
     /// True if the recorder took what came so far.
     may_read: bool,
@@ -115,18 +115,18 @@ struct Run {
     closed: Vec<i32>,
     /// The command's own terminal, if it has one.
     terminal: Option<OwnTerminal>,
-    /// What stops this process, while it has to stop with the command.
+    /// Requests that stop this process, while it has to stop with the command.
     stops: Option<StopRequests>,
     table: Option<ProcessTable>,
     memory: MemoryWatch,
     /// The watch over its processes, where somebody records what it sees.
     snapshots: Option<SnapshotWatch>,
     memory_limit: Option<u64>,
-    /// When the command was let go.
+    /// Time at which the command was let go.
     opened: Instant,
     timeout: Option<Duration>,
     pauses: Pauses,
-    /// How long it ran, as far as this process saw it.
+    /// Time for which it ran, as far as this process saw it.
     seen_to_run: Option<Ran>,
     /// True if this process was stopped between its last look and the end of the command's time.
     is_timeout_in_doubt: bool,
@@ -134,7 +134,7 @@ struct Run {
     stage: Stage,
     cause: Option<Cause>,
     kill_at: Option<Instant>,
-    /// When a sink that is behind is given up; `None` as long as nothing is being stopped.
+    /// Time at which a sink that is behind is given up; `None` as long as nothing is being stopped.
     patience_until: Option<Instant>,
     /// True if a signal asked for the end of a command that was over.
     has_insisted: bool,
@@ -544,7 +544,7 @@ impl Run {
         }
     }
 
-    /// Of a command that was stopped nothing is to live on; otherwise what left its group may.
+    /// Kills all of a command that was stopped; otherwise its group alone, not what left it.
     fn kill_the_rest(&mut self) {
         if self.cause.is_some() {
             self.leader.kill_all();

@@ -23,11 +23,11 @@ pub(crate) const SNAPSHOTS_MAX: usize = 1_078;
 /// The processes of a command at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcessSnapshot {
-    /// When: UTC, in nanoseconds.
+    /// Time: UTC, in nanoseconds.
     pub(crate) wall_ns: u64,
     /// Time that the command had run.
     pub(crate) ran: Duration,
-    /// How many of them lived.
+    /// Number of them that lived.
     pub(crate) processes: u64,
     /// Their resident memory, in bytes.
     pub(crate) resident_bytes: u64,

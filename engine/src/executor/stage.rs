@@ -4,19 +4,19 @@ use std::time::Instant;
 
 use super::signals::ReceivedSignal;
 
-/// Where an execution stands. It only ever moves downwards.
+/// Stage of an execution. It only ever moves downwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The leader runs.
     Running,
     /// The leader has ended; its output is drained, and what it left behind may end by itself.
     Settling {
-        /// When the rest of the group is killed.
+        /// Time at which the rest of the group is killed.
         until: Instant,
     },
     /// The rest of the group was killed; output is read until its end.
     Draining {
-        /// When a stream that is still open is closed.
+        /// Time at which a stream that is still open is closed.
         until: Instant,
     },
     /// Nothing is read any more, but the sink has yet to accept what was, and defers nothing.

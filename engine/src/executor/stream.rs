@@ -31,7 +31,7 @@ pub(super) struct Stream {
     failure: Option<io::Error>,
 }
 
-/// Whether a pipe may be read now, and who takes what is read instead of the capture.
+/// Permission to read a pipe now, and the consumer that takes what is read instead of the capture.
 pub(super) struct PipeReading<'c> {
     pub(super) is_allowed: bool,
     /// Number of bytes the sink may be behind; 0: none is read before it has all.

@@ -87,7 +87,7 @@ impl Tree {
         self.living().iter().all(is_beyond_reach)
     }
 
-    /// How many are left that belong to another user, of a group or of all.
+    /// Returns the number of processes left that belong to another user, of a group or of all.
     pub(super) fn beyond_reach(self, group: Option<Pid>) -> u32 {
         count_beyond_reach(&match group {
             Some(group) => self.table.living(Among::GroupBelow { group, of: self.root }),

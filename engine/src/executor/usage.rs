@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What the kernel counted for a child and the descendants that it waited for.
+/// Usage that the kernel counted for a child and the descendants that it waited for.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Usage {
     /// Time in user mode.

@@ -44,8 +44,8 @@ fn push_visible(shown: &mut String, character: char) {
     }
 }
 
-/// What is no ASCII and is blank, invisible, of nobody's alphabet, or turns the direction of what
-/// follows.
+/// Returns whether a character is no ASCII and is blank, invisible, of nobody's alphabet, or turns
+/// the direction of what follows.
 fn is_deceptive(character: char) -> bool {
     !character.is_ascii()
         && (character.is_whitespace()

@@ -50,7 +50,7 @@ pub struct Floor {
     pub trusted: Vec<PathBuf>,
     /// Evidence that goes on record: of the environment's file only what is kept secret.
     pub evidence: EvidenceTable,
-    /// What it states, as it stands.
+    /// Table that it states, as it stands.
     hold: HoldTable,
     whose: Whose,
 }

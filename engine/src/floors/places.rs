@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 
 /// The system's.
 const OF_SYSTEM: &str = "/etc/holdpoint/config.toml";
-/// Of a user, below the home.
+/// Path of a user's file, below the home.
 const IN_HOME: &str = ".config/holdpoint/config.toml";
-/// Of a user, below `XDG_CONFIG_HOME`.
+/// Path of a user's file, below `XDG_CONFIG_HOME`.
 const IN_CONFIGURATION: &str = "holdpoint/config.toml";
-/// Where another directory of configurations is named. It adds one, and hides none.
+/// Variable that names another directory of configurations. It adds one, and hides none.
 const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
 
 /// Owner of a file, and so what it may say.
@@ -57,7 +57,7 @@ struct FloorFile {
 enum Unknown {
     /// The home of this user could not be looked up, and what the system said.
     Home { user: u32, code: Option<i32>, kind: ErrorKind },
-    /// Who this user is outside of the user namespace is not said.
+    /// The number of this user outside of the user namespace is not stated.
     Outside { user: u32 },
     /// It could not be read, and what the system said.
     OutsideUnread { user: u32, code: Option<i32> },

@@ -17,17 +17,17 @@ pub(super) const FILE_BYTES_MAX: u64 = 1024 * 1024;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Settings {
-    /// Who is asked, when and how.
+    /// Settings of who is asked, when and how.
     pub(super) hold: HoldTable,
-    /// What goes on record.
+    /// Settings of what goes on record.
     pub(super) evidence: EvidenceTable,
     /// For which log.
     pub(super) policy: PolicyTable,
-    /// Which logs `holdpoint inbox` looks at. It demands nothing.
+    /// Logs that `holdpoint inbox` looks at. The table demands nothing.
     pub(super) inbox: InboxTable,
     /// Number of questions that may be open at once.
     pub(super) questions: QuestionsTable,
-    /// Which logs are known. Of the machine's file alone.
+    /// Known logs, from the machine's file alone.
     pub(super) logs: Option<toml::Spanned<LogsTable>>,
 }
 
@@ -83,7 +83,7 @@ impl QuestionsTable {
         }
     }
 
-    /// What several files state together.
+    /// Joins the statements of several files.
     pub(super) fn join<'a>(tables: impl Iterator<Item = &'a Self>) -> Self {
         tables.fold(Self::default(), |all, table| all.and(*table))
     }
@@ -122,7 +122,7 @@ pub struct FileFault {
     message: String,
 }
 
-/// As compilers do: `line:column: what is wrong`.
+/// Format of compilers: `line:column: what is wrong`.
 impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.line, self.column, visible(&self.message))

@@ -220,7 +220,7 @@ fn timeout<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HumanDecisionTim
     Time::deserialize(from).map(|time| Some(time.0))
 }
 
-/// What proves who answers, as options have it.
+/// Proof of who answers, as options have it.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Proof {

@@ -12,12 +12,12 @@ use std::path::{Component, Path, PathBuf};
 
 /// Number of links that are followed, as the kernel does.
 const LINKS_MAX: u32 = 40;
-/// What lets the group and others write.
+/// Permission bits that let the group and others write.
 const OTHERS_WRITE: u32 = 0o022;
 /// In such a directory only the owner of a name removes it.
 const STICKY: u32 = 0o1000;
 
-/// Whose a file may be.
+/// Users who may own a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trust {
     user: u32,

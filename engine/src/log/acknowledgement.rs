@@ -147,7 +147,7 @@ fn lead<S: Storage>(
     }
 }
 
-/// What one trip to the disk covers: everything that was appended when it was made.
+/// Records that one trip to the disk covers: everything that was appended when it was made.
 struct Cut<S: Storage> {
     writer: Arc<S::Writer>,
     lock: Option<Arc<S::Lock>>,
@@ -155,7 +155,7 @@ struct Cut<S: Storage> {
     point: Option<Point>,
     head: Head,
     needs_sync: bool,
-    /// How it is shared with other processes.
+    /// Board by which it is shared with other processes.
     board: Option<Arc<dyn Board>>,
     wanted: SyncTarget,
 }

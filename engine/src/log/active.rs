@@ -118,7 +118,7 @@ impl Point {
 pub(super) struct Active<W: WriteFile> {
     /// The header and the newest record that is hashed, staged ones included.
     pub(super) follower: Follower,
-    /// What was appended behind that one.
+    /// Records that were appended behind that one.
     unhashed: Unhashed,
     /// Shared with whoever syncs while others append.
     pub(super) writer: Arc<W>,
@@ -126,11 +126,11 @@ pub(super) struct Active<W: WriteFile> {
     staged: Vec<u8>,
     /// The newest record that is written.
     written: Follower,
-    /// What comes behind the records.
+    /// Space behind the records.
     pub(super) zeros: Zeros,
     /// Offset before which the system was let begin to write to the disk.
     written_out: u64,
-    /// Of the writer's file, while the log's lock is held.
+    /// Lock of the writer's file, while the log's lock is held.
     pub(super) lock: Option<LockedFile<W>>,
 }
 

@@ -175,7 +175,7 @@ pub struct Archive<'w, W: Storage> {
     _lock: W::Lock,
 }
 
-/// What an archive's mark says to a person; a program looks at its name alone.
+/// Text of an archive's mark for a person; a program looks at its name alone.
 const MARK: &[u8] = b"The first records of a log are here. Nothing but `holdpoint archive` \
 may write to this directory.\n";
 
@@ -355,7 +355,8 @@ impl<S: Storage> WriteTransaction<'_, S> {
     }
 }
 
-/// Where HEAD is missing and that is accepted, nothing moved the anchor since the log was opened.
+/// Returns the follower that begins at the first segment: where HEAD is missing and that is
+/// accepted, nothing moved the anchor since the log was opened.
 fn beginning<S: Storage>(shared: &Shared<S>) -> Result<Follower, ArchiveError> {
     let first_segment = match head_file::read(&shared.storage)? {
         Some(head) => head.anchor_sequence.saturating_add(1),
@@ -500,7 +501,7 @@ fn finish_archive<W: Storage>(storage: &W, end: &ChainPosition) -> Result<(), Ar
     head_file::replace(storage, &named).map_err(at(storage))
 }
 
-/// Whether both hold the same bytes under a name.
+/// Returns whether both hold the same bytes under a name.
 fn is_alike<S: ReadStorage, W: ReadStorage>(log: &S, archive: &W, file: &str) -> DiskResult<bool> {
     let opened = (log.open(file).named("open", file)?, archive.open(file).named("open", file)?);
     let (Some(ours), Some(theirs)) = opened else { return Ok(false) };

@@ -280,7 +280,7 @@ fn copy_segments<R: ReadStorage, W: Storage>(
     Ok(())
 }
 
-/// What becomes of a segment's space behind its last item.
+/// Treatment of a segment's space behind its last item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unused {
     /// Nothing will ever be there.

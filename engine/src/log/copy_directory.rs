@@ -13,7 +13,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What the names of unfinished copies end with.
+/// Suffix of the names of unfinished copies.
 const SUFFIX: &str = ".copying";
 
 /// Hexadecimal digits before that.

@@ -31,7 +31,8 @@ use std::sync::{Arc, LazyLock};
 /// record; ext4, medians of 15 rounds in turns).
 const ZERO_PIECE: usize = 1 << 20;
 
-/// What a log says to a work tree of git: none of its files is to be committed, this one included.
+/// Content of the file that tells a work tree of git that none of the log's files is to be
+/// committed, this one included.
 pub(super) const IGNORE_ALL: &[u8] = b"*\n";
 
 impl Storage for DirectoryStorage {
@@ -329,8 +330,8 @@ fn open_lock(path: &Path, root: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether the log's directory may be written by its group: then so may every file in it, whoever
-/// of the group makes it and whatever the umask. Otherwise all is for its owner alone.
+/// Returns whether the log's directory may be written by its group: then so may every file in it,
+/// whoever of the group makes it and whatever the umask. Otherwise all is for its owner alone.
 fn is_shared(root: &Path) -> io::Result<bool> {
     Ok(Mode::from_raw_mode(stat(root)?.st_mode).contains(Mode::WGRP))
 }
@@ -345,14 +346,14 @@ fn shared_directory_mode() -> Mode {
     Mode::RWXU | Mode::RWXG | Mode::SGID
 }
 
-/// What tells a file from every other one of the machine: its device and inode.
+/// Device and inode of a file, which tell it from every other one of the machine.
 pub(super) type Identity = (rustix::fs::Dev, u64);
 
 pub(super) fn identity(stat: &rustix::fs::Stat) -> Identity {
     (stat.st_dev, stat.st_ino)
 }
 
-/// Whether a path stands for a file.
+/// Returns whether a path stands for a file.
 pub(super) fn stands_for(path: &Path, file: Identity) -> io::Result<bool> {
     match lstat(path) {
         Ok(named) => Ok(identity(&named) == file),
@@ -427,7 +428,8 @@ fn sync_ancestors(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What is left of a file of this name is made anew; a directory is nothing that a log made.
+/// Explains the error of a directory in the place of a file that is made anew; a directory is
+/// nothing that a log made.
 fn directory_in_the_way(error: io::Error) -> io::Error {
     match error.kind() {
         kind @ io::ErrorKind::IsADirectory => io::Error::new(

@@ -39,7 +39,7 @@ impl Drop for Flusher {
     }
 }
 
-/// What the flusher has to do, and when.
+/// Tasks of the flusher, and when they are due.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     dates: Mutex<Dates>,
@@ -54,7 +54,7 @@ struct Dates {
     is_closing: bool,
 }
 
-/// What is due now.
+/// Tasks that are due now.
 struct Due {
     sync: bool,
     head: bool,
@@ -168,7 +168,8 @@ fn keep<S: Storage>(shared: &Arc<Shared<S>>) {
 struct Preparer(Option<thread::JoinHandle<()>>);
 
 impl Preparer {
-    /// Where no thread is to be had, the segment is made when it is needed.
+    /// Starts the thread that makes the next segment; where no thread is to be had, the segment is
+    /// made when it is needed.
     fn start<S: Storage>(&mut self, shared: &Arc<Shared<S>>) {
         self.finish();
         let shared = Arc::clone(shared);

@@ -19,7 +19,7 @@ use super::error::PoisonCause;
 use crate::sync::crowd::{Condvar, Mutex, MutexGuard};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, thread};
 
-/// What a caller waits for.
+/// Goal that a caller waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
     /// A sync that covers the sequence has returned.
@@ -31,18 +31,19 @@ pub(super) enum Goal {
 /// Looks that a gatherer takes, and yields between, for those who were acknowledged just before it.
 const PATIENCE_MAX: u32 = if cfg!(feature = "model") { 2 } else { 64 };
 
-/// How far the log is on the disk, and who is there now.
+/// Durable progress of the log, and the threads that are there now.
 #[derive(Debug)]
 pub(super) struct GroupCommit {
     progress: Mutex<Progress>,
-    /// Who waits for a trip to the disk, by the parity of the trip's number: for the one that goes
-    /// on and for the one after it. Whoever waits for a later one waits for the one after.
+    /// Threads that wait for a trip to the disk, by the parity of the trip's number: for the one
+    /// that goes on and for the one after it. Whoever waits for a later one waits for the one
+    /// after.
     trips: [Condvar; 2],
-    /// Whoever waits for the token and has the log's state.
+    /// Threads that wait for the token and have the log's state.
     is_free: Condvar,
     /// The progress's `durable`, or behind it for a moment: to be had without its lock.
     durable: AtomicU64,
-    /// Whether the progress holds a failure, or is about to: to be had without its lock.
+    /// True if the progress holds a failure, or is about to: to be had without its lock.
     has_failed: AtomicBool,
 }
 
@@ -61,8 +62,8 @@ struct Progress {
     company: Company,
 }
 
-/// Who was acknowledged by the last trip is about to append again: who gathers waits a moment for
-/// as many, and less and less where they do not come.
+/// Threads that were acknowledged by the last trip and are about to append again: a thread that
+/// gathers waits a moment for as many, and less and less where they do not come.
 #[derive(Debug)]
 struct Company {
     /// Threads that wait for a trip, by its parity.
@@ -74,7 +75,7 @@ struct Company {
     patience: u32,
 }
 
-/// How far the log is on the disk.
+/// Progress of the log on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reached {
     /// Newest sequence known to be durable.
@@ -85,7 +86,7 @@ pub(super) struct Reached {
     pub(super) witnessed: u64,
 }
 
-/// What waiting came to.
+/// Outcome of waiting.
 #[derive(Debug)]
 pub(super) enum Joined<'a> {
     /// The goal is reached.

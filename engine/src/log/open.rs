@@ -123,7 +123,7 @@ fn named_board<S: Storage>(
     if has_its_name.map_err(disk(storage))? { Ok(board) } else { self::board(storage) }
 }
 
-/// What is there is durable: that is said where a shared sync failed, or where nobody knows how one
+/// Says that what is there is durable where a shared sync failed, or where nobody knows how one
 /// ended. Gives the number of those that failed.
 fn settled_epoch<S: Storage>(
     storage: &S,
@@ -140,7 +140,7 @@ fn settled_epoch<S: Storage>(
     Ok(shared_sync::synced(&shared_sync::page(board)?, storage.boot()).epoch)
 }
 
-/// What a handle shares with other processes.
+/// State that a handle shares with other processes.
 struct Shares {
     board: Option<Arc<dyn Board>>,
     epoch: u64,

@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 thread_local! {
-    /// Whether an [`AsOwner`] of this thread lives.
+    /// True if an [`AsOwner`] of this thread lives.
     static IS_CHANGED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -27,8 +27,8 @@ pub(super) struct AsOwner {
 }
 
 impl AsOwner {
-    /// As the owner of this directory, where this process is root and the owner is not. A directory
-    /// that is not there has none yet.
+    /// Takes the identity of the owner of this directory, where this process is root and the owner
+    /// is not. A directory that is not there has none yet.
     pub(super) fn of(root: &Path) -> io::Result<Self> {
         let unchanged = Self { groups: None, _thread: PhantomData };
         // Work that is a part of other work has its identity.
@@ -71,15 +71,16 @@ fn foreign_owner(root: &Path) -> io::Result<Option<Stat>> {
     }
 }
 
-/// Whether root may write in this log: where it is another user's, every file in it is a regular
-/// one with one name, and everything is that user's, or, in a log of a group, at least no link.
+/// Checks whether root may write in this log: where it is another user's, every file in it is a
+/// regular one with one name, and everything is that user's, or, in a log of a group, at least no
+/// link.
 pub(super) fn check_owned(root: &Path) -> io::Result<()> {
     let Some(owner) = foreign_owner(root)? else { return Ok(()) };
     let is_shared = Mode::from_raw_mode(owner.st_mode).contains(Mode::WGRP);
     check_entries(root, (owner.st_uid, is_shared), 0)
 }
 
-/// As deep as a log has directories.
+/// Maximum depth of a log's directories.
 const DEPTH_MAX: usize = 3;
 
 fn check_entries(directory: &Path, owner: (u32, bool), depth: usize) -> io::Result<()> {

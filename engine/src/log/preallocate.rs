@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The first sequence in a prepared file's name while it is not known yet. No segment has it.
 const NOT_KNOWN: u64 = 0;
 
-/// What is there for the next roll.
+/// State of the segment made for the next roll.
 #[derive(Debug)]
 pub(super) enum Preallocated<W> {
     Nothing,

@@ -287,8 +287,8 @@ fn begun_syncs<S: Storage>(storage: &S, lock: &S::Lock) -> DiskResult<u64> {
     Ok(synced(&page, storage.boot()).count)
 }
 
-/// Whoever did not leave cleanly may not have made the names of its files durable. What it prepared
-/// and did not name is of no use any more.
+/// Syncs the names of the log's files, which a process that did not leave cleanly may not have made
+/// durable. What it prepared and did not name is of no use any more.
 fn sync_names<S: Storage>(storage: &S) -> DiskResult<()> {
     roll::remove_prepared(storage);
     storage.sync_directory(names::SEGMENTS).named("sync", names::SEGMENTS)?;
@@ -324,8 +324,8 @@ fn witness_settled<S: Storage>(
     }
 }
 
-/// Where HEAD is missing, none is made before what is appended says so: a process that fails until
-/// then has accepted nothing.
+/// Returns the HEAD for a log whose HEAD is missing; none is made before what is appended says so:
+/// a process that fails until then has accepted nothing.
 fn without_head<S: Storage>(
     storage: &S,
     survey: &Survey,

@@ -18,8 +18,8 @@ use super::write_transaction::WriteTransaction;
 use holdpoint_log_format::limits::{SEAL_LENGTH, SEGMENT_CAPACITY_MIN, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::names;
 
-/// What the files of room are for, to people: the run that they are named after may not be on
-/// record yet.
+/// Purpose of the files of room, for people: the run that they are named after may not be on record
+/// yet.
 const ROOM: &str = "the end of the run, in `runs/`";
 
 /// Files of room for one run: one for each batch that its ending takes, because other writers share

@@ -44,7 +44,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 /// Space that a run's file holds from the beginning, for an end on a disk that is full by then.
 const RESERVED: u64 = 64 * 1024;
 
-/// How a file is made.
+/// Flags with which a file is made.
 const NEW_FILE: OFlags = OFlags::RDWR
     .union(OFlags::APPEND)
     .union(OFlags::CREATE)
@@ -61,12 +61,13 @@ pub struct RunFile {
     file: Arc<OwnedFd>,
     /// The directory that it lies in: touched with each entry, so that other writers notice.
     directory: Arc<OwnedFd>,
-    /// What says that the run's recorder lives, whatever becomes of the file: its recorder has it.
+    /// Lock that says that the run's recorder lives, whatever becomes of the file: its recorder has
+    /// it.
     recording: Option<Arc<OwnedFd>>,
     path: PathBuf,
     /// The user number of whoever it belonged to when it was opened here.
     owner: u32,
-    /// Where it ends as far as it was written here.
+    /// Place where it ends as far as it was written here.
     end: AtomicU64,
 }
 
@@ -470,7 +471,7 @@ fn length(file: impl AsFd) -> io::Result<u64> {
     Ok(u64::try_from(fstat(file)?.st_size).unwrap_or(0))
 }
 
-/// Whether a file's name still stands for it, and nothing else does.
+/// Checks whether a file's name still stands for it, and nothing else does.
 fn check_names(file: impl AsFd, path: &Path) -> io::Result<()> {
     let (own, named) = (fstat(file)?, lstat(path)?);
     let is_it = (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) && own.st_nlink == 1;
@@ -527,8 +528,8 @@ pub(super) fn take(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Opti
     Ok(Some(RunFile { file: Arc::new(file.into()), directory, recording: None, path, owner, end }))
 }
 
-/// Whether what stands in the place of a run's file is not its recorder's, who made a file of one
-/// name as the log's owner, and nobody holds its lock.
+/// Returns whether the file in the place of a run's file is not its recorder's, who made a file of
+/// one name as the log's owner, and nobody holds its lock.
 pub(super) fn is_foreign(storage: &DirectoryStorage, loop_id: &str) -> io::Result<bool> {
     check_place(storage)?;
     let path = storage.path(&names::run(loop_id));

@@ -94,7 +94,7 @@ pub(super) fn lock_last<S: Storage>(
     Err(io::Error::other("the last one is removed again and again")).named("lock", names::SEGMENTS)
 }
 
-/// Whether what is locked has the last name that was listed since.
+/// Returns whether what is locked has the last name that was listed since.
 pub(super) fn is_named_last<S: Storage>(
     storage: &S,
     lock: &LockedFile<S::Writer>,

@@ -28,7 +28,7 @@ use holdpoint_log_format::{BootId, names};
 use std::io;
 use std::time::Duration;
 
-/// What is to be durable.
+/// Records that are to be durable.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SyncTarget {
     /// Everything up to here.
@@ -46,7 +46,7 @@ pub(super) struct SyncTarget {
     pub(super) holds_lock: bool,
 }
 
-/// Whoever has waited for so long without any news of the holder of SYNC, who may be stopped, syncs
+/// Time after which whoever waits without any news of the holder of SYNC, who may be stopped, syncs
 /// for itself alone.
 const PATIENCE: Duration = Duration::from_millis(200);
 
@@ -60,7 +60,7 @@ pub(super) enum Trouble {
     Disk(DiskError),
     /// Somebody else holds SYNC for too long.
     Held(LockHolder),
-    /// Who held SYNC died with a sync of which nobody knows how it ended.
+    /// The holder of SYNC died with a sync of which nobody knows how it ended.
     Unknown,
 }
 
@@ -181,7 +181,7 @@ pub(super) fn settle<S: Storage>(storage: &S, board: &dyn Board, durable: u64) -
     Ok(())
 }
 
-/// Whether a sync was begun by somebody who is dead: nobody knows how it ended.
+/// Returns whether a sync was begun by somebody who is dead: nobody knows how it ended.
 pub(super) fn is_abandoned<S: Storage>(storage: &S, board: &dyn Board) -> DiskResult<bool> {
     let is_syncing = || {
         let now = synced(&page(board)?, storage.boot());

@@ -32,7 +32,7 @@ const QUEUE_HOLD: Duration = Duration::from_millis(1);
 /// Interval at which whoever writes looks whether LOCK is still there, where no sync does.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What the handle, its turns and its flusher share.
+/// State that the handle, its turns and its flusher share.
 pub(super) struct Shared<S: Storage> {
     pub(super) storage: S,
     pub(super) options: Options,
@@ -58,13 +58,14 @@ pub(super) struct State<S: Storage> {
     /// Held during turns, between two of them where the next one is coming, or always by an
     /// exclusive owner.
     pub(super) lock: Option<Arc<S::Lock>>,
-    /// When its name was last looked at.
+    /// Time at which its name was last looked at.
     pub(super) looked: Instant,
-    /// When turns that follow one another began to keep it.
+    /// Time at which turns that follow one another began to keep it.
     pub(super) taken: Instant,
     /// It was kept for long: processes that stand in no queue come first.
     pub(super) owes_pause: bool,
-    /// Where other processes say how far they synced; `None` where nothing is shared with them.
+    /// Board on which other processes say how far they synced; `None` where nothing is shared with
+    /// them.
     pub(super) board: Option<Arc<dyn Board>>,
     /// Number of failed shared syncs that the last taking of the lock found.
     pub(super) epoch: u64,
@@ -75,8 +76,8 @@ pub(super) struct State<S: Storage> {
     /// The newest record that was found without HEAD; 0: HEAD was there. Until more is durable,
     /// LOCK names none: nothing tells that this one was the newest.
     pub(super) found_without_head: u64,
-    /// What recoveries found that is to be put on record, the oldest first. Whichever turn comes
-    /// upon it, the next one that appends has it before anything else.
+    /// Findings of recoveries that are to be put on record, the oldest first. Whichever turn comes
+    /// upon them, the next one that appends has them before anything else.
     pub(super) unrecorded: Vec<Recovered>,
 }
 
@@ -328,8 +329,8 @@ impl<S: Storage> State<S> {
         Appended { sequence: self.active.sequence(), segment }
     }
 
-    /// Whether LOCK, if it is held, is still the one that others come to. The segment's lock keeps
-    /// them out where it is not; yet who holds a LOCK without a name does not know who waits.
+    /// Checks that LOCK, if it is held, is still the one that others come to. The segment's lock
+    /// keeps them out where it is not; yet who holds a LOCK without a name does not know who waits.
     pub(super) fn check_lock(&mut self) -> DiskResult<()> {
         self.looked = sync::now();
         self.lock.as_ref().map_or(Ok(()), check_name)

@@ -26,7 +26,7 @@ const WOKEN: usize = 2;
 /// Time that the first in the queue may leave the lock lie before others pass.
 const PATIENCE: Duration = Duration::from_millis(15);
 
-/// Who has waited for so long looks at no ticket any more: tickets may be written by anybody.
+/// Time after which whoever waits looks at no ticket any more: tickets may be written by anybody.
 const PATIENCE_MAX: Duration = Duration::from_secs(1);
 
 /// Takes LOCK within `wait`, behind those who came before; the inner error names who holds it.
@@ -81,7 +81,7 @@ pub(super) fn has_queue(board: &dyn Board) -> bool {
     board.read().is_ok_and(|page| Ticket::all(&page).next().is_some())
 }
 
-/// What was appended when somebody who waits looked last.
+/// Newest append at the last look of one that waits.
 #[derive(Default)]
 struct News(Option<Appended>);
 
@@ -93,7 +93,7 @@ impl News {
     }
 }
 
-/// Who stands first, and since when, as somebody sees it who began to wait then.
+/// Ticket that stands first, and since when, as seen by one that began to wait then.
 struct First {
     began: Instant,
     seen: Option<(Ticket, Instant)>,

@@ -21,7 +21,7 @@ const GROUP: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Unhashed {
     records: Vec<Staged>,
-    /// What they take in the segment.
+    /// Number of bytes they take in the segment.
     bytes: usize,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Unhashed {
 struct Staged {
     /// From the first of them.
     offset: usize,
-    /// Of the payload.
+    /// Length of the payload.
     length: usize,
     kind: u16,
     version: u8,
@@ -42,7 +42,7 @@ impl Unhashed {
         self.records.is_empty()
     }
 
-    /// How many there are.
+    /// Returns the number of records.
     pub(super) fn count(&self) -> u64 {
         self.records.len() as u64
     }

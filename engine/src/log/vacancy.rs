@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Whether a directory is one.
+/// Returns whether a directory is one.
 pub(crate) fn is_free(directory: &Path) -> io::Result<bool> {
     for entry in directory.read_dir()? {
         let entry = entry?;

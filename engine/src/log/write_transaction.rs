@@ -37,7 +37,7 @@ pub struct Appended {
 pub struct WriteTransaction<'a, S: Storage> {
     pub(super) shared: &'a Shared<S>,
     state: MutexGuard<'a, State<S>>,
-    /// What LOCK said of the wall clock in this boot before the turn.
+    /// Wall clock minus time since boot, as LOCK stated it in this boot before the turn.
     previous_wall_minus_boot: Option<i64>,
     /// The run whose room may be taken where the disk is full.
     pub(super) takes_room_of: Option<String>,

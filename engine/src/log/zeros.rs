@@ -20,7 +20,7 @@ const SYNCS_BEFORE: u64 = 8;
 /// Zeros are written in pieces of this many bytes.
 const PIECE: u64 = 1_024 * 1_024;
 
-/// What one handle knows of the space behind the newest record of the active segment.
+/// Knowledge of one handle of the space behind the newest record of the active segment.
 #[derive(Debug)]
 pub(super) struct Zeros {
     /// Place where the handle began to append.

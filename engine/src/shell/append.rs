@@ -179,7 +179,8 @@ pub(super) fn append_made<S: Storage>(
     Ok(appended)
 }
 
-/// What a state says of which some part could not be read is no fact, and no answer.
+/// Checks that a state could be read as a whole: what one says of which some part could not be read
+/// is no fact, and no answer.
 pub(super) fn check_readable(world: &World) -> Result<(), SubmitError> {
     if world.is_readable() { Ok(()) } else { Err(SubmitError::UnreadableSnapshot) }
 }
@@ -231,8 +232,8 @@ fn asked_with(world: &World, event: &Event) -> Option<u64> {
     Some(world.decision_point(event.decision_point()?)?.created_sequence)
 }
 
-/// What happens to a thread is told in the thread's own story, also where the command was about
-/// something else, as the closing of a session is.
+/// Returns the story of an event: what happens to a thread is told in the thread's own story, also
+/// where the command was about something else, as the closing of a session is.
 fn story_of<'a>(origin: &'a Origin, event: &'a Event) -> &'a str {
     match event {
         Event::InterruptionThread(InterruptionThreadEvent::RemaindersDiscarded(body)) => {

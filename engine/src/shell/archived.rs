@@ -27,29 +27,29 @@ use std::path::{Path, PathBuf};
 /// Amount of a path that that is none is shown, in bytes.
 const NAMED_BYTES_MAX: usize = 256;
 
-/// What began in the archives of a log: 16 bytes for each.
+/// Beginnings in the archives of a log: 16 bytes for each.
 pub(super) struct Archived {
     /// Their last record, behind which the log begins.
     pub(super) end: ChainPosition,
-    /// What began, in order, and the segment that says so.
+    /// Terms that began, in order, and the segment that says so.
     begun: Vec<(TermHash, u64)>,
     /// By their first record.
     segments: BTreeMap<u64, Lying>,
 }
 
-/// Where a segment lies that was moved.
+/// Place of a segment that was moved.
 struct Lying {
     archive: PathBuf,
     end: ChainPosition,
 }
 
-/// What a record says of where others were moved.
+/// Statement of a record about the place to which others were moved.
 pub(super) struct Hint {
     anchor: (u64, Link),
     archived_to: Text,
 }
 
-/// What a record of an archive says.
+/// Statement of a record of an archive.
 enum ArchivedRecord {
     Begun(TermHash),
     Hint(Hint),

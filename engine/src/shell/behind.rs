@@ -10,7 +10,7 @@ use rustix::fs::{fstat, readlink};
 use rustix::termios::isatty;
 use std::path::Path;
 
-/// What the kernel says where nobody logged in.
+/// Number that the kernel gives where nobody logged in.
 const NOT_SET: u32 = u32::MAX;
 /// In which variables programs that change users say for whom they do.
 const CHANGED_FROM: [(&str, BehindSign); 2] =
@@ -27,7 +27,7 @@ pub(super) fn sudo() -> Option<u32> {
     std::env::var("SUDO_UID").ok()?.trim().parse().ok()
 }
 
-/// Which users are behind this process, as far as that can be read.
+/// Users behind this process, as far as they can be read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Behind {
     /// Each user that something says is behind it, and what says so.

@@ -106,7 +106,7 @@ fn shown(text: &str) -> String {
 #[derive(Clone, Copy)]
 struct Strict<'a> {
     depth: usize,
-    /// What was wrong: serde's own errors are texts.
+    /// Fault of the input: serde's own errors are texts.
     fault: &'a RefCell<Option<CanonicalInputError>>,
 }
 

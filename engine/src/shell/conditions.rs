@@ -99,7 +99,7 @@ pub(super) struct DoneBefore {
 }
 
 impl DoneBefore {
-    /// What a key was used for.
+    /// Returns the records that a key was used for.
     pub(super) const fn of(receipt: &KeyReceipt) -> Self {
         Self { first_sequence: receipt.first_sequence, last_sequence: Some(receipt.last_sequence) }
     }
@@ -284,7 +284,7 @@ pub(super) fn check_story(origin: &Origin, command: &Command) -> Result<(), Refu
     }
 }
 
-/// What caused a command is on record before the command is carried out.
+/// Checks that the cause of a command is on record before the command is carried out.
 pub(super) fn check_cause(origin: &Origin, newest: u64) -> Result<(), Refusal> {
     match origin.causation {
         Some(cause) if !(1..=newest).contains(&cause) => {
@@ -300,7 +300,7 @@ fn malformed(field: &'static str, expected: &'static str, found: &str) -> Refusa
     Malformed { field, expected, found }.into()
 }
 
-/// Whoever answers or overrides does so in their own name: what a person decides is recorded as
+/// Refuses an answer or override in the name of somebody else: what a person decides is recorded as
 /// that person's doing, and nobody hands it in for them.
 fn check_own_name(origin: &Origin, command: &Command) -> Result<(), Refusal> {
     if let Some(by) = command.principal().filter(|by| !by.is(&origin.actor)) {

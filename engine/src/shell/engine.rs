@@ -74,14 +74,14 @@ pub struct Engine<S: Storage = DirectoryStorage> {
     pub(super) not_listed: Option<RegistryError>,
 }
 
-/// What the threads of one engine share.
+/// State that the threads of one engine share.
 pub(super) struct Core<S: Storage> {
     pub(super) log: Log<S>,
     pub(super) level: Level,
     decision_level: Level,
     clock: Box<dyn Clock>,
     entropy: Box<dyn EntropySource>,
-    /// What was drawn for callers and not used yet.
+    /// Entropy that was drawn for callers and not used yet.
     pub(super) drawn: Mutex<UnusedEntropy>,
     /// `None` after a failure: what the disk holds is no longer known, so nothing is answered.
     pub(super) hot: Mutex<Option<Box<LiveState>>>,
@@ -90,11 +90,11 @@ pub(super) struct Core<S: Storage> {
     pub(super) fingerprints: FingerprintDistance,
     /// The questions that somebody waits for here.
     pub(super) waits: Waits,
-    /// Who runs this process.
+    /// Identity of the user who runs this process.
     pub(super) identity: Identity,
-    /// Whether this engine has looked for runs whose recorder is gone.
+    /// True if this engine has looked for runs whose recorder is gone.
     pub(super) has_looked_for_lost: AtomicBool,
-    /// Whether whoever closes it does not wait for the log's lock.
+    /// True if whoever closes it does not wait for the log's lock.
     is_hurried: AtomicBool,
     pub(super) settled: Mutex<Settled>,
     pub(super) seen_runs: Mutex<SeenRuns>,
@@ -105,9 +105,9 @@ pub(super) struct Core<S: Storage> {
     /// The logs that this user has begun or adopted.
     pub(super) registry: LogRegistry,
     pub(super) log_id: LogId,
-    /// Whether a person let less than the built-in defaults be asked for.
+    /// True if a person let less than the built-in defaults be asked for.
     pub(super) is_below_defaults: AtomicBool,
-    /// Where the keys of runs are kept whose questions are left open.
+    /// Place of the keys of runs whose questions are left open.
     pub(super) keys: Option<ApprovalKeys>,
     /// The same disk, for what is derived from the log.
     pub(super) caches: Arc<S>,

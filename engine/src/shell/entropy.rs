@@ -3,7 +3,7 @@
 use holdpoint_domain::core::ids::Entropy;
 use std::collections::VecDeque;
 
-/// How many drawn bits are remembered until they are used.
+/// Maximum number of drawn bits that are remembered until they are used.
 const DRAWN_MAX: usize = 256;
 
 /// A source of entropy, injected so that tests choose it.

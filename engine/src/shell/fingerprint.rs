@@ -45,7 +45,7 @@ impl FingerprintDistance {
     }
 }
 
-/// What was recorded since the newest fingerprint that there is a snapshot for.
+/// Amount that was recorded since the newest fingerprint that there is a snapshot for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Since {
     records: u64,
@@ -98,8 +98,9 @@ pub(super) fn record_at_close<S: Storage>(
     if is_due_at_close(engine, hot) { record(engine, hot, turn) } else { Ok(None) }
 }
 
-/// What the turn appended before stands whether or not there is room for the fingerprint. Newer
-/// rules than those in force are adopted first, by a batch that has more to say.
+/// Records the fingerprint of the state; what the turn appended before stands whether or not there
+/// is room for it. Newer rules than those in force are adopted first, by a batch that has more to
+/// say.
 fn record<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,

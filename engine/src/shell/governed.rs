@@ -59,7 +59,7 @@ pub(super) struct Runner<'a, S: Storage> {
     pub(super) execution: Option<ExecutionReport>,
     /// True if what came of the last execution is on the log, or waits in the run's own file.
     pub(super) is_recorded: bool,
-    /// What of the output of the last execution is not, for want of space.
+    /// Output of the last execution that is not recorded, for want of space.
     pub(super) given_up: GivenUp,
     pub(super) details: Option<String>,
     pub(super) exit_status: u8,
@@ -440,7 +440,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         self.record(&Command::EvidenceCapture(command)).map(drop)
     }
 
-    /// What Phase-21 decided of the fault: only RETRY permits another attempt.
+    /// Returns whether Phase-21 permits another attempt after the fault: only RETRY does.
     pub(super) fn sandbox_permits(&mut self, receipt: &Receipt) -> bool {
         let mut permits = false;
         let reported = receipt.events.iter().find_map(|event| match event {
@@ -464,7 +464,8 @@ impl<'a, S: Storage> Runner<'a, S> {
         permits
     }
 
-    /// Where nobody is asked because Phase-21 says TERMINATE, the run did not pass its hold.
+    /// Returns the status of the run after a decision: where nobody is asked because Phase-21 says
+    /// TERMINATE, the run did not pass its hold.
     const fn status_after(&self, decision: SandboxDecision) -> u8 {
         let is_held = !matches!(self.terms.policy, HoldPolicy::Never);
         match (self.exit_status, decision) {

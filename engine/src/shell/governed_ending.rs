@@ -127,7 +127,8 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    /// What waited is on the log. A refusal among it says that the run ended meanwhile.
+    /// Follows the outcome of what waited, which is on the log. A refusal among it says that the
+    /// run ended meanwhile.
     fn follow_waited(&mut self, waited: Vec<Submitted>) {
         for submitted in waited {
             if let Ok(receipt) = self.follow(submitted) {
@@ -136,9 +137,9 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    /// How the attempt ended waits in the run's own file. Whether the run can go on: where a
-    /// question or another attempt may follow, the log is waited for as for any start; if that
-    /// is not enough, the question is left to be asked by whoever takes up the end.
+    /// Returns whether the run can go on while the end of the attempt waits in the run's own file:
+    /// where a question or another attempt may follow, the log is waited for as for any start; if
+    /// that is not enough, the question is left to be asked by whoever takes up the end.
     pub(super) fn catch_up(&mut self) -> Result<bool, RunError> {
         if !self.is_held() && !self.may_be_tried_again {
             return Ok(true);
@@ -166,8 +167,9 @@ impl<S: Storage> Runner<'_, S> {
         }
     }
 
-    /// Where a hold applies only the question counts, and where none does only the completion: the
-    /// rules refuse the other one.
+    /// Lets the commands behind the end wait in the run's own file: where a hold applies only the
+    /// question counts, and where none does only the completion, for the rules refuse the other
+    /// one.
     pub(super) fn leave_the_rest(&mut self) -> Result<(), RunError> {
         let proof = self.engine.core().identity.proof_of(&self.origin.actor);
         let loop_id = || self.loop_id.clone();

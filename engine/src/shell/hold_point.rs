@@ -29,7 +29,7 @@ use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{ActorId, Command, Event, Refusal};
 use std::ops::ControlFlow;
 
-/// What a run does after an attempt.
+/// Step of a run after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Another attempt.
@@ -40,15 +40,15 @@ pub(super) enum Next {
     Stop,
 }
 
-/// What a look at the state shows of a question.
+/// Standing of a question in one look at the state.
 struct QuestionStanding {
-    /// What became of the question that was looked for.
+    /// Outcome of the question that was looked for.
     outcome: Option<RequestOutcome>,
     /// The question that is open now: another one where it was passed on.
     open: Option<Question>,
 }
 
-/// How the loop ends where the person lets it: the reason, and the fault where that is the reason.
+/// End of the loop where the person lets it: the reason, and the fault where that is the reason.
 type Ending = Option<(HaltReason, Option<ExecutionFaultType>)>;
 
 /// The question that a run asked.

@@ -38,12 +38,12 @@ pub struct Identity {
     is_simulated: bool,
 }
 
-/// What is known of whoever started this process; nothing where a test makes it up.
+/// Facts about whoever started this process; nothing where a test makes it up.
 #[derive(Clone, Debug, Default)]
 struct Surroundings {
-    /// Who logged in; `None`: not known.
+    /// User who logged in; `None`: not known.
     login: Option<u32>,
-    /// Which users are behind it.
+    /// Users who are behind it.
     behind: Behind,
     is_system_account: bool,
     /// True if names have the numbers of this system's users.
@@ -75,7 +75,7 @@ impl Surroundings {
     }
 }
 
-/// Whether the number of the user says who it is.
+/// Answer to the question whether the number of the user says who it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grounds {
     /// It does.

@@ -28,7 +28,7 @@ use std::time::Duration;
 /// Before each index that is looked through: nobody waits for it, and others need the disk.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What is to be built, and what was.
+/// Indexes to be built, and those that were.
 #[derive(Default)]
 pub(super) struct Indexer {
     shared: Arc<IndexerState>,
@@ -122,7 +122,7 @@ impl Indexer {
         }
     }
 
-    /// Where no thread can be had, the next engine tries.
+    /// Starts the thread; where none can be had, the next engine tries.
     fn start<S: Storage>(&mut self, disk: &Arc<S>) {
         let (disk, shared) = (Arc::clone(disk), Arc::clone(&self.shared));
         let named = thread::Builder::new().name("holdpoint-indexer".into());
@@ -165,7 +165,8 @@ impl Indexer {
 }
 
 impl Drop for Indexer {
-    /// Whoever drops an engine may remove its directory next: nothing is written there any more.
+    /// Ends the thread: whoever drops an engine may remove its directory next, and nothing is
+    /// written there any more.
     fn drop(&mut self) {
         self.finish();
     }
@@ -190,7 +191,7 @@ impl Work {
     }
 }
 
-/// What the builder does next.
+/// Next task of the builder.
 enum Task {
     Build(u64, Option<SegmentIndex>),
     LookThrough(u64, SegmentIndex),
@@ -220,7 +221,8 @@ fn build_all<S: Storage>(disk: &S, shared: &IndexerState) {
     }
 }
 
-/// What is missing comes first; then, each after a pause, what is to be looked through.
+/// Returns the next task: what is missing comes first; then, each after a pause, what is to be
+/// looked through.
 fn next(shared: &IndexerState) -> Option<Task> {
     let mut work = shared.work.lock();
     work.has_task = false;

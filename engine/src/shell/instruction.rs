@@ -84,8 +84,8 @@ pub(super) fn evidence(
     items
 }
 
-/// Of a command that may have ended earlier than it was seen to: that its time is the most that it
-/// ran.
+/// Returns the evidence of a command that may have ended earlier than it was seen to: that its time
+/// is the most that it ran.
 fn at_most(report: &ExecutionReport) -> Option<Vec<u8>> {
     let told = serde_json::json!({ "ran_at_most_ns": nanoseconds(report.wall) });
     report.is_wall_at_most.then(|| told.to_string().into_bytes())

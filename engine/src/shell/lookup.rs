@@ -29,7 +29,7 @@ const HELD_MAX: usize = 256;
 /// An index, of which nothing is kept in memory.
 type OpenIndex = Index<Box<dyn ReadFile + Send>>;
 
-/// What lookups keep: the indexes that are open, and what is in the segments that have none.
+/// State that lookups keep: the indexes that are open, and what is in the segments that have none.
 #[derive(Default)]
 pub(super) struct Lookup {
     opened: BTreeMap<u64, OpenIndex>,
@@ -39,7 +39,7 @@ pub(super) struct Lookup {
     /// By the first record of a segment, the one before it, as what is tied says.
     tied: BTreeMap<u64, ChainPosition>,
     pub(super) indexer: Indexer,
-    /// What began before the log does.
+    /// Beginnings before that of the log.
     pub(super) archived: Option<Archived>,
     /// The last record that is moved to an archive, as an event that was followed says; 0: none.
     archived_to: u64,
@@ -47,7 +47,7 @@ pub(super) struct Lookup {
     looked_at: u64,
 }
 
-/// Where a lookup looks: up to a record, in the log of this disk.
+/// Scope of a lookup: up to a record, in the log of this disk.
 pub(super) struct Scope<'a, S> {
     pub(super) disk: &'a Arc<S>,
     pub(super) known: &'a SegmentIndexes,

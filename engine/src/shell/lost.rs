@@ -35,14 +35,14 @@ const SETTLED_NS: i128 = 100_000_000;
 /// Number of files of outcomes that are looked into at once.
 const OUTCOMES_AT_ONCE: usize = 64;
 
-/// How many files of runs that have ended are looked into at once: nothing of them is taken up, and
+/// Number of files of ended runs that are looked into at once: nothing of them is taken up, and
 /// those that are not their recorders' stay for ever.
 const ENDED_AT_ONCE: usize = 8;
 
-/// Observations of the files of runs.
+/// Facts seen of the files of runs.
 #[derive(Default)]
 pub(super) struct SeenRuns {
-    /// When something in their directory changed last, once that was long ago.
+    /// Time at which something in their directory changed last, once that was long ago.
     changed: Option<(i64, i64)>,
     /// The files in which nothing waits that was not looked at.
     stamps: BTreeMap<String, RunFileStamp>,
@@ -202,8 +202,8 @@ fn take_up_outcomes<S: Storage>(
     Ok(is_whole)
 }
 
-/// What a file that cannot be read or is not the recorder's says counts for nothing, and is told by
-/// whoever looks at the log.
+/// Takes up what waits for a run; a file that cannot be read or is not the recorder's counts for
+/// nothing, and is told by whoever looks at the log.
 fn take_up_of<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,

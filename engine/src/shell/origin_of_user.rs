@@ -10,15 +10,15 @@ use std::path::Path;
 
 /// The number of the initial user namespace (`PROC_USER_INIT_INO` of the kernel's interface).
 const INITIAL_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
-/// How the initial namespace maps its users, and nothing else does but one that maps all alike.
+/// Map of the users of the initial namespace, which no other has but one that maps all alike.
 const EVERY_USER: [&str; 3] = ["0", "0", "4294967295"];
-/// Which users this user namespace has, and which they are outside of it.
+/// File of the users that this user namespace has, and of those that they are outside of it.
 const USERS_OUTSIDE: &str = "/proc/self/uid_map";
-/// As whom users show that a namespace does not have.
+/// File of the user that stands for the users that a namespace does not have.
 const OVERFLOW_USER: &str = "/proc/sys/kernel/overflowuid";
 /// The same where that file does not say.
 const USUAL_OVERFLOW_USER: u32 = 65_534;
-/// Which numbers users may take besides their own.
+/// File of the numbers that users may take besides their own.
 const SUBORDINATE_USERS: &str = "/etc/subuid";
 /// Amount of that that is read, in bytes: tens of thousands of users take less.
 const SUBORDINATE_BYTES_MAX: u64 = 1 << 20;
@@ -54,8 +54,8 @@ fn holds(line: &str, number: u32) -> bool {
     (first..first.saturating_add(count)).contains(&u64::from(number))
 }
 
-/// Whether this process is in the initial user namespace: asked of the kernel, or where it is too
-/// old to say, read off the map of a `/proc` that is one. A map that says nothing is no.
+/// Returns whether this process is in the initial user namespace: asked of the kernel, or where it
+/// is too old to say, read off the map of a `/proc` that is one. A map that says nothing is no.
 ///
 /// # Errors
 /// The map cannot be read: nothing is known.

@@ -33,10 +33,10 @@ const SIGSYS: i32 = libc::SIGSYS;
 
 /// The status that `timeout` uses for a command that timed out.
 const EXIT_TIMED_OUT: u8 = 124;
-/// What shells add to the number of a signal that ended a command.
+/// Number that shells add to that of a signal that ended a command.
 const SIGNAL_STATUS_BASE: u8 = 128;
 
-/// What to tell the rules.
+/// Report on an attempt to the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AttemptReport {
     /// The executor answered.

@@ -25,9 +25,9 @@ pub(super) struct LiveState {
     /// The record that says where the log begins, when it does not begin with record 1; not looked
     /// for where the state comes from a snapshot.
     pub(super) stated_by: Option<u64>,
-    /// What was recorded since the newest fingerprint.
+    /// Amount that was recorded since the newest fingerprint.
     pub(super) since: Since,
-    /// What finding records needs.
+    /// State that finding records needs.
     pub(super) lookup: Lookup,
 }
 
@@ -182,7 +182,7 @@ pub(super) struct PendingEvents {
     begun: Vec<Followed>,
 }
 
-/// What follows of a record.
+/// Consequence of a record.
 #[expect(clippy::large_enum_variant, reason = "nearly every record is an event")]
 enum Followed {
     Event(Recorded),
@@ -241,7 +241,7 @@ impl Followed {
 /// Goes on from a place to the newest record, and shows those on the way.
 pub(super) type CatchUp<'a> = dyn Fn(&mut Follower, &mut Visit<'_>) -> Result<(), FollowError> + 'a;
 
-/// As a turn does it.
+/// Returns a function that follows the log as a turn does it.
 fn of_turn<S: Storage>(
     turn: &WriteTransaction<'_, S>,
 ) -> impl Fn(&mut Follower, &mut Visit<'_>) -> Result<(), FollowError> {

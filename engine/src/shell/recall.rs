@@ -30,7 +30,7 @@ pub struct FoundRecord {
     pub envelope: Envelope,
 }
 
-/// What a command's conditions make it necessary to know.
+/// Facts that a command's conditions make it necessary to know.
 #[derive(Clone, Copy)]
 pub(super) struct RecallNeeds<'a> {
     /// Its key.

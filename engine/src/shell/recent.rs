@@ -5,8 +5,8 @@ use holdpoint_domain::world::{Term, terms_of};
 use holdpoint_log_index::TermHash;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is looked up again and again in the records that no index holds yet: idempotency keys,
-/// threads, sessions and work orders that ended, and which ids were used.
+/// Terms that are looked up again and again in the records that no index holds yet: idempotency
+/// keys, threads, sessions and work orders that ended, and the ids that were used.
 pub(super) struct Recent {
     /// Term and sequence.
     pub(super) terms: BTreeSet<(TermHash, u64)>,
@@ -73,7 +73,7 @@ impl Recent {
     }
 }
 
-/// What is looked up of some records.
+/// Facts that are looked up of some records.
 #[derive(Default)]
 pub(super) struct Gathered {
     /// Terms that are remembered, and the record that holds each.

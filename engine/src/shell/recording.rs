@@ -63,7 +63,7 @@ impl Default for Recording {
     }
 }
 
-/// Which output is recorded, and by whom.
+/// Recorder of output: which output it is, and who records it.
 pub(super) struct Recorder<'r, 'a, S: Storage> {
     engine: &'r Engine<S>,
     seat: &'r RunSeat<'a, S>,
@@ -71,13 +71,13 @@ pub(super) struct Recorder<'r, 'a, S: Storage> {
     loop_id: String,
     attempt: u8,
     on_full: OnFull,
-    /// What is recorded of each stream.
+    /// Recorded part of each stream.
     streams: [Extent; 2],
     /// Snapshots that are recorded with the next pieces.
     snapshots: Vec<ResourceSnapshot>,
     given_up: GivenUp,
     is_full: bool,
-    /// When its pieces are durable: at once while the command runs, and then with its end.
+    /// Time at which its pieces are durable: at once while the command runs, and then with its end.
     sync: Sync,
 }
 
@@ -251,14 +251,14 @@ impl GivenUp {
     }
 }
 
-/// What is recorded of a stream.
+/// Recorded part of a stream.
 #[derive(Clone, Copy, Default)]
 struct Extent {
     /// Place where the next piece begins, unless something is missing before it.
     end: u64,
     /// Number of bytes there are.
     kept: u64,
-    /// How many of them are the beginning of the stream.
+    /// Number of them that are the beginning of the stream.
     head: u64,
 }
 
@@ -294,7 +294,7 @@ fn placed(piece: Piece, streams: &mut [Extent; 2]) -> OutputPiece {
     }
 }
 
-/// What the executor and the thread share.
+/// State that the executor and the thread share.
 struct PieceQueue {
     pieces: VecDeque<Piece>,
     /// Snapshots that wait for the next pieces.

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
-/// What stands between the parts of a place.
+/// Separator of the parts of a place.
 const SEPARATOR: u8 = b' ';
 /// The log's id, a word and the inode of its directory, and the path.
 const PARTS: usize = 4;

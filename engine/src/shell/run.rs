@@ -25,7 +25,7 @@ pub const EXIT_LEFT_WAITING: u8 = 122;
 /// status was 0: nobody was asked, so it must not look as if somebody had let it pass.
 pub const EXIT_FAULT_TERMINATED: u8 = 123;
 
-/// What asks a person before a start.
+/// Command that asks a person before a start.
 pub(super) const ASKING: &str = "holdpoint run --hold before";
 /// The reason code where what is to be started is not what was approved.
 pub(super) const BINDING_MISMATCH: &str = "BINDING_MISMATCH";

@@ -44,11 +44,11 @@ use std::time::Duration;
 /// Time that whoever records a command that began waits for the log's lock.
 const AT_DOOR: Duration = Duration::from_millis(200);
 
-/// What became of something that a recorder said.
+/// Outcome of something that a recorder said.
 pub(super) enum StepOutcome {
     /// It is on the log, behind what waited.
     OnLog {
-        /// What became of what waited, but for evidence.
+        /// Outcome of what waited, but for evidence.
         before: Vec<Submitted>,
         submitted: Submitted,
     },
@@ -56,10 +56,10 @@ pub(super) enum StepOutcome {
     InFile,
 }
 
-/// When a step of a run is durable.
+/// Time at which a step of a run is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sync {
-    /// When it is recorded.
+    /// The time at which it is recorded.
     Now,
     /// Once [`RunSeat::acknowledge`] was called, or a later step is durable: for a step that
     /// nobody is told of before.
@@ -80,9 +80,9 @@ struct Unsynced<'a, S: Storage> {
     saying: Option<Saying>,
 }
 
-/// What is said once the command began.
+/// State for what is said once the command began.
 struct Door<'a, S: Storage> {
-    /// What signs for the attempt under way, once its start is on the log.
+    /// Key and start that sign for the attempt under way, once its start is on the log.
     signing: Option<(RunKey, Start)>,
     /// The number of the newest entry.
     number: u64,
@@ -422,8 +422,8 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         Ok(StepOutcome::OnLog { before: before?, submitted })
     }
 
-    /// What waited is on the log: it is taken out of the file, so that nobody takes it for waiting.
-    /// Where that fails, its keys on the log say so.
+    /// Takes what waited out of the file, for it is on the log, so that nobody takes it for
+    /// waiting. Where that fails, its keys on the log say so.
     fn is_taken_up(&self, door: &mut Door<'a, S>) {
         if std::mem::take(&mut door.is_waiting)
             && let Some(file) = &self.file

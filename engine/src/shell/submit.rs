@@ -30,7 +30,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::time::Duration;
 
-/// Who acts within a story, and what proves it.
+/// Actor within a story, and the proof of it.
 #[derive(Clone, Copy)]
 pub(super) struct By<'a> {
     pub(super) origin: &'a Origin,
@@ -39,13 +39,13 @@ pub(super) struct By<'a> {
 }
 
 impl<'a> By<'a> {
-    /// What Holdpoint does by itself needs no proof.
+    /// Returns the actor of what Holdpoint does by itself, which needs no proof.
     pub(super) const fn holdpoint(origin: &'a Origin) -> Self {
         Self { origin, proof: None }
     }
 }
 
-/// What a turn came to.
+/// Outcome of a turn.
 pub(super) enum Answer {
     Accepted(Receipt),
     DoneBefore(DoneBefore),
@@ -249,7 +249,7 @@ const fn is_piece(command: &Command) -> bool {
     matches!(command, Command::EvidenceCapture(EvidenceCaptureCommand::RecordOutput(_)))
 }
 
-/// What the machine demands, beside what the rules say.
+/// Checks the demands of the machine, beside what the rules say.
 pub(super) fn demanded<S: Storage>(
     engine: &Core<S>,
     world: &World,

@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use thiserror::Error;
 
-/// How many commands share one trip to the disk at most.
+/// Maximum number of commands that share one trip to the disk.
 const PIPELINE_MAX: usize = 64;
 
 /// Time that the first of them waits for others at most.

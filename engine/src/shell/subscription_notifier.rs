@@ -4,7 +4,7 @@ use crate::sync::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What an engine says to its subscriptions. Clones are the same notifier.
+/// Notifier of an engine's subscriptions. Clones are the same notifier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notifier {
     shared: Arc<NotifierState>,
@@ -16,7 +16,7 @@ struct NotifierState {
     notified: Condvar,
 }
 
-/// What was said so far.
+/// Counts of what was said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NoticeCount {
     /// Number of times the engine notified.

@@ -27,7 +27,7 @@ pub(super) struct Reader<S> {
     proven: u64,
 }
 
-/// What was read and not given yet: whole batches.
+/// Whole batches that were read and not given yet.
 struct UndeliveredBatches {
     records: VecDeque<Linked>,
     bytes: usize,

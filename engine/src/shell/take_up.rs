@@ -27,7 +27,7 @@ use holdpoint_log_files::{RunEntries, RunFileFault};
 use holdpoint_log_format::{EntryFault, EntryKind, GuardFacts, RunStart};
 use std::ops::ControlFlow;
 
-/// Process that takes up what waits for a run.
+/// Writer that takes up what waits for a run.
 #[derive(Clone, Copy)]
 pub(super) enum Taker<'a> {
     /// Its recorder, which learns what became of all that it left waiting, whoever took it up.
@@ -48,9 +48,9 @@ impl<'a> Taker<'a> {
 /// Outcome of taking up.
 #[derive(Default)]
 pub(super) struct TakenUp {
-    /// Answers to the commands, but for evidence.
+    /// Outcome of each command, but for evidence.
     pub(super) answers: Vec<Answer>,
-    /// Facts of the guard about the command's end.
+    /// Facts that the guard saw of the command's end.
     pub(super) guard: Option<GuardFacts>,
     /// True if the recorder left a question open.
     pub(super) is_left_open: bool,

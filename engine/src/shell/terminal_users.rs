@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Where the system says whether everybody may type at the terminal of its session.
+/// File in which the system says whether everybody may type at the terminal of its session.
 const MAY_TYPE: &str = "/proc/sys/dev/tty/legacy_tiocsti";
 
 /// The other programs of a terminal, at one moment.
@@ -33,7 +33,7 @@ type Thread = (i32, i32, u64);
 type Switches = (u64, u64);
 
 impl Others {
-    /// Who has the terminal of this process now.
+    /// Returns the threads that have the terminal of this process now.
     pub(super) fn look() -> Self {
         if fs::read_to_string(MAY_TYPE).is_ok_and(|says| says.trim() == "0") {
             return Self::NobodyTypes;

@@ -129,7 +129,7 @@ impl<S: Storage> Engine<S> {
     }
 }
 
-/// Who looks at which thread: what is checked and, in the diagnostic mode, recorded.
+/// Reader and thread of one look: what is checked and, in the diagnostic mode, recorded.
 struct ThreadReading {
     origin: Origin,
     command: Command,

@@ -202,7 +202,7 @@ impl<'a, S: Storage> TransactionDraft<'a, S> {
     }
 }
 
-/// What has a key of its own is carried out once for it, whatever is around it.
+/// Refuses a command with a key of its own: it is carried out once for it, whatever is around it.
 fn goes_with_others(command: &Command) -> Result<(), Refusal> {
     if command.own_key().is_none() {
         return Ok(());
@@ -268,7 +268,7 @@ struct Batch<'a> {
     members: &'a [Ready],
 }
 
-/// What is to be recorded, and how much of that is no member's.
+/// Records to append, and the number of those that are no member's.
 struct BatchRecords {
     envelopes: Vec<Envelope>,
     adopts: usize,
@@ -278,7 +278,7 @@ struct BatchRecords {
 type Refused = (usize, Refusal);
 
 impl Batch<'_> {
-    /// As durable as the member that asks for most.
+    /// Returns the level of durability of the member that asks for most.
     fn level<S: Storage>(&self, engine: &Core<S>) -> Level {
         let levels = self.members.iter().map(|member| engine.level_of(&member.command));
         levels.fold(engine.level, |most, level| match level {

@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Where the system keeps the program that is asked, the first that is there.
+/// Paths at which the system keeps the program that is asked, the first that is there.
 const GETENT: [&str; 2] = ["/usr/bin/getent", "/bin/getent"];
 /// The users where there is no such program.
 const PASSWD: &str = "/etc/passwd";
-/// Where the system says in which order its databases are asked.
+/// File in which the system says in which order its databases are asked.
 const NSSWITCH: &str = "/etc/nsswitch.conf";
-/// Where the first number of a person is stated.
+/// File that states the first number of a person.
 const LOGIN_DEFS: &str = "/etc/login.defs";
 /// The first number of a person where that is not stated.
 const UID_MIN: u32 = 1000;
@@ -38,9 +38,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const FRESH: Duration = Duration::from_secs(60);
 /// The longest answer, or file, that is read, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
-/// What `getent` says where it found not all that it was asked for.
+/// Status of `getent` where it found not all that it was asked for.
 const NOT_FOUND: i32 = 2;
-/// What lets the group and others write.
+/// Permission bits that let the group and others write.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// A line of the database.
@@ -199,7 +199,7 @@ fn accounts(names: &[&str]) -> io::Result<Vec<Option<Account>>> {
     Ok(names.iter().map(named).collect())
 }
 
-/// What the database has for each key, believed for a while.
+/// Returns the account that the database has for each key, believed for a while.
 fn accounts_of(
     keys: &[&str],
     is_meant: impl Fn(&Account) -> bool,

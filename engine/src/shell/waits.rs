@@ -13,12 +13,12 @@ use holdpoint_domain::{Time, World};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Who waits for which question, by its id.
+/// Waiters for each question, by its id.
 #[derive(Default)]
 pub(super) struct Waits(Mutex<BTreeMap<String, Waiters>>);
 
 struct Waiters {
-    /// What the clocks said when the first of them began.
+    /// Reading of the clocks when the first of them began.
     since: Reading,
     count: usize,
 }
@@ -62,7 +62,7 @@ impl Drop for Wait<'_> {
     }
 }
 
-/// How long a limit still had when it was looked at.
+/// Time that a limit still had when it was looked at.
 #[derive(Clone, Copy)]
 pub(super) struct Left {
     left_ns: u64,

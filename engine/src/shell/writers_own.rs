@@ -58,8 +58,8 @@ pub(super) fn note_clock_step<S: Storage>(
     Ok(reading)
 }
 
-/// What was found and cut on opening, and on taking over from a writer that died in its turn, is on
-/// record before anything else that this engine appends, whichever turn came upon it.
+/// Records what was found and cut on opening, and on taking over from a writer that died in its
+/// turn, before anything else that this engine appends, whichever turn came upon it.
 pub(super) fn note_recoveries<S: Storage>(
     engine: &Core<S>,
     hot: &mut LiveState,
@@ -111,7 +111,8 @@ fn recovery_performed(recovered: &Recovered) -> Option<WriterCommand> {
 /// The story of a log's rules.
 const RULES_STORY: &str = "holdpoint.rules";
 
-/// Which rules are in force is Holdpoint's own statement, and no part of what is asked for.
+/// Returns the record that adopts rules: it is Holdpoint's own statement, and no part of what is
+/// asked for.
 pub(super) fn adoption(world: &World, body: RulesAdopted) -> Envelope {
     let correlation = RULES_STORY.to_string();
     let origin = Origin { actor: system_actor(), correlation, causation: None };

@@ -39,7 +39,7 @@ pub fn unreliable_kind(path: &Path) -> io::Result<Option<&'static str>> {
     Ok(kind_of(magic_in(&rustix::fs::statfs(nearest)?)))
 }
 
-/// Whether a map of the file shows what is written to it later.
+/// Returns whether a map of the file shows what is written to it later.
 #[cfg(target_os = "linux")]
 pub(crate) fn maps_show_changes(file: &File) -> io::Result<bool> {
     let magic = magic_in(&rustix::fs::fstatfs(file)?);

@@ -140,7 +140,7 @@ pub struct ArchivePlace {
     pub path: Arc<str>,
 }
 
-/// What is joined.
+/// Archives that are joined to the log.
 struct Joined<S> {
     /// The anchor that the archives were found for.
     anchor: Option<(u64, Link)>,
@@ -242,9 +242,9 @@ impl<S: ReadStorage> JoinedLog<S> {
         }
     }
 
-    /// Whether HEAD's anchor is another one by now, or an archive was not where it is: the archives
-    /// were looked for again then. One that was read and is no more is an error: without it this
-    /// is another reading.
+    /// Returns whether HEAD's anchor is another one by now, or an archive was not where it is: the
+    /// archives were looked for again then. One that was read and is no more is an error: without
+    /// it this is another reading.
     fn has_moved(&self) -> io::Result<bool> {
         let before = self.anchor();
         let gone = self.archive_gone()?;
@@ -318,7 +318,8 @@ impl<S: ReadStorage> JoinedLog<S> {
         Ok(Some(self.joined.borrow().head(head).encode().to_vec()))
     }
 
-    /// What an archive holds is not looked for in the log, where a move may have left it.
+    /// Lists the segments: what an archive holds is not looked for in the log, where a move may
+    /// have left it.
     fn list_segments(&self) -> io::Result<Vec<Entry>> {
         let mut entries = self.log.list(names::SEGMENTS)?;
         let joined = self.joined.borrow();

@@ -36,7 +36,7 @@ const MAPPINGS_MAX: usize = 1_024;
 /// Every mapping that there is, for the handler: it can take no lock.
 static SLOTS: [Slot; MAPPINGS_MAX] = [const { Slot::free() }; MAPPINGS_MAX];
 
-/// What handled SIGBUS before the guard.
+/// Handler of SIGBUS before the guard.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Makes that a file which shrinks while it is mapped is an error and not the end of this process,
@@ -274,8 +274,8 @@ fn shorter() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, message)
 }
 
-/// Where a mapping lies. A thread that faults in one holds it, so that its slot does not change
-/// while the handler looks at it.
+/// Place of a mapping. A thread that faults in one holds it, so that its slot does not change while
+/// the handler looks at it.
 #[derive(Debug)]
 struct Slot {
     /// One number, so that the handler sees no half of another mapping: where it starts and how

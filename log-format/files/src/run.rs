@@ -191,11 +191,11 @@ impl Step {
     }
 }
 
-/// Which records of a run end a batch: a bit for each.
+/// Records of a run that end a batch: a bit for each.
 struct BatchEnds {
     /// The record behind which the run begins.
     after: u64,
-    /// How many records of the run are known.
+    /// Number of records of the run that are known.
     count: u64,
     bits: Vec<u64>,
 }

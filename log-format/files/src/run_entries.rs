@@ -92,7 +92,7 @@ impl RunFileFault {
 /// Takes what looks like the entry of a guard: what its header claims, its header and its payload.
 type VisitGuard<'a> = dyn FnMut(EntryHeader, &[u8; RUN_ENTRY_HEADER_LENGTH], &[u8]) + 'a;
 
-/// What a look at the next entry came to.
+/// Outcome of a look at the next entry.
 enum Look {
     Entry(EntryHeader),
     End,
@@ -106,7 +106,7 @@ pub struct RunEntries<F = File> {
     length: u64,
     /// Place where the next entry begins.
     at: u64,
-    /// How many were read.
+    /// Number of entries that were read.
     before: u64,
     /// The number of the next one: any, where none was read. Those before were taken up, and taken
     /// away by their recorder.
@@ -330,14 +330,14 @@ impl<F: ReadFile> RunEntries<F> {
         }
     }
 
-    /// Whether a header was not written to its end: it ends in a zero, and nothing but zeros
-    /// follows.
+    /// Returns whether a header was not written to its end: it ends in a zero, and nothing but
+    /// zeros follows.
     fn is_torn(&self, header: &[u8; RUN_ENTRY_HEADER_LENGTH]) -> io::Result<bool> {
         let behind = self.at.saturating_add(RUN_ENTRY_HEADER_LENGTH as u64);
         Ok(header.last() == Some(&0) && self.is_zero_from(behind)?)
     }
 
-    /// Whether nothing but zeros follows, and no more of them than a writer can have left.
+    /// Returns whether nothing but zeros follows, and no more of them than a writer can have left.
     fn is_zero_from(&self, mut at: u64) -> io::Result<bool> {
         let longest = (RUN_ENTRY_HEADER_LENGTH + RUN_ENTRY_PAYLOAD_MAX) as u64;
         if self.length.saturating_sub(at) > longest {

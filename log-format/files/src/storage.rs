@@ -128,7 +128,7 @@ pub enum EntryKind {
     Other,
 }
 
-/// How a directory is opened.
+/// Flags with which a directory is opened.
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// A log's directory on a real file system.

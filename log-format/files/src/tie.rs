@@ -43,7 +43,7 @@ pub(crate) struct Mark {
     pub(crate) ends_segment: bool,
 }
 
-/// Where a hole begins, and the last valid record before it, if one is known.
+/// Beginning of a hole, and the last valid record before it, if one is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     pub(crate) offset: u64,
@@ -71,7 +71,7 @@ pub(crate) struct TiedRecords {
     /// True if the first one's frame holds. Nothing before one that is not whole is proven by it.
     pub(crate) is_whole: bool,
     log: LogId,
-    /// What the link before the first one must give.
+    /// Record that the link before the first one must give.
     wanted: ExpectedRecord,
 }
 
@@ -157,7 +157,7 @@ impl TiedRecords {
     }
 }
 
-/// How far records were shown from a mark back.
+/// Extent to which records were shown from a mark back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Back {
     /// To the segment's first one.
@@ -212,7 +212,7 @@ pub(crate) fn walk_back<F: ReadFile>(
     Ok(Back::Broken)
 }
 
-/// Whether the seal behind the segment's last record is the one that the next header names.
+/// Returns whether the seal behind the segment's last record is the one that the next header names.
 fn is_sealed<F: ReadFile>(
     window: &mut Window<F>,
     header: &SegmentHeader,
@@ -273,7 +273,7 @@ struct TieSearch<'w, F> {
     chunk: Vec<u8>,
     chunk_start: u64,
     chunk_length: u64,
-    /// What was accepted last, whole.
+    /// Record that was accepted last, whole.
     frame: Vec<u8>,
 }
 
@@ -330,7 +330,7 @@ impl<'w, F: ReadFile> TieSearch<'w, F> {
         Ok(Linked { offset, header })
     }
 
-    /// Where it ends is within the file.
+    /// Reads a record; the place where it ends is within the file.
     fn read_frame(&mut self, offset: u64, header: &RecordHeader) -> io::Result<()> {
         let (at, length) = (index(offset - self.chunk_start), index(header.footprint()));
         self.frame.clear();

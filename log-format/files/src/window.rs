@@ -22,7 +22,7 @@ pub struct Window<F> {
     bytes: Vec<u8>,
     start: u64,
     read_ahead: u64,
-    /// Of the segment whose items were asked for last.
+    /// Seed of the segment whose items were asked for last.
     seed: Option<(LogId, u64, ChecksumSeed)>,
 }
 

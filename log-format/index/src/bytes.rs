@@ -70,8 +70,8 @@ impl<'a, F: ReadFile> Part<'a, F> {
         Ok(self.array(index.saturating_mul(8))?.map(u64::from_le_bytes))
     }
 
-    /// How many of the first `count` 64-bit numbers, which never fall, are below one. What is not
-    /// there is not below.
+    /// Returns the number of those of the first `count` 64-bit numbers, which never fall, that are
+    /// below one. What is not there is not below.
     pub(crate) fn count_below(&self, count: u64, number: u64) -> Result<u64, IndexFault> {
         let (mut low, mut high) = (0, count);
         while low < high {

@@ -76,7 +76,7 @@ impl fmt::Debug for IndexDigest {
     }
 }
 
-/// Where a section lies, and what it must be.
+/// Place of a section, and the digest that it must have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SectionEntry {
     /// Offset in the file.

@@ -32,7 +32,7 @@ pub struct Stretch {
 /// A section is compared with its digest in blocks of so many bytes.
 const BLOCK_LENGTH: usize = 64 * 1_024;
 
-/// What is known of a section: nothing yet, that its digest holds, that it does not.
+/// State of a section: nothing is known yet, its digest holds, it does not.
 const UNCHECKED: u8 = 0;
 const RIGHT: u8 = 1;
 const WRONG: u8 = 2;
@@ -364,7 +364,8 @@ impl<F> fmt::Debug for Index<F> {
             .finish_non_exhaustive()
     }
 }
-/// As many zeros as a header says that something is long: an error where there is no memory for it.
+/// Returns as many zeros as a header says that something is long: an error where there is no memory
+/// for it.
 fn zeros(length: u64) -> Result<Vec<u8>, IndexFault> {
     let length = usize::try_from(length).unwrap_or_default();
     let mut bytes = Vec::new();

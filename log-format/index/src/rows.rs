@@ -41,7 +41,7 @@ impl RowWriter {
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     bytes: Vec<u8>,
-    /// Of each row its record, and where it begins and ends.
+    /// Record of each row, and where the row begins and ends.
     places: Vec<(u64, Range<usize>)>,
 }
 

@@ -109,7 +109,7 @@ struct Hashed {
     hash: TermHash,
 }
 
-/// As many as a story of some loops at a time has.
+/// Number of terms that a story of some loops at a time has.
 const LATELY_HASHED: usize = 64;
 
 /// Longer terms are rare, and hashed each time.

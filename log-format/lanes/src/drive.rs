@@ -4,7 +4,7 @@ use crate::lane::{Block, Lane};
 use sha2::block_api::compress256;
 use std::array;
 
-/// Where every message begins (FIPS 180-4, 5.3.3).
+/// State in which every message begins (FIPS 180-4, 5.3.3).
 pub(crate) const INITIAL: [u32; 8] = [
     0x6a09_e667,
     0xbb67_ae85,
@@ -34,7 +34,7 @@ pub(crate) trait Resume {
     fn resume(&mut self, lane: usize, state: &[u32; 8]);
 }
 
-/// Where an engine's messages come from.
+/// Source of an engine's messages.
 pub(crate) trait Source<'m, 'd, E> {
     /// Puts the next message, if there is one, into a lane and into its place in the engine.
     fn refill(&mut self, engine: &mut E, index: usize, lane: &mut Lane<'m, 'd>);
@@ -57,7 +57,7 @@ where
     }
 }
 
-/// What an engine has not finished: lanes that are busy, each with its state.
+/// Lanes that an engine has not finished: those that are busy, each with its state.
 pub(crate) struct Unfinished<I>(pub(crate) I);
 
 impl<'m, 'd, E, I> Source<'m, 'd, E> for Unfinished<I>

@@ -6,7 +6,7 @@ pub(crate) const BLOCK: usize = 64;
 /// One block of a message.
 pub(crate) type Block = [u8; BLOCK];
 
-/// What the length of a message takes of its last block.
+/// Number of bytes that the length of a message takes of its last block.
 const LENGTH_FIELD: usize = 8;
 
 /// A message and what is left of it. An empty one (`Default`) has no message.

@@ -164,7 +164,7 @@ pub fn original(cell: &str) -> String {
     cell.chars().filter(is_kept).collect()
 }
 
-/// Of the same kind: who closed the pipe is told from a full disk by it.
+/// Returns an error of the same kind, which tells who closed the pipe from a full disk.
 fn written(error: csv::Error) -> ExportError {
     let kind = match error.kind() {
         csv::ErrorKind::Io(error) => error.kind(),

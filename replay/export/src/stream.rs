@@ -24,7 +24,7 @@ impl Options {
         Self { selection, include_evidence: false }
     }
 
-    /// Whether the bytes of raw evidence leave the log.
+    /// Sets whether the bytes of raw evidence leave the log.
     #[must_use]
     pub fn include_evidence(self, include_evidence: bool) -> Self {
         Self { include_evidence, ..self }
@@ -78,7 +78,7 @@ pub(crate) trait Sink {
     /// A record within the selection, and what tells how far it is proven.
     fn record(&mut self, record: &Committed, reach: &Reach) -> Result<(), ExportError>;
 
-    /// What a batch comes to, within the selection or before.
+    /// Takes what a batch comes to, within the selection or before.
     fn settle(
         &mut self,
         _records: &[Committed],

@@ -39,11 +39,11 @@ pub(super) struct Gap<'g> {
     pub(super) frames: &'g [Frame],
     /// True if the search for those was stopped.
     pub(super) is_stopped: bool,
-    /// What lies behind it.
+    /// Item that lies behind it.
     pub(super) next: Option<&'g Next>,
     /// True if all is zero behind it.
     pub(super) is_end: bool,
-    /// What the checksums of the log's segments are seeded with, by first sequence.
+    /// Seeds of the checksums of the log's segments, by first sequence.
     pub(super) seeds: &'g [(u64, u32)],
 }
 
@@ -53,7 +53,7 @@ impl<'g> Gap<'g> {
         Self { frames: &found.frames, is_stopped: found.is_stopped, ..self }
     }
 
-    /// How many records should be in it, as far as anything tells.
+    /// Returns the number of records that should be in it, as far as anything tells.
     pub(super) fn missing(&self) -> Option<u64> {
         self.last.checked_sub(self.after.sequence).filter(|_| !self.is_stopped)
     }

@@ -31,7 +31,7 @@ pub(super) struct Mapper<'s, S> {
     seeds: Vec<(u64, u32)>,
     ledger: Ledger,
     segments: Vec<MappedSegment>,
-    /// What the scan says of each file, by the number in its name.
+    /// Pieces that the scan tells of each file, by the number in its name.
     pieces: BTreeMap<u64, Vec<&'s Piece>>,
     /// The last record so far, and where its segment's seal is.
     ended: Option<Ended>,

@@ -17,7 +17,7 @@ const PAYLOAD_TRIED_MAX: usize = 4_096;
 /// Most times between two neighbours that are tried.
 const TIMES_TRIED_MAX: u64 = 4_096;
 
-/// What is wrong with a record whose checksum and link hold.
+/// Fault of a record whose checksum and link hold.
 pub(super) const TIME_OR_CLAIM: &str = "time or claim";
 
 /// Explains a gap that one such record fills.

@@ -36,8 +36,8 @@ pub(super) fn compared(due: &SegmentHeader, found: &[u8]) -> Explained {
     }
 }
 
-/// What is wrong with a block that has its checksum at byte 12, by that checksum alone; `holds`
-/// says whether a block is good.
+/// Returns what is wrong with a block that has its checksum at byte 12, by that checksum alone;
+/// `holds` says whether a block is good.
 pub(super) fn by_checksum(
     block: &[u8],
     fault: &Fault,

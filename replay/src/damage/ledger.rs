@@ -12,7 +12,7 @@ pub const REGIONS_MAX: usize = 1_000;
 /// Records out of their place that are kept in mind, by their sequence.
 const DISPLACED_MAX: usize = 4_096;
 
-/// How many payloads of one log are searched bit by bit for what was forged.
+/// Maximum number of payloads of one log that are searched bit by bit for what was forged.
 const RESTORES_MAX: u32 = 16;
 
 /// Consecutive records that hold.
@@ -103,7 +103,7 @@ impl Ledger {
         }
     }
 
-    /// What is missing in one place and stands in another was moved.
+    /// Finds what was moved: it is missing in one place and stands in another.
     pub(super) fn find_moved(&mut self) {
         let displaced = &self.displaced;
         let mut moved = BTreeSet::new();
@@ -121,7 +121,8 @@ impl Ledger {
         }
     }
 
-    /// What no file of its name holds, and one of another name does, is not missing.
+    /// Finds what was renamed: no file of its name holds it, and one of another name does, so it is
+    /// not missing.
     pub(super) fn find_renamed(&mut self) {
         let is_missing =
             |region: &Region| region.cause == Cause::Missing && region.file == names::SEGMENTS;

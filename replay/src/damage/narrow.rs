@@ -53,8 +53,8 @@ fn first_restored<F: ReadFile>(
     Ok(None)
 }
 
-/// Of two records the second one is still there but for one bit, and follows from the link that the
-/// first one carries.
+/// Finds the second of two records where it is still there but for one bit, and follows from the
+/// link that the first one carries.
 fn second_restored<F: ReadFile>(
     view: &mut View<F>,
     gap: &Gap<'_>,
@@ -75,7 +75,7 @@ fn second_restored<F: ReadFile>(
     Ok(None)
 }
 
-/// Whether a record of this sequence seems to begin here and to end at `end`.
+/// Returns whether a record of this sequence seems to begin here and to end at `end`.
 fn leads_to<F: ReadFile>(view: &mut View<F>, at: u64, end: u64, sequence: u64) -> io::Result<bool> {
     let bytes = view.window.bytes(at, HEADER)?;
     let is_long = size_at(bytes).is_some_and(|size| at + padded(u64::from(size)) == end);

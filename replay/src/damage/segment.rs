@@ -22,7 +22,7 @@ pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
 /// A seal that differs in so few bits from the one that is due is that one, damaged.
 const SEAL_BITS_MAX: u32 = 8;
 
-/// What is found where no hole is.
+/// Content that is found where no hole is.
 static NOTHING: HoleContent = HoleContent { frames: Vec::new(), is_stopped: false };
 
 /// Most kept records of which it is asked whether they and those before them changed places.
@@ -36,15 +36,15 @@ pub(super) struct SegmentMapper<'a, F> {
     pub(super) file: String,
     /// Somebody is writing: what follows the newest record is not yet recorded.
     pub(super) is_being_written: bool,
-    /// What the checksums of the log's segments are seeded with.
+    /// Seeds of the checksums of the log's segments.
     pub(super) seeds: &'a [(u64, u32)],
-    /// Where the outcome goes.
+    /// Destination of the outcome.
     pub(super) ledger: &'a mut Ledger,
     /// The byte behind the last one that is not zero.
     pub(super) data_end: u64,
 }
 
-/// Where a segment ended.
+/// End of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     /// Its last record, as far as it is known.
@@ -427,7 +427,7 @@ impl<'a, F: ReadFile> SegmentMapper<'a, F> {
         Ok(())
     }
 
-    /// Whether what is there looks like the beginning of the next record.
+    /// Returns whether what is there looks like the beginning of the next record.
     fn is_beginning(&mut self, after: &ChainPosition, from: u64) -> io::Result<bool> {
         let bytes = self.view.window.bytes(from, FIRST_LINK_END)?;
         let sequence = bytes.get(16..24).and_then(|bytes| bytes.first_chunk());

@@ -21,7 +21,8 @@ pub(super) struct View<F> {
     pub(super) header: SegmentHeader,
     /// HEAD, where it names a record of this segment.
     pub(super) head: Option<Head>,
-    /// What the next segment's header names: the last record here, and where the seal begins.
+    /// Position that the next segment's header names: the last record here, and where the seal
+    /// begins.
     pub(super) next: Option<(ChainPosition, u64)>,
     /// The newest record that any witness names in this segment or before it.
     pub(super) due: u64,
@@ -33,7 +34,7 @@ pub(super) struct View<F> {
     narrowing: u64,
 }
 
-/// What lies behind a hole.
+/// Item that lies behind a hole.
 #[derive(Clone, Debug)]
 pub(super) enum Next {
     /// The record with which the scan goes on.
@@ -135,8 +136,8 @@ impl<F: ReadFile> View<F> {
         Ok(self.place_of_head(after, from, frames))
     }
 
-    /// Whether this record stands in its own place as well: before the damage, or from `behind` on.
-    /// Records of other segments have other checksums.
+    /// Returns whether this record stands in its own place as well: before the damage, or from
+    /// `behind` on. Records of other segments have other checksums.
     pub(super) fn holds_elsewhere(
         &mut self,
         frame: &Frame,

@@ -15,19 +15,19 @@ use holdpoint_sha256_lanes::digest_each;
 use std::cell::RefCell;
 use std::thread::{self, ThreadId};
 
-/// What a worker makes of a record.
+/// Result of a worker for a record.
 pub(super) struct WorkerResult {
     pub(super) content: Content,
     pub(super) beside: Beside,
 }
 
-/// What a worker tells of a content, of which none is part of the record: records are equal that
-/// are so without it.
+/// Facts that a worker tells of a content, of which none is part of the record: records are equal
+/// that are so without them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Beside {
-    /// What its evidence hashes to, where it was hashed with that of others.
+    /// Hashes of its evidence, where it was hashed with that of others.
     pub(crate) evidence: Option<EvidenceHashes>,
-    /// What its segment's index keeps of it, where that is built and it was made already.
+    /// Terms that its segment's index keeps of it, where that is built and they were made already.
     pub(crate) terms: Option<TermsOfEvent>,
     /// The thread that decoded it.
     pub(crate) made_by: Option<ThreadId>,
@@ -70,7 +70,8 @@ pub(super) fn complete(block: &mut [WorkerResult], are_judged: bool, are_indexed
 }
 
 thread_local! {
-    /// Of this thread: what it hashes of one block takes the room of the one before.
+    /// Evidence messages of this thread: what it hashes of one block takes the room of the one
+    /// before.
     static EVIDENCE: RefCell<EvidenceMessages> = RefCell::default();
 }
 
@@ -88,7 +89,8 @@ fn hash_evidence(block: &mut [WorkerResult]) {
 /// The kinds of events that say which records are unproven.
 const SAY_UNPROVEN: [u16; 2] = [SALVAGED, RECORDS_UNPROVEN];
 
-/// What a record says. One that is not wanted is decoded only where it says what is unproven.
+/// Returns what a record says. One that is not wanted is decoded only where it says what is
+/// unproven.
 pub(crate) fn content_of(record: &Record<'_>, wanted: &dyn Fn(&RecordHeader) -> bool) -> Content {
     let header = &record.header;
     if header.flags.withheld() {

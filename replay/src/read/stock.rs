@@ -20,7 +20,7 @@ const PAYLOAD_BYTES_MAX: u32 = 4_096;
 const GATHERED: usize = 128;
 
 thread_local! {
-    /// Of this thread.
+    /// Stock of this thread.
     static STOCK: RefCell<Vec<Box<Envelope>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -85,7 +85,7 @@ impl Returns {
     }
 }
 
-/// What the thread that takes records has done with.
+/// Envelopes that the thread that takes records has done with.
 pub(super) struct Spent<'r> {
     returns: &'r Returns,
     own: ThreadId,

@@ -37,7 +37,7 @@ pub(crate) fn beginnings<S: ReadStorage>(
     looking.look(&ids, visit)
 }
 
-/// What is looked for, and where.
+/// Object of a search, and the place to look for it.
 struct Looking<'l, 's, S> {
     reader: &'l LogReader<'s, S>,
     filter: &'l Filter,

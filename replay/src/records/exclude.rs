@@ -75,7 +75,7 @@ pub(super) fn holding<S: ReadStorage>(
     asked_each(reader, tied, segments, part, &|opened| holds_one(opened, terms))
 }
 
-/// What an index tells, where it can be used.
+/// Answer of an index, where it can be used.
 type Told<T> = Result<Option<T>, ReadError>;
 
 /// Returns what the index of each of these sealed segments tells, by as many threads as the

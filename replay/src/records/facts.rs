@@ -60,7 +60,7 @@ pub(crate) fn row_facts<S: ReadStorage>(
 }
 
 impl<S: ReadStorage> RecordSearch<'_, '_, '_, S> {
-    /// Statements of a segment; `None` where it cannot be opened, which is a finding.
+    /// Returns what a segment says; `None` where it cannot be opened, which is a finding.
     fn facts(
         &mut self,
         at: usize,

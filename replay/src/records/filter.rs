@@ -126,8 +126,8 @@ pub struct TextFilter {
     pub ignores_case: bool,
 }
 
-/// How the ids of what belongs to a loop begin: a person's decision, a fault, a piece of evidence,
-/// an evidence chain, an observer's session, an audit trail.
+/// Prefixes of the ids of what belongs to a loop: a person's decision, a fault, a piece of
+/// evidence, an evidence chain, an observer's session, an audit trail.
 const PARTS: [&str; 6] = ["DEC-", "FAULT-", "REC-", "CHAIN-", "OBS-", "AUDIT-"];
 
 impl Filter {

@@ -33,7 +33,7 @@ use std::ops::ControlFlow;
 /// The kinds of events that vouch for an index, and that say what is unproven.
 const STATEMENTS: [u16; 3] = [SEGMENT_INDEXED, SALVAGED, RECORDS_UNPROVEN];
 
-/// What an event says of other records.
+/// Statement of an event about other records.
 pub(crate) enum RecordStatement {
     Index(SegmentIndexed),
     /// The first and the last of each range.
@@ -329,9 +329,9 @@ impl TiedIndexes {
         self.ties.untie(first);
     }
 
-    /// What was read of a segment did not lead to what is tied of it. It may be damaged, and was
-    /// tied by what is stated of it; or it was changed between two readings. So it is tied anew by
-    /// computing every link, which finds what is wrong with it.
+    /// Ties a segment anew where reading it did not lead to what is tied of it. It may be damaged,
+    /// and was tied by what is stated of it; or it was changed between two readings. So it is tied
+    /// anew by computing every link, which finds what is wrong with it.
     ///
     /// # Errors
     /// Nothing is wrong with it: it was changed.
@@ -371,8 +371,8 @@ impl TiedIndexes {
     }
 }
 
-/// What lies behind HEAD's record, and what the log's first record says: no walk back from HEAD
-/// comes to them.
+/// Statements of what lies behind HEAD's record, and of the log's first record: no walk back from
+/// HEAD comes to them.
 #[derive(Debug, Default)]
 pub(crate) struct BehindHead {
     /// The records that those say are unproven.

@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 /// back, nothing is gained.
 const HASHED_MAX: u64 = 8 << 20;
 
-/// What segments can be tied by without what lies behind them.
+/// State by which segments can be tied without what lies behind them.
 #[derive(Default)]
 pub(super) enum Leap {
     /// Nobody asked yet.
@@ -34,7 +34,7 @@ pub(super) enum Leap {
     Taken,
 }
 
-/// What is tied and known from HEAD back to the record that states a state.
+/// Ties and knowledge from HEAD back to the record that states a state.
 pub(super) struct LeapSource {
     ties: Ties,
     vouched: Vouched,

@@ -35,10 +35,10 @@ pub struct Part {
     /// Reach of the reading, when it is over.
     #[serde(skip)]
     pub reach: Reach,
-    /// Where records lie that are not in the log's own directory.
+    /// Places of records that are not in the log's own directory.
     #[serde(skip)]
     pub(crate) archives: ArchivePlaces,
-    /// What the newest segment's records said, where they were asked.
+    /// Answers of the newest segment's records, where they were asked.
     #[serde(skip)]
     pub(super) newest: Option<NewestSegment>,
 }
@@ -82,7 +82,7 @@ pub(super) fn times_before<S: ReadStorage>(
     Ok(times)
 }
 
-/// That of a record only the digest is there; no event can authorise one.
+/// Returns the finding that of a record only the digest is there; no event can authorise one.
 pub(crate) fn withheld_at(place: &RecordPlace, sequence: u64) -> LogFinding {
     let place = Place { file: segment_path(place.segment), offset: place.offset, sequence };
     LogFinding::new(place, Problem::Withheld)
@@ -138,9 +138,9 @@ pub fn newest<S: ReadStorage>(storage: &S) -> Result<Option<u64>, ReadError> {
     Ok(Some(read.max(reader.witnessed())).filter(|newest| *newest > 0))
 }
 
-/// What is missing at the end of a log: what LOCK of this boot says was durable, or what a record
-/// behind damage does, where something that is no record follows the newest one. While LOCK is
-/// held, that is "not yet". Says whether something follows where nothing is missing.
+/// Finds what is missing at the end of a log: what LOCK of this boot says was durable, or what a
+/// record behind damage does, where something that is no record follows the newest one. While LOCK
+/// is held, that is "not yet". Says whether something follows where nothing is missing.
 ///
 /// # Errors
 /// The log cannot be read.

@@ -7,16 +7,16 @@ use holdpoint_log_format::Record;
 use memchr::memmem::Finder;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the id of every run begins with.
+/// Prefix of the id of every run.
 pub(super) const LOOP: &str = "LOOP-";
 
-/// What the id of every request begins with.
+/// Prefix of the id of every request.
 const REQUEST: &str = "REQ-";
 
-/// What the id of every decision point begins with.
+/// Prefix of the id of every decision point.
 const DECISION: &str = "DP-";
 
-/// What the payload of every wanted record holds: what it is about is written out in it.
+/// Texts that the payload of every wanted record holds: what it is about is written out in it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prefilter {
     each: Vec<Finder<'static>>,

@@ -83,12 +83,12 @@ pub(super) struct RecordSearch<'r, 's, 'f, S> {
     pub(super) excluded_by: Vec<Vec<TermHash>>,
     /// Segments, by their place in the list, of which it was found that they are.
     excluded: BTreeSet<usize>,
-    /// Where reading forwards begins in a segment of which no more was tied.
+    /// Place where reading forwards begins in a segment of which no more was tied.
     begin: Option<(u64, Run)>,
     /// Time of the record before each segment, where times matter.
     times: Vec<u64>,
     pub(super) part: Part,
-    /// What the newest segment's records are asked besides.
+    /// Query that the newest segment's records are asked besides.
     asked: Option<&'f NewestQuery>,
 }
 
@@ -289,7 +289,7 @@ impl<'r, 's, 'f, S: ReadStorage> RecordSearch<'r, 's, 'f, S> {
                 && (head.is_err() || !is_cut && firsts.iter().enumerate().all(is_read))
     }
 
-    /// What is tied is known before the first record is shown.
+    /// Reads the whole log; what is tied is known before the first record is shown.
     fn whole(
         &mut self,
         options: ReadOptions<'_>,
@@ -437,7 +437,7 @@ impl<'r, 's, 'f, S: ReadStorage> RecordSearch<'r, 's, 'f, S> {
         Ok(onward)
     }
 
-    /// What is tied of the segment is known.
+    /// Reads a segment forwards, once what is tied of it is known.
     fn forwards(
         &mut self,
         segment: &mut OpenSegment<S::File>,
@@ -548,7 +548,7 @@ impl<'r, 's, 'f, S: ReadStorage> RecordSearch<'r, 's, 'f, S> {
     }
 }
 
-/// Of the terms by which wanted records are known, the lists that are short enough.
+/// Returns the terms by which wanted records are known, of the lists that are short enough.
 pub(super) fn terms_to_exclude_by(filter: &Filter) -> Vec<Vec<TermHash>> {
     let hash = |term: &Term<'_>| TermHash::of(&term.canonical());
     let lists = filter.terms();
@@ -556,7 +556,7 @@ pub(super) fn terms_to_exclude_by(filter: &Filter) -> Vec<Vec<TermHash>> {
     short.map(|list| list.iter().map(hash).collect()).collect()
 }
 
-/// How many records that an index names are read before they are shown.
+/// Number of records named by an index that are read before they are shown.
 const CANDIDATES_AT_ONCE: usize = 256;
 
 /// Returns what an index names, in pieces, in an order.

@@ -22,7 +22,7 @@ pub(super) struct SeenRecord {
     pub(super) judged: Box<Judged>,
 }
 
-/// What was met, by the first record of its segment.
+/// Records that were met, by the first record of their segment.
 #[derive(Default)]
 pub(super) struct MetRecords {
     segments: BTreeMap<u64, Vec<SeenRecord>>,
@@ -30,13 +30,13 @@ pub(super) struct MetRecords {
     is_full: AtomicBool,
 }
 
-/// What the records of the newest segment are asked besides whether they are wanted: which causes
+/// Questions to the records of the newest segment besides whether they are wanted: which causes
 /// they name, and which ids begin with them.
 pub(crate) struct NewestQuery {
     beginnings: Vec<Finder<'static>>,
 }
 
-/// What one record said.
+/// Answer of one record.
 pub(super) struct RecordAnswer {
     cause: Option<u64>,
     begun: Option<Box<str>>,
@@ -44,7 +44,7 @@ pub(super) struct RecordAnswer {
     may_begin: bool,
 }
 
-/// What the records of the newest segment said.
+/// Answers of the records of the newest segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewestSegment {
     /// The segment's first record.
@@ -114,7 +114,7 @@ impl NewestSegment {
     }
 }
 
-/// What is met in one segment.
+/// Records that are met in one segment.
 #[derive(Default)]
 pub(super) struct SeenIn {
     records: Vec<SeenRecord>,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A segment is read from its end in pieces of about so many bytes.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Where records of a segment are shown to.
+/// Destination of the records of a segment that are shown.
 pub(super) struct RecordSink<'v> {
     order: Order,
     archives: ArchivePlaces,
@@ -35,7 +35,7 @@ pub(super) struct RecordSink<'v> {
 /// A record that is wanted, or of which nobody can tell.
 pub(super) struct RecordCandidate {
     line: Option<Line>,
-    /// What is proven of it.
+    /// Standing of the record: what is proven of it.
     standing: Standing,
     /// Why nobody can tell.
     unread: Option<Finding>,
@@ -149,7 +149,7 @@ impl<'v> RecordSink<'v> {
     }
 }
 
-/// Where pieces of a segment begin, each at the end of a batch, and whether they hold a record
+/// Beginnings of pieces of a segment, each at the end of a batch, and whether they hold a record
 /// that can be wanted.
 struct Pieces {
     begun: Vec<(Run, bool)>,

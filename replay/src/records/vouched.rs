@@ -18,7 +18,7 @@ use std::io::ErrorKind;
 /// Takes a private copy of what is needed of an index.
 type Copying<'c, F, T> = dyn Fn(&Index<F>) -> Result<Index<T>, IndexFault> + 'c;
 
-/// Which index of a segment is the right one.
+/// Index that is the right one of a segment.
 #[derive(Clone, Copy)]
 pub(super) struct RightIndex {
     pub(super) digest: Digest,
@@ -26,8 +26,8 @@ pub(super) struct RightIndex {
     pub(super) by: Option<u64>,
 }
 
-/// What records say of others. Whoever says so stands behind those, so that it is known when they
-/// are tied.
+/// Statements of records about others. Whoever says so stands behind those, so that it is known
+/// when they are tied.
 #[derive(Clone, Default)]
 pub(super) struct Vouched {
     /// By a segment's first record, its index, as tied records state it. Two that differ count for
@@ -154,7 +154,8 @@ impl<F: ReadFile> OpenIndex<F> {
     }
 }
 
-/// What cannot be read is not nothing; what is no index, or is damaged, is none.
+/// Returns the index if it can be used: one that cannot be read is an error; what is no index, or
+/// is damaged, is none.
 fn usable<T>(first: u64, index: Result<T, Unusable>) -> Result<Option<T>, ReadError> {
     match index {
         Ok(index) => Ok(Some(index)),

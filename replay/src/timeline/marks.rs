@@ -6,7 +6,8 @@ use holdpoint_log_files::{Follower, ReadStorage, Run};
 use holdpoint_log_format::ChainPosition;
 use std::collections::BTreeSet;
 
-/// How far apart places are remembered, in records. Whoever reads again reads on to the next one.
+/// Distance between places that are remembered, in records. Whoever reads again reads on to the
+/// next one.
 const DISTANCE: u64 = 1_024;
 
 /// The place of one record.
@@ -45,7 +46,7 @@ impl Mark {
     }
 }
 
-/// What is remembered of a log.
+/// Places that are remembered of a log.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
     /// Every [`DISTANCE`] records, in order.
@@ -57,7 +58,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Of a log that may have snapshots behind these records.
+    /// Returns the marks of a log that may have snapshots behind these records.
     pub(super) fn new(wanted: BTreeSet<u64>) -> Self {
         Self { wanted, ..Self::default() }
     }

@@ -31,7 +31,7 @@ pub(super) struct SnapshotSource<'a, S> {
     pub(super) log: Option<LogId>,
     pub(super) marks: &'a [Mark],
     pub(super) withheld: Option<u64>,
-    /// What ties the records to HEAD: what states a snapshot has to be tied itself.
+    /// Reach that ties the records to HEAD: what states a snapshot has to be tied itself.
     pub(super) reach: &'a Reach,
 }
 

@@ -11,7 +11,7 @@ pub(super) struct Watch {
     id: String,
     /// The loop that a request of this id is about.
     loop_id: Option<String>,
-    /// What has this id, as it was behind the newest record about it.
+    /// Entities with this id, as they were behind the newest record about them.
     seen: Vec<Entity>,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Causes {
     pub(super) before: Option<(u64, Run)>,
 }
 
-/// What the first record of a batch that can be read says of its cause.
+/// Cause that the first record of a batch that can be read states.
 #[derive(Clone, Copy)]
 enum BatchCause {
     /// None can be read.
@@ -213,7 +213,7 @@ impl SegmentBatches {
     }
 }
 
-/// What a batch says, and what of its cause.
+/// Batch that was read, and what it says of its cause.
 struct BatchReading {
     batch: Batch,
     step: Step,

@@ -41,7 +41,7 @@ struct Open {
     unread: Option<Finding>,
 }
 
-/// What is known of a batch's cause, by the first of its records that can be read.
+/// Standing of a batch's cause, by the first of its records that can be read.
 enum CauseStanding {
     /// None was read yet.
     Unknown,

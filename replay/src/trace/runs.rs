@@ -23,7 +23,7 @@ pub struct TracedRun {
     is_measured: bool,
 }
 
-/// What a record says of a run.
+/// Statement of a record about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SaidOfRun {
     run: String,

@@ -305,7 +305,7 @@ impl<S: ReadStorage> Walk<'_, '_, '_, S> {
     }
 }
 
-/// What a range proves, and what speaks against it.
+/// Proof that a range gives, and what speaks against it.
 struct Proves<'a> {
     damage: Option<&'a Finding>,
     witness: Option<&'a Finding>,

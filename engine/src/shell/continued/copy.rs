@@ -14,7 +14,7 @@ use holdpoint_log_format::{ChainPosition, Head, LogId, Record};
 use std::io;
 use std::path::Path;
 
-/// What has to be as it was when the records are copied.
+/// State that has to be as it was when the records are copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Looked {
     /// The directory itself, whatever name it has.
@@ -89,7 +89,7 @@ pub(super) fn copy(
     Ok(opened.log)
 }
 
-/// How far whole batches reach.
+/// Place up to which whole batches reach.
 #[derive(Default)]
 struct WholeBatches {
     batch: Option<ChainPosition>,

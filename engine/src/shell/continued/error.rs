@@ -193,7 +193,7 @@ pub enum ContinueError {
 }
 
 impl ContinueError {
-    /// What the disk said of a path, for `map_err`.
+    /// Returns a function that adds the operation and path to an error of the disk, for `map_err`.
     pub(super) fn io(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { operation, path, source }

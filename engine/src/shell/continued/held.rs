@@ -74,7 +74,7 @@ impl HeldLog {
         (is_it && opened == self.identity).then_some(()).ok_or_else(replaced)
     }
 
-    /// Whether a name beside the log stands for it.
+    /// Returns whether a name beside the log stands for it.
     fn is_at(&self, name: &OsStr) -> io::Result<bool> {
         match statat(&self.parent, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {

@@ -23,16 +23,16 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// What the name of a log ends with that changes places with the old one.
+/// Suffix of the name of a log that changes places with the old one.
 const EXCHANGED: &str = ".continuing";
 
-/// What the name of a log that is being made ends with.
+/// Suffix of the name of a log that is being made.
 const BUILDING: &str = ".new.continuing";
 
 /// So many names are tried for it.
 const TRIES: u32 = 16;
 
-/// What the name of the old log ends with.
+/// Suffix of the name of the old log.
 const BEFORE: &str = ".before-continue";
 
 /// So many old logs of one name stand beside each other.

@@ -186,7 +186,7 @@ fn free(world: &World, issue_id: &str) -> Result<(), CreateDecisionPointError> {
     }
 }
 
-/// What the log says and what an answer brings about is not there yet.
+/// Checks that a new record states nothing that the log says or that an answer brings about.
 fn check_new(record: &DecisionPointRecord) -> Result<(), CreateDecisionPointError> {
     let DecisionPointRecord { responded_at, created_at, .. } = record;
     let iteration = (record.iteration != 1).then(|| record.iteration.to_string());

@@ -141,7 +141,7 @@ pub(super) fn shown(value: &str) -> String {
     bounded(&visible(value).to_string(), SHOWN_BYTES).to_string()
 }
 
-/// What an update asks for.
+/// Request of an update.
 enum QuestionUpdate {
     Nothing,
     /// The field that has the answer, and the command that gives it.
@@ -204,7 +204,8 @@ fn change(
     }
 }
 
-/// What no update changes. What the log alone says may be left out.
+/// Checks that the fields that no update changes are as before. What the log alone says may be left
+/// out.
 fn check_fixed(before: &DecisionPointRecord, record: &DecisionPointRecord) -> Result<(), Fixed> {
     let kept = |field, expected: &Option<String>, found: &Option<String>| {
         same(field, expected.as_deref(), found.as_deref())
@@ -225,7 +226,7 @@ fn check_fixed(before: &DecisionPointRecord, record: &DecisionPointRecord) -> Re
     Ok(())
 }
 
-/// Where no answer is given, what is recorded of one is as it was read.
+/// Checks that the fields of an answer are as they were read, where no answer is given.
 fn check_unanswered(
     before: &DecisionPointRecord,
     record: &DecisionPointRecord,

@@ -40,11 +40,11 @@ pub(super) struct Copier<'a, S> {
     pub(super) storage: &'a S,
     /// The new log.
     pub(super) log: &'a Log,
-    /// Which record becomes which.
+    /// Map from the records of the source to those of the new log.
     pub(super) sequences: &'a Sequences,
     /// The story that the events of the salvage belong to.
     pub(super) correlation: &'a str,
-    /// Where bytes that are not kept go.
+    /// Destination of bytes that are not kept.
     pub(super) cuts: Cuts,
     /// The newest batch and its time: it is not appended yet.
     pub(super) held: Option<(Vec<NewRecord>, u64)>,
@@ -56,7 +56,7 @@ pub(super) struct Copier<'a, S> {
     pub(super) knows_policies: bool,
     /// Number of records that were cut out so far that nothing proves and nobody can read.
     pub(super) unreadable: u64,
-    /// What was recorded so far about what was lost, and about what is unproven.
+    /// Statements recorded so far about what was lost, and about what is unproven.
     pub(super) losses: Vec<RecordsLost>,
     pub(super) unproven: Vec<RecordsUnproven>,
     /// Told of the newest record now and then.
@@ -107,8 +107,8 @@ impl<S: ReadStorage> Copier<'_, S> {
         self.end(plan.records_lost())
     }
 
-    /// What is not known of the policy is no batch of its own: it cannot be cut off without the
-    /// record before it, and that one the report names.
+    /// Writes the batch that is held; what is not known of the policy is no batch of its own: it
+    /// cannot be cut off without the record before it, and that one the report names.
     fn end(&mut self, records_lost: u64) -> Result<(), SalvageError> {
         let Some((mut batch, time)) = self.held.take() else { return Ok(()) };
         if self.is_policy_unknown && self.knows_policies {
@@ -227,8 +227,8 @@ impl<S: ReadStorage> Copier<'_, S> {
         Ok(())
     }
 
-    /// What nothing proves and nobody can read would keep the new log from being opened: an event
-    /// stands in its place, and its bytes are copied aside.
+    /// Returns the event in the place of a record that nothing proves and nobody can read, which
+    /// would keep the new log from being opened; the record's bytes are copied aside.
     fn unreadable(
         &mut self,
         place: &RecordPlace,
@@ -317,7 +317,7 @@ impl<S: ReadStorage> Copier<'_, S> {
     }
 }
 
-/// Whether a payload can be read.
+/// Returns whether a payload can be read.
 pub(super) fn payload_of(record: &Record<'_>) -> Payload {
     let decoded = envelope::decode(record.header.kind, record.header.version, record.payload);
     Payload::of(&decoded, DecodeError::is_opaque, DecodeError::is_of_unknown_kind)

@@ -8,7 +8,7 @@ use holdpoint_log_files::Standing;
 use holdpoint_log_files::damage_scan::{DamageScan, Piece, Unproven};
 use holdpoint_log_format::{Record, RecordHeader};
 
-/// What is known of the records that the source may have said are unproven.
+/// Knowledge of the records that the source may have said are unproven.
 #[derive(Debug)]
 pub(super) struct Doubt {
     /// The record with which the source begins.
@@ -21,9 +21,9 @@ pub(super) struct Doubt {
     last: u64,
     /// The record that its report says is there; 0: none does.
     due: u64,
-    /// What its report says is unproven, first and last.
+    /// Records that its report says are unproven, first and last.
     reported: Vec<(u64, u64)>,
-    /// What other records say is.
+    /// Records that other records say are.
     stated: Vec<(u64, u64)>,
 }
 

@@ -4,7 +4,7 @@ use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::log::{RecordRange, SalvagedRun};
 use holdpoint_log_files::damage_scan::{DamageScan, Piece};
 
-/// Which record of the source is which of the new log.
+/// Map from the records of the source to those of the new log.
 #[derive(Debug)]
 pub(super) struct Sequences {
     /// Up to this record both logs count alike; 0: none. The report is the one behind it.

@@ -8,15 +8,15 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// What is added to the name while the log is being made.
+/// Suffix of the name while the log is being made.
 const BUILDING_SUFFIX: &str = ".salvaging";
 
 /// The place of the new log.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// Where it will be, with every link on the way resolved.
+    /// Path where it will be, with every link on the way resolved.
     path: PathBuf,
-    /// Where it is made.
+    /// Path where it is made.
     pub(super) building: PathBuf,
 }
 

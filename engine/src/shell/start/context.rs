@@ -10,13 +10,13 @@ use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::MAX_CONTEXT_BYTES;
 use std::collections::BTreeSet;
 
-/// What stands before the facts in a question of the first edition.
+/// Text before the facts in a question of the first edition.
 const BOUND: &str = "Bound, and looked at again at the start:";
 /// The same in the second one.
 const BOUND_SECOND: &str = "Bound (edition 2), and looked at again at the start:";
-/// What stands before the files and variables that are not bound, by name.
+/// Text before the files and variables that are not bound, by name.
 const NOT_BOUND_BY_NAME: &str = "Not bound, by name:";
-/// What stands behind them in a question of the first edition.
+/// Text behind them in a question of the first edition.
 const NOT_BOUND: &str = "\
 Not bound, and free to change until it is read:
   the program that an interpreter such as env looks up, and what a script's interpreter finds at \
@@ -41,7 +41,7 @@ const LEFT_OUT: &str = " more, which are bound too: there is no room to show the
 const UNBOUND_LEFT_OUT: &str = " more, which are NOT bound: there is no room to show them";
 /// Between the title of a fact and its value.
 pub(super) const SEPARATOR: &str = " = ";
-/// How wide the kinds of facts are.
+/// Width of the kinds of facts.
 const KIND_WIDTH: usize = 10;
 /// The longest value that is shown whole besides the command's, in bytes: a keyed digest and a path
 /// are shorter.
@@ -70,8 +70,8 @@ const KINDS: [&str; 13] = [
     UNBOUND,
 ];
 
-/// What a question binds, and how it shows it: programs before this one asked in the first edition,
-/// and what they asked keeps what it was bound to.
+/// Facts that a question binds, and the form in which it shows them: programs before this one asked
+/// in the first edition, and what they asked keeps what it was bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edition {
     /// Every variable, and the files that were named for it.
@@ -98,12 +98,12 @@ impl Edition {
     }
 }
 
-/// How a question shows the command.
+/// Form in which a question shows the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wording {
     /// Whole, where there is room.
     Present,
-    /// As any other value: so asked programs before this one.
+    /// Shown as any other value: so asked programs before this one.
     Former,
 }
 
@@ -134,7 +134,7 @@ fn newest_context(facts: &Facts) -> String {
     text + NOT_BOUND_SECOND + &never_bound()
 }
 
-/// How many variables that carry code the context had no room for.
+/// Returns the number of variables that carry code and that the context had no room for.
 pub(super) fn code_left_out(facts: &Facts, context: &str) -> usize {
     let lines: BTreeSet<&str> = context.lines().collect();
     let code = facts.all.iter().filter(|fact| fact.kind == CODE);

@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What the digest of all facts is a digest of; another one with another version.
+/// Tag of the text whose digest is that of all facts; another one with another version.
 const DIGEST_TAG: &str = "holdpoint.start";
 /// The kind of the fact about the argument vector.
 pub(super) const COMMAND: &str = "command";
@@ -25,9 +25,9 @@ pub(super) const COMMAND: &str = "command";
 /// One thing that a start is bound to.
 #[derive(Debug)]
 pub(super) struct Fact {
-    /// What it is about.
+    /// Kind of thing that it is about.
     pub(super) kind: &'static str,
-    /// Which one, where there are several.
+    /// Name of the thing, where there are several.
     pub(super) name: Vec<u8>,
     /// Exactly what it is.
     pub(super) value: Vec<u8>,
@@ -46,7 +46,7 @@ pub(super) struct Facts {
     pub(super) unbound: Vec<UnboundValue>,
 }
 
-/// Where a start is looked at from.
+/// Surroundings from which a start is looked at.
 pub(super) struct StartContext<'a> {
     /// The log's own id, in hexadecimal digits.
     pub(super) log_id: String,
@@ -57,7 +57,7 @@ pub(super) struct StartContext<'a> {
     pub(super) key: &'a ApprovalKey,
 }
 
-/// What whoever asks chose to bind and not to bind.
+/// Choices to bind and not to bind, by whoever asks.
 #[derive(Debug)]
 pub(super) struct Choices {
     pub(super) edition: Edition,
@@ -67,7 +67,7 @@ pub(super) struct Choices {
     pub(super) unread: Vec<String>,
     /// Names of variables that are not bound.
     pub(super) unbound: Vec<String>,
-    /// What the question shows of their values, where it stands.
+    /// Form in which the question shows their values, where it stands.
     pub(super) asked: Vec<UnboundValue>,
 }
 
@@ -92,7 +92,8 @@ impl Facts {
         Ok(facts)
     }
 
-    /// What programs before this one bound: the files that were named for it, and every variable.
+    /// Adds the facts that programs before this one bound: the files that were named for it, and
+    /// every variable.
     fn add_former(
         &mut self,
         run: &GovernedRun,
@@ -106,7 +107,8 @@ impl Facts {
         Ok(())
     }
 
-    /// What is bound besides the command and its program; at last what is not, by name.
+    /// Adds the facts bound besides the command and its program; at last those that are not bound,
+    /// by name.
     fn add_newest(
         &mut self,
         run: &GovernedRun,

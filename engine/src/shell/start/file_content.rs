@@ -14,7 +14,7 @@ const READS_MAX: usize = 3;
 /// Amount that is read at once.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What reading a file came to.
+/// Outcome of reading a file.
 #[derive(Debug)]
 pub(super) enum ContentReading {
     Whole(FileContent),
@@ -37,12 +37,12 @@ pub(super) struct FileContent {
     pub(super) id: (u64, u64),
 }
 
-/// What tells whether a file was changed while it was read.
+/// Facts that tell whether a file was changed while it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileStamp {
     id: (u64, u64),
     length: u64,
-    /// When anything about it changed last.
+    /// Time at which anything about it changed last.
     changed: (i64, i64),
 }
 

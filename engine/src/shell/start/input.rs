@@ -27,16 +27,16 @@ pub(super) enum Input {
     Terminal,
     /// A regular file, from where it stands to its end. Digested whenever it is looked at.
     File,
-    /// What a pipe or socket held until its end: kept in memory for the command.
+    /// Content of a pipe or socket until its end: kept in memory for the command.
     Whole {
         /// Its digest.
         digest: Digest,
-        /// How long it was.
+        /// Number of its bytes.
         length: u64,
     },
 }
 
-/// What was found in a file.
+/// Content that was found in a file.
 pub(super) struct Content {
     /// From where on.
     pub(super) offset: u64,

@@ -11,15 +11,15 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// How long a key is, in bytes: one block of the digest.
+/// Length of a key, in bytes: one block of the digest.
 const KEY_BYTES: usize = 64;
-/// How the file of a key ends.
+/// Suffix of the file of a key.
 const ENDING: &str = ".key";
-/// How the file of one that lets a loop be tried again ends.
+/// Suffix of the file of a key that lets a loop be tried again.
 const RETRY_ENDING: &str = ".retry";
 /// The most that is read of such a file, in bytes: a path is shorter.
 const RETRY_BYTES: u64 = 16 << 10;
-/// Where the keys are below a directory of states.
+/// Path of the keys below a directory of states.
 const FOLDER: &str = "holdpoint/keys";
 
 /// The key of one question.

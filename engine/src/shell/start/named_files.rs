@@ -30,7 +30,7 @@ const NAME_BYTES_MAX: usize = 4096;
 /// Why a file that a word names is not bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unread {
-    /// Whoever asks says so.
+    /// The one who asks says so.
     AsAsked,
     Pipe,
     Device,
@@ -54,11 +54,11 @@ pub(in crate::shell) struct BoundFiles {
 pub(super) struct NamedFile {
     /// Its name in a directory, or its path.
     pub(super) path: PathBuf,
-    /// What is bound of it.
+    /// Value that is bound of it.
     pub(super) value: Vec<u8>,
 }
 
-/// What the words of a command name.
+/// Files that the words of a command name.
 #[derive(Debug, Default)]
 pub(super) struct NamedFiles {
     pub(super) bound: Vec<Fact>,
@@ -135,7 +135,7 @@ impl BoundFiles {
         Self { files }
     }
 
-    /// What differs from what was approved, where anything does.
+    /// Returns an error that says what differs from what was approved, where anything does.
     pub(in crate::shell) fn check(&self) -> Result<(), String> {
         self.files.iter().try_for_each(NamedFile::check)
     }
@@ -149,7 +149,7 @@ pub(super) fn excluded_in(context: &str) -> Vec<String> {
 }
 
 impl NamedFile {
-    /// What differs from what was bound, where anything does.
+    /// Returns an error that says what differs from what was bound, where anything does.
     fn check(&self) -> Result<(), String> {
         let shown = visible(self.path.as_os_str());
         let now = match content(&self.path, u64::MAX) {

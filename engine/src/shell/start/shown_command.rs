@@ -4,9 +4,9 @@ use crate::executor::ending;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::bounded;
 
-/// How much of a command line the question's first sentence has, in bytes.
+/// Maximum length of a command line in the question's first sentence, in bytes.
 pub(super) const PROMPT_BYTES: usize = 1024;
-/// How much of it the question's context has, in bytes.
+/// Maximum length of it in the question's context, in bytes.
 const CONTEXT_BYTES: usize = 32 * 1024;
 /// So many blanks in a row are shown as they are: more would push what follows out of sight.
 const BLANKS_MAX: usize = 16;

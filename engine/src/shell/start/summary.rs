@@ -8,11 +8,11 @@ use super::program::PROGRAM;
 use super::shown_command::in_prompt;
 use super::variables::{CODE, SEARCH, UNBOUND, VARIABLE};
 
-/// What stands before a digest.
+/// Text before a digest.
 const DIGEST: &str = ", SHA-256 ";
-/// How a value begins that is masked.
+/// Beginning of a value that is masked.
 const KEPT_SECRET: &str = "(kept secret";
-/// What stands before the device of a directory.
+/// Text before the device of a directory.
 const DEVICE: &str = " (device ";
 
 /// Something that has a name, and what the question shows of it.

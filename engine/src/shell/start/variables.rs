@@ -30,10 +30,10 @@ pub(super) const AS_USUAL: &str = "as usual";
 /// In place of a value that is not there.
 pub(super) const NOT_SET: &str = "(not set)";
 
-/// How a value is bound: by itself, or under the key of its question.
+/// Way in which a value is bound: by itself, or under the key of its question.
 const PLAIN: u8 = 0;
 const KEYED: u8 = 1;
-/// How many digits of a keyed digest are shown: enough to see that it is another one.
+/// Number of digits of a keyed digest that are shown: enough to see that it is another one.
 const SHOWN_DIGITS: usize = 16;
 
 /// The longest name of a variable that can be left unbound, in bytes: a label's has room for it.
@@ -42,7 +42,7 @@ const NAME_BYTES_MAX: usize = 200;
 pub(super) const UNBOUND_VARIABLES_MAX: usize = 12;
 /// Permission to write for the group and for everybody.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-/// What keeps entries of a directory from all but their owners.
+/// Permission bit that keeps entries of a directory from all but their owners.
 const STICKY: u32 = 0o1000;
 
 /// Variables that carry code, or name it: a `*` stands for any beginning or end. Their values stand

@@ -13,9 +13,9 @@ pub(super) struct Checked<T> {
     pub(super) block: Block,
     /// The headers of its first records, as far as they are valid.
     pub(super) valid: Vec<RecordHeader>,
-    /// What was made of each of these.
+    /// Result made of each of these.
     pub(super) made: Vec<T>,
-    /// What is wrong with the record behind them, if the block has one.
+    /// Fault of the record behind them, if the block has one.
     pub(super) fault: Option<Fault>,
     /// The thread that checked it.
     pub(super) thread: usize,

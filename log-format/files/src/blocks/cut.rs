@@ -16,13 +16,14 @@ pub(super) struct Block {
     pub(super) header: SegmentHeader,
     /// Offset of the first record.
     pub(super) start: u64,
-    /// What the record before the first one says of itself. It counts only when that record holds.
+    /// Position that the record before the first one states for itself. It counts only when that
+    /// record holds.
     pub(super) before: ChainPosition,
     /// The bytes, from the first record on.
     pub(super) bytes: Vec<u8>,
-    /// Where the records lie in them, without gaps.
+    /// Places of the records in them, without gaps.
     pub(super) records: Vec<Cut>,
-    /// What follows them, when the run ends there if they hold.
+    /// End that follows them, when the run ends there if they hold.
     pub(super) end: Option<End>,
 }
 
@@ -33,7 +34,7 @@ pub(super) struct Cut {
     pub(super) length: usize,
 }
 
-/// What is no record.
+/// End of a run: something that is no record.
 pub(super) enum End {
     /// Nothing here yet.
     Nothing,
@@ -206,7 +207,7 @@ impl<'f, F: ReadFile> Cutter<'f, F> {
     }
 }
 
-/// What begins at an offset, as far as its first bytes say.
+/// Item that begins at an offset, as far as its first bytes say.
 enum Next {
     /// A record of so many bytes, padding included.
     Record(usize),

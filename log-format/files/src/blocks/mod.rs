@@ -32,7 +32,7 @@ pub struct BlockLength {
 }
 
 impl Default for BlockLength {
-    /// What a processor's second cache holds beside everything else.
+    /// Returns lengths that a processor's second cache holds beside everything else.
     fn default() -> Self {
         Self { first: 8 * 1_024, most: 256 * 1_024 }
     }

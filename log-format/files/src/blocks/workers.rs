@@ -20,7 +20,7 @@ pub type Make<'m, T> = dyn Fn(&RecordPlace, &Record<'_>) -> T + Sync + 'm;
 /// at once is left to it. It is called in the thread that made them.
 pub type Complete<'m, T> = dyn Fn(&mut [T]) + Sync + 'm;
 
-/// What a thread makes an answer in, block after block.
+/// Buffers in which a thread makes an answer, block after block.
 pub(super) struct Room<T> {
     /// For a block's bytes.
     pub(super) bytes: Vec<u8>,
@@ -85,7 +85,7 @@ impl<'m, T> Workers<'m, T> {
         if self.threads == 1 { 1 } else { 2 * self.threads }
     }
 
-    /// How many bytes are, at most, besides one block.
+    /// Returns the maximum number of bytes that there are besides one block.
     fn bytes_ahead(&self) -> usize {
         self.blocks_ahead().saturating_mul(self.length.most)
     }
@@ -128,7 +128,7 @@ struct State<T> {
     checked: BTreeMap<u64, Checked<T>>,
     /// Nothing more is to be cut: the run has ended, the disk failed, or nobody needs it.
     is_closed: bool,
-    /// What the disk said behind the blocks that were cut.
+    /// Error of the disk behind the blocks that were cut.
     failed: Option<io::Error>,
     /// A thread panicked, and its answer will not come.
     is_broken: bool,

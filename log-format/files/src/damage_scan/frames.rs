@@ -292,9 +292,9 @@ impl Search {
     }
 }
 
-/// Whether a record goes on behind the hole for certain: it follows from the link that the damaged
-/// record before it carries, which no image in that record can; or from the record before the
-/// hole, and a mark names it or nothing but other whole records is between the two.
+/// Returns whether a record goes on behind the hole for certain: it follows from the link that the
+/// damaged record before it carries, which no image in that record can; or from the record before
+/// the hole, and a mark names it or nothing but other whole records is between the two.
 fn is_next<F: ReadFile>(
     window: &mut Window<F>,
     log: LogId,
@@ -327,8 +327,8 @@ fn is_next<F: ReadFile>(
     Ok(stored.is_some_and(|link| frame.follows(log, &link)))
 }
 
-/// Whether a record follows from the damaged one that the hole begins with: from the link that this
-/// one carries, or from the one that its content gives. No image in it does either.
+/// Returns whether a record follows from the damaged one that the hole begins with: from the link
+/// that this one carries, or from the one that its content gives. No image in it does either.
 fn follows_damaged<F: ReadFile>(
     window: &mut Window<F>,
     log: LogId,
@@ -352,7 +352,7 @@ fn follows_damaged<F: ReadFile>(
     }))
 }
 
-/// Whether a record may begin here. Only such places cost hashing.
+/// Returns whether a record may begin here. Only such places cost hashing.
 fn is_candidate<F: ReadFile>(
     window: &mut Window<F>,
     segment: &SegmentHeader,

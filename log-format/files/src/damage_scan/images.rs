@@ -15,7 +15,7 @@ use std::io;
 /// be twice as many: 32 MiB.
 const IMAGES_MAX: usize = 1 << 18;
 
-/// What may be the header of a record, in whatever place.
+/// Bytes that may be the header of a record, in whatever place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Image {
     pub(super) sequence: u64,
@@ -122,9 +122,9 @@ impl Images {
     }
 }
 
-/// Where the kept records of one file begin that follow from each other.
+/// Places of the kept records of one file that follow from each other.
 struct Places {
-    /// Where they begin and end, the last of them first.
+    /// Beginning and end of each, the last of them first.
     ranges: Vec<(u64, u64)>,
     /// Place where the next of them begins.
     next: u64,

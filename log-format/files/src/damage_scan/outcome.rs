@@ -108,8 +108,8 @@ impl ChainPart {
         }
     }
 
-    /// How many stand in the new log as lost: those that are withheld, and those that nobody can
-    /// read and nothing proves.
+    /// Returns the number of records that stand in the new log as lost: those that are withheld,
+    /// and those that nobody can read and nothing proves.
     fn left_out(&self) -> u64 {
         let is_proven = self.standing == Standing::Proven;
         self.withheld + if is_proven { 0 } else { self.unreadable }
@@ -200,7 +200,7 @@ pub struct DamageScan {
     frames: usize,
 }
 
-/// Where tied records lie that are not in their place.
+/// Place of tied records that are not in their own place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moved {
     /// Number in the segment's file name.
@@ -230,7 +230,7 @@ impl Moved {
 /// Frames in the holes of one log that are kept in mind.
 const FRAMES_MAX: usize = 1 << 16;
 
-/// What is said of records that are in no segment.
+/// Message about records that are in no segment.
 const IN_NO_SEGMENT: &str = "no segment holds them";
 
 impl DamageScan {

@@ -20,9 +20,9 @@ use std::ops::ControlFlow;
 /// Place where the first record of a segment begins.
 pub(super) const FIRST_RECORD: u64 = SEGMENT_HEADER_LENGTH as u64;
 
-/// How many searches of one segment are made for what its marks tie, and how many of its records
-/// are kept that do not follow from the one before. Each search reads the segment once more, so
-/// that a segment made of holes costs no more than this.
+/// Maximum number of searches of one segment for what its marks tie, and of its kept records that
+/// do not follow from the one before. Each search reads the segment once more, so that a segment
+/// made of holes costs no more than this.
 pub(super) const SEARCHES_MAX: usize = 16;
 
 /// A segment while it is surveyed.
@@ -41,7 +41,7 @@ pub(super) struct SegmentSurvey<'a, F> {
     pub(super) limit: u64,
     /// HEAD, to be compared.
     pub(super) head: Option<Head>,
-    /// Where the outcome goes.
+    /// Destination of the outcome.
     pub(super) scan: &'a mut DamageScan,
     /// Told of every record that verifies.
     pub(super) visit: &'a mut Visit<'a>,
@@ -83,8 +83,8 @@ enum Ended {
     Stopped(Stop),
 }
 
-/// What a record must lie before, by all that it says: there begins what is tied. Where the first
-/// tied record is damaged, a whole one with its link is that one, in another place.
+/// Limit that a record must lie before, by all that it says: there begins what is tied. Where the
+/// first tied record is damaged, a whole one with its link is that one, in another place.
 #[derive(Clone, Copy)]
 struct Limit {
     sequence: u64,
@@ -110,18 +110,18 @@ impl Limit {
     }
 }
 
-/// What is kept and lost so far.
+/// Records that are kept and lost so far.
 struct Outcome {
     /// The last record kept, and the offset behind it.
     reached: Option<ChainPosition>,
     end: u64,
     /// The beginning of a batch of which the end is not known yet, with the holes in it.
     pending: Vec<Pending>,
-    /// What is wrong behind the last record kept.
+    /// Problem behind the last record kept.
     problem: Option<String>,
 }
 
-/// What is kept, or lost by itself, where the batch that it belongs to is found to end.
+/// Part that is kept, or lost by itself, where the batch that it belongs to is found to end.
 enum Pending {
     Part(Part),
     /// A hole up to this byte, what is wrong with it, and what is found in it.
@@ -283,7 +283,7 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         Ok((start, found))
     }
 
-    /// Whether the next record is whole and in its place, although it does not follow.
+    /// Returns whether the next record is whole and in its place, although it does not follow.
     fn is_whole_at(
         &mut self,
         before: ChainPosition,
@@ -296,8 +296,8 @@ impl<F: ReadFile> SegmentSurvey<'_, F> {
         Ok(is_free && is_due(&record, &before) && self.breaks_left > 0)
     }
 
-    /// Where the content of the first tied record is not proven, that one is read alone. Where it
-    /// was tried and does not hold, it is left out.
+    /// Returns the start of tied records: where the content of the first one is not proven, that
+    /// one is read alone. Where it was tried and does not hold, it is left out.
     fn start_of_tied(
         &mut self,
         tied: &TiedRecords,

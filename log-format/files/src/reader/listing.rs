@@ -123,7 +123,8 @@ fn take_blank<S: ReadStorage>(
     }
 }
 
-/// What else is wrong with a header is told when the segment is opened.
+/// Returns whether a segment is blank; what else is wrong with a header is told when the segment is
+/// opened.
 fn is_blank<S: ReadStorage>(storage: &S, first: u64) -> Result<bool, SurveyError> {
     let file = segment_path(first);
     let opened = match storage.open(&file) {

@@ -349,7 +349,8 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         })
     }
 
-    /// Whether nothing lies behind the run in the last segment, whose file is as long as it says.
+    /// Returns whether nothing lies behind the run in the last segment, whose file is as long as it
+    /// says.
     fn is_whole_to(&self, segment: u64, run: &Run) -> io::Result<bool> {
         let Some(file) = self.storage.open(&segment_path(segment))? else { return Ok(false) };
         let mut window = Window::new(file)?;

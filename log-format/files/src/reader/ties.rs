@@ -16,7 +16,7 @@ use std::thread::available_parallelism;
 /// More threads than this do not check: the disk is as fast.
 const THREADS_MAX: usize = 8;
 
-/// How many threads check the records of a segment.
+/// Returns the number of threads that check the records of a segment.
 pub(crate) fn threads_to_check() -> usize {
     available_parallelism().map_or(1, |threads| threads.get().min(THREADS_MAX))
 }

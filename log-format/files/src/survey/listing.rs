@@ -68,7 +68,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         Ok(())
     }
 
-    /// Where the segment behind HEAD's anchor is there, those before it are no part of the log.
+    /// Sets apart the segments before the one behind HEAD's anchor: where that one is there, they
+    /// are no part of the log.
     fn set_leftovers_apart(&mut self) {
         let Some(anchor) = self.survey.head.valid().map(|head| head.anchor_sequence) else {
             return;
@@ -104,8 +105,8 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         }
     }
 
-    /// What stands in the place of a log's own file and is something else makes the directory
-    /// somebody else's where there is no log yet.
+    /// Records a fault of the layout: something else in the place of a log's own file makes the
+    /// directory somebody else's where there is no log yet.
     pub(super) fn layout_fault(&mut self, file: &str, sequence: u64, problem: Problem) {
         self.survey.evidence.has_foreign_names |= problem == Problem::NotRegular;
         self.find(file, 0, sequence, problem);

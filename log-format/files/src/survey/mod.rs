@@ -281,7 +281,7 @@ pub fn survey_completing<S: ReadStorage, T: Send>(
     Ok(surveyor.finish())
 }
 
-/// How records are checked, and who is shown them.
+/// Means by which records are checked, and the visitor that is shown them.
 struct Records<'r, 'm, 'v, T> {
     workers: &'r Workers<'m, T>,
     visit: &'r mut VisitMade<'v, T>,

@@ -107,7 +107,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         }
     }
 
-    /// What a header says counts only in the file that it names.
+    /// Finds renamed segments: what a header says counts only in the file that it names.
     fn find_renamed(&mut self) {
         for segment in self.survey.segments.clone() {
             let expected = segment.first_sequence;

@@ -83,7 +83,7 @@ impl<S: ReadStorage> Surveyor<'_, S> {
         Ok(now.is_ok_and(|now| now.anchor_sequence > before.anchor_sequence))
     }
 
-    /// Who owned the log, and how that owner left.
+    /// Reads who owned the log, and how that owner left.
     pub(super) fn read_lock(&mut self) -> Result<(), SurveyError> {
         let bytes = match read_witness(self.storage, names::LOCK).map_err(io_error(names::LOCK))? {
             Some(Err(problem)) => {

@@ -41,7 +41,7 @@ pub(super) fn changed(
     Ok(())
 }
 
-/// Of loops that begin under one id the first alone counts, as the rules have it.
+/// Inserts a loop: of those that begin under one id the first alone counts, as the rules have it.
 fn put_loop(connection: &Connection, entity: &ExecutionLoop) -> Result<(), ExportError> {
     let earlier = "SELECT 1 FROM execution_loops WHERE loop_id = ? AND started_sequence < ?";
     let key = (entity.loop_id(), integer(entity.started_sequence));
