@@ -50,14 +50,7 @@ impl ActArgs {
     /// person's.
     fn principal(&self, act: Act, point: Option<&DecisionPoint>) -> Principal {
         let is_for_person = point.is_none_or(DecisionPoint::needs_person);
-        self.speaker.principal(match act.doer() {
-            Doer::Anybody => false,
-            Doer::Answerer => is_for_person,
-            Doer::Requester => {
-                let by = self.speaker.principal(is_for_person);
-                point.is_none_or(|point| by.id != point.requested_by.id)
-            }
-        })
+        self.speaker.principal(act.doer() == Doer::Answerer && is_for_person)
     }
 }
 

@@ -24,9 +24,7 @@ pub(crate) enum Act {
 pub(crate) enum Doer {
     /// A person, where the question needs one.
     Answerer,
-    /// The requester, as whatever they are, or a person.
-    Requester,
-    /// Any program.
+    /// Whoever the rules let: a person is one at a terminal.
     Anybody,
 }
 
@@ -36,8 +34,7 @@ impl Act {
         match self {
             Self::Choose => (true, Doer::Answerer),
             Self::Text | Self::Guidance | Self::Accept => (false, Doer::Answerer),
-            Self::Revise | Self::Notify | Self::Cancel => (false, Doer::Requester),
-            Self::Consume => (false, Doer::Anybody),
+            Self::Revise | Self::Notify | Self::Cancel | Self::Consume => (false, Doer::Anybody),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a line of a client is: a message, or none. It is read strictly: what other readers let
 //! pass, or read in two ways, is refused, and answered where it can be told to whom.
 
+use holdpoint_engine::shell::expect_exact_numbers;
 use rmcp::model::{ClientRequest, ErrorCode, JsonRpcMessage};
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -49,6 +50,12 @@ pub(super) fn judge(line: &[u8]) -> Judged {
         let code = if is_json { ErrorCode::INVALID_REQUEST } else { ErrorCode::PARSE_ERROR };
         let said = format!("the line cannot be taken: {error}");
         return Judged::Wrong(Wrong { code, said, id: id_in(line), is_answered: is_json });
+    }
+    // Checked here, where a number is still as it was written.
+    if let Err(error) = expect_exact_numbers(&String::from_utf8_lossy(line)) {
+        let (code, said) =
+            (ErrorCode::INVALID_REQUEST, format!("the line cannot be taken: {error}"));
+        return Judged::Wrong(Wrong { code, said, id: id_in(line), is_answered: true });
     }
     match serde_json::from_slice::<Message>(line) {
         Ok(message) if is_bad_initialize(&message) => {
@@ -260,6 +267,8 @@ mod tests {
             (r#"{"id":1,"id":2}"#, -32600, Value::Null),
             (r#"{"id":3,"params":"\ud800"}"#, -32700, json!(3)),
             (r#"{"id":4,"params":1e400}"#, -32700, json!(4)),
+            (r#"{"id":2,"params":{"c":1e-400}}"#, -32600, json!(2)),
+            (r#"{"id":2,"params":[18446744073709551617]}"#, -32600, json!(2)),
             (r#"{"params":"\"id\":7","id":5,"#, -32700, json!(5)),
             (deep.as_str(), -32700, json!(6)),
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600, json!(1.5)),

@@ -70,10 +70,7 @@ pub fn canonical_input(text: &str) -> Result<Vec<u8>, CanonicalInputError> {
         return Err(CanonicalInputError::TooLong { found: text.len() });
     }
     let value = strict_value(text)?;
-    let mut rest = text;
-    while let Some(literal) = next_number(&mut rest) {
-        check_number(literal)?;
-    }
+    expect_exact_numbers(text)?;
     serde_json_canonicalizer::to_vec(&value).map_err(|error| not_json(&error))
 }
 
@@ -186,6 +183,19 @@ impl<'de> Visitor<'de> for Strict<'_> {
         }
         Ok(Value::Object(object))
     }
+}
+
+/// Checks that every number of a text that is known to be JSON survives its
+/// [canonical form](canonical_input).
+///
+/// # Errors
+/// [`CanonicalInputError::InexactNumber`].
+pub fn expect_exact_numbers(text: &str) -> Result<(), CanonicalInputError> {
+    let mut rest = text;
+    while let Some(literal) = next_number(&mut rest) {
+        check_number(literal)?;
+    }
+    Ok(())
 }
 
 /// The next number literal of a text that is known to be JSON; strings are passed over.
