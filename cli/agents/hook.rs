@@ -81,11 +81,11 @@ enum HookVerb {
     /// Let a tool run only with a person's approval of exactly this call.
     PreToolUse(pre_tool_use::Args),
     /// Record what the host says became of an approved call: a claim.
-    PostToolUse(post_tool_use::Args),
+    PostToolUse,
     /// Say at the end of a turn which approvals wait to be used.
     Stop(stop::Args),
     /// Say at the start of a session which of its decisions wait, and what was answered.
-    SessionStart(session_start::Args),
+    SessionStart,
 }
 
 impl Args {
@@ -103,7 +103,7 @@ impl Args {
     pub(crate) fn check(&self) -> Result<(), String> {
         match &self.verb {
             HookVerb::PreToolUse(args) => args.check(self.terms.deadline()),
-            HookVerb::PostToolUse(_) | HookVerb::Stop(_) | HookVerb::SessionStart(_) => Ok(()),
+            HookVerb::PostToolUse | HookVerb::Stop(_) | HookVerb::SessionStart => Ok(()),
         }
     }
 
@@ -111,7 +111,7 @@ impl Args {
     pub(crate) fn tools(&self) -> &[String] {
         match &self.verb {
             HookVerb::PreToolUse(args) => args.tools(),
-            HookVerb::PostToolUse(_) | HookVerb::Stop(_) | HookVerb::SessionStart(_) => &[],
+            HookVerb::PostToolUse | HookVerb::Stop(_) | HookVerb::SessionStart => &[],
         }
     }
 
@@ -119,9 +119,9 @@ impl Args {
     pub(crate) const fn events(&self) -> &'static [Event] {
         match &self.verb {
             HookVerb::PreToolUse(_) => &[Event::PreToolUse],
-            HookVerb::PostToolUse(_) => &[Event::PostToolUse, Event::PostToolUseFailure],
+            HookVerb::PostToolUse => &[Event::PostToolUse, Event::PostToolUseFailure],
             HookVerb::Stop(_) => &[Event::Stop],
-            HookVerb::SessionStart(_) => &[Event::SessionStart],
+            HookVerb::SessionStart => &[Event::SessionStart],
         }
     }
 
@@ -129,19 +129,24 @@ impl Args {
     const fn failed(&self) -> fn(&str) -> Answer {
         match &self.verb {
             HookVerb::PreToolUse(_) => Answer::undecided,
-            HookVerb::PostToolUse(_) => post_tool_use::failed,
+            HookVerb::PostToolUse => post_tool_use::failed,
             HookVerb::Stop(_) => stop::failed,
-            HookVerb::SessionStart(_) => session_start::failed,
+            HookVerb::SessionStart => session_start::failed,
         }
     }
 
+    /// The answer; of what fails, the one that is meant for failures.
     fn answer(&self, log: &Path) -> Answer {
-        match &self.verb {
-            HookVerb::PreToolUse(args) => pre_tool_use::answer(log, &self.terms, args),
-            HookVerb::PostToolUse(_) => post_tool_use::answer(log, &self.terms),
-            HookVerb::Stop(args) => stop::answer(log, &self.terms, args),
-            HookVerb::SessionStart(_) => session_start::answer(log, &self.terms),
-        }
+        let terms = &self.terms;
+        let answer = match &self.verb {
+            HookVerb::PreToolUse(args) => pre_tool_use::decide(log, terms, args),
+            HookVerb::PostToolUse => {
+                post_tool_use::record(log, terms).map(|()| Answer::no_objection())
+            }
+            HookVerb::Stop(args) => stop::decide(log, terms, args),
+            HookVerb::SessionStart => session_start::decide(log, terms),
+        };
+        answer.unwrap_or_else(|reason| self.failed()(&reason))
     }
 }
 

@@ -10,6 +10,8 @@ use crate::ui::{Exit, Failure, counted};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_log_files::Standing;
+use holdpoint_replay::merged_output::last_lines;
+use holdpoint_replay::words::stream_in_words;
 use holdpoint_replay::{BegunTwice, CapturedOutput, Reach, Run, RunLookup, Searched, run_of};
 
 /// Whether what a run printed is hidden now: a person is to decide about it, and floors say so.
@@ -140,7 +142,7 @@ pub(crate) fn nothing_kept(run: &Run, streams: &[OutputStream], attempt: Option<
     let kept: Vec<String> = run
         .outputs
         .iter()
-        .map(|it| format!("{} of attempt {}", name_of(it.stream), it.attempt))
+        .map(|it| format!("{} of attempt {}", stream_in_words(it.stream), it.attempt))
         .collect();
     let there = match kept.is_empty() {
         true => "nothing that it printed is on record".to_string(),
@@ -152,16 +154,8 @@ pub(crate) fn nothing_kept(run: &Run, streams: &[OutputStream], attempt: Option<
 
 pub(crate) fn name_of_all(streams: &[OutputStream]) -> &'static str {
     match streams {
-        [stream] => name_of(*stream),
+        [stream] => stream_in_words(*stream),
         _ => "output",
-    }
-}
-
-pub(crate) fn name_of(stream: OutputStream) -> &'static str {
-    match stream {
-        OutputStream::Stdout => "standard output",
-        OutputStream::Stderr => "standard error",
-        OutputStream::Payload => "answer",
     }
 }
 
@@ -196,7 +190,7 @@ pub(crate) fn warning(output: &CapturedOutput) -> String {
     format!(
         "{} of attempt {}, {}: recorded as what the command printed; nothing in it is said by \
          holdpoint",
-        name_of(output.stream),
+        stream_in_words(output.stream),
         output.attempt,
         length(output)
     )
@@ -220,15 +214,4 @@ pub(crate) fn length(output: &CapturedOutput) -> String {
         Some(end) => bytes(end.true_length),
         None => format!("{} so far", bytes(output.length())),
     }
-}
-
-/// The last lines of some bytes.
-pub(crate) fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
-    let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let ends = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
-    let start = match lines.checked_sub(1) {
-        None => bytes.len(),
-        Some(before) => ends.map(|(at, _)| at.saturating_add(1)).nth(before).unwrap_or(0),
-    };
-    bytes.get(start..).unwrap_or_default()
 }

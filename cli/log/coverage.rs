@@ -3,9 +3,10 @@
 
 use crate::args::Global;
 use crate::log::archives::FITS_NONE;
+use crate::log::verdict::{exit_of, warn};
 use crate::ui::output::ascii;
 use crate::ui::program::program_on;
-use crate::ui::{complain, streams};
+use crate::ui::{Exit, complain, streams};
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{Reach, Report};
 use serde_json::json;
@@ -17,14 +18,14 @@ const HEAD_IS_LATE: Duration = Duration::from_secs(2);
 
 /// The records that were shown one by one and that nothing ties to a witness.
 #[derive(Default)]
-pub(crate) struct Untied {
+pub(crate) struct UntiedRecords {
     /// The first and the last of those that a witness should tie.
     unproven: Option<(u64, u64)>,
     /// The newest of all that were shown.
     newest: u64,
 }
 
-impl Untied {
+impl UntiedRecords {
     /// Takes a record that was shown.
     pub(crate) fn take(&mut self, sequence: u64, standing: Standing) {
         self.newest = self.newest.max(sequence);
@@ -35,7 +36,7 @@ impl Untied {
     }
 
     /// Says which they are. What follows them awaits a witness from there on.
-    pub(crate) fn tell(&self, reach: &Reach) -> Awaited {
+    pub(crate) fn tell(&self, reach: &Reach) -> WitnessWait {
         if let Some((first, last)) = self.unproven {
             complain(&match first == last {
                 true => format!(
@@ -51,13 +52,13 @@ impl Untied {
         as_stated(reach);
         no_witness(reach.first_unwitnessed(), self.newest);
         followed(reach);
-        Awaited::behind(reach, self.newest)
+        WitnessWait::behind(reach, self.newest)
     }
 }
 
-/// Whether HEAD comes to confirm what is shown to whoever follows a log.
+/// True if HEAD comes to confirm what is shown to whoever follows a log.
 #[derive(Default)]
-pub(crate) struct Awaited {
+pub(crate) struct WitnessWait {
     /// The newest record that was shown.
     newest: u64,
     /// The record that HEAD names while it is behind that one, and since when.
@@ -65,7 +66,7 @@ pub(crate) struct Awaited {
     is_told: bool,
 }
 
-impl Awaited {
+impl WitnessWait {
     /// Behind a reading that showed records up to one, and told which have no witness.
     pub(crate) fn behind(reach: &Reach, newest: u64) -> Self {
         let is_told = reach.first_unwitnessed().is_some_and(|first| newest >= first);
@@ -132,6 +133,13 @@ pub(crate) fn tell(global: &Global, report: &Report, newest: u64) {
     if !global.json {
         say(&report.reach, newest);
     }
+}
+
+/// Ends a verb that read the whole log: the same, what is wrong with the log, and the exit code.
+pub(crate) fn conclude(global: &Global, report: &Report, newest: u64) -> Exit {
+    tell(global, report, newest);
+    warn(report);
+    exit_of(report)
 }
 
 /// The same of states, and before it which records state what these were made from.

@@ -10,221 +10,176 @@ use std::fmt::Display;
 /// The code of what a newer program wrote.
 pub(crate) const NEWER_VERSION: &str = "newer_version";
 
+/// Meaning of an error for whoever called the verb.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meaning {
+    exit: Exit,
+    /// Name for programs.
+    code: &'static str,
+    /// The bytes that a full disk lacked room for, and those that it had, where that is known.
+    room: Option<(u64, Option<u64>)>,
+}
+
+impl Meaning {
+    /// Something failed, and the log verifies.
+    const FAILED: Self = Self { exit: Exit::FAILED, code: "log", room: None };
+    /// The log does not verify.
+    const DAMAGED: Self = Self { exit: Exit::VERIFICATION_FAILED, code: "damaged", room: None };
+
+    /// Nothing failed, and the log is one that nobody adds to.
+    const fn refused(code: &'static str) -> Self {
+        Self { exit: Exit::REFUSED, code, room: None }
+    }
+
+    const fn lacking_room(needed: u64, free: Option<u64>) -> Self {
+        Self { room: Some((needed, free)), ..Self::FAILED }
+    }
+
+    /// Keeps that the log does not verify, and the room; what else it is says less behind others.
+    fn of_part(self) -> Self {
+        let base =
+            if self.exit == Exit::VERIFICATION_FAILED { Self::DAMAGED } else { Self::FAILED };
+        Self { room: self.room, ..base }
+    }
+
+    fn without_room(self) -> Self {
+        Self { room: None, ..self }
+    }
+}
+
 /// An error of a verb that writes.
 pub(crate) trait LogError: Display {
-    /// Whether it says that the log does not verify.
-    fn is_damage(&self) -> bool;
-
-    /// The code for programs, where nothing failed and the log is one that nobody adds to.
-    fn refusal(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// The code for programs, where something failed and the log verifies, or what has to be known
-    /// is in an archive that cannot be read.
-    fn code(&self) -> &'static str {
-        "log"
-    }
+    /// Meaning of the error.
+    fn meaning(&self) -> Meaning;
 
     /// The bytes that a full disk lacked room for, and those that it had, where that is known.
     fn room(&self) -> Option<(u64, Option<u64>)> {
-        None
+        self.meaning().room
     }
 
     /// The exit of the verb, and the code for programs.
     fn exit(&self) -> (Exit, &'static str) {
-        match self.refusal() {
-            Some(code) => (Exit::REFUSED, code),
-            None if self.is_damage() => (Exit::VERIFICATION_FAILED, "damaged"),
-            None => match self.code() {
-                BEFORE_THE_LOG => (Exit::NOT_FOUND, BEFORE_THE_LOG),
-                code => (Exit::FAILED, code),
-            },
-        }
+        let Meaning { exit, code, .. } = self.meaning();
+        (exit, code)
     }
 }
 
 impl<E: LogError> LogError for &E {
-    fn is_damage(&self) -> bool {
-        (*self).is_damage()
-    }
-
-    fn code(&self) -> &'static str {
-        (*self).code()
-    }
-
-    fn refusal(&self) -> Option<&'static str> {
-        (*self).refusal()
-    }
-
-    fn room(&self) -> Option<(u64, Option<u64>)> {
-        (*self).room()
+    fn meaning(&self) -> Meaning {
+        (*self).meaning()
     }
 }
 
 impl LogError for EngineError {
-    fn is_damage(&self) -> bool {
+    fn meaning(&self) -> Meaning {
         match self {
-            Self::Open(error) => error.is_damage(),
-            Self::Submit(error) => error.is_damage(),
-            _ => false,
-        }
-    }
-
-    fn refusal(&self) -> Option<&'static str> {
-        match self {
-            Self::Open(error) => error.refusal(),
-            Self::Submit(error) => error.refusal(),
-            _ => None,
-        }
-    }
-
-    fn code(&self) -> &'static str {
-        if let Self::Submit(error) = self { error.code() } else { "log" }
-    }
-
-    fn room(&self) -> Option<(u64, Option<u64>)> {
-        match self {
-            Self::Open(error) => error.room(),
-            Self::Submit(error) => error.room(),
-            _ => None,
+            Self::Open(error) => error.meaning(),
+            Self::Submit(error) => error.meaning(),
+            _ => Meaning::FAILED,
         }
     }
 }
 
 impl LogError for OpenError {
-    fn is_damage(&self) -> bool {
-        matches!(self, Self::Refused { .. })
-    }
-
-    fn refusal(&self) -> Option<&'static str> {
-        matches!(self, Self::Archive { .. }).then_some("is_archive")
-    }
-
-    fn room(&self) -> Option<(u64, Option<u64>)> {
-        let Self::NoSpace { needed, free, .. } = self else { return None };
-        Some((*needed, *free))
+    fn meaning(&self) -> Meaning {
+        match self {
+            Self::Refused { .. } => Meaning::DAMAGED,
+            Self::Archive { .. } => Meaning::refused("is_archive"),
+            Self::NoSpace { needed, free, .. } => Meaning::lacking_room(*needed, *free),
+            _ => Meaning::FAILED,
+        }
     }
 }
 
 impl LogError for SubmitError {
-    fn is_damage(&self) -> bool {
+    fn meaning(&self) -> Meaning {
         match self {
-            Self::Append(error) => error.is_damage(),
-            Self::Follow(error) => error.is_damage(),
-            Self::Beginning(error) => error.is_damage(),
-            Self::BeginningUnstated { .. } | Self::CarriedState { .. } => true,
-            _ => false,
+            Self::Append(error) => error.meaning(),
+            Self::Follow(error) => error.meaning(),
+            Self::Beginning(error) => error.meaning().of_part().without_room(),
+            Self::BeginningUnstated { .. } | Self::CarriedState { .. } => Meaning::DAMAGED,
+            Self::Withheld { .. } => Meaning::refused("withheld"),
+            Self::NewerRules(_) => Meaning { code: NEWER_VERSION, ..Meaning::FAILED },
+            Self::ArchiveUnread { .. } => {
+                Meaning { exit: Exit::NOT_FOUND, code: BEFORE_THE_LOG, room: None }
+            }
+            _ => Meaning::FAILED,
         }
-    }
-
-    fn refusal(&self) -> Option<&'static str> {
-        matches!(self, Self::Withheld { .. }).then_some("withheld")
-    }
-
-    fn code(&self) -> &'static str {
-        match self {
-            Self::NewerRules(_) => NEWER_VERSION,
-            Self::ArchiveUnread { .. } => BEFORE_THE_LOG,
-            _ => "log",
-        }
-    }
-
-    fn room(&self) -> Option<(u64, Option<u64>)> {
-        if let Self::Append(error) = self { error.room() } else { None }
     }
 }
 
 impl LogError for AppendError {
-    fn is_damage(&self) -> bool {
-        matches!(self, Self::Reopen(error) if error.is_damage())
-    }
-
-    fn room(&self) -> Option<(u64, Option<u64>)> {
-        let Self::NoSpace { needed, free } = self else { return None };
-        Some((*needed, *free))
+    fn meaning(&self) -> Meaning {
+        match self {
+            Self::Reopen(error) => error.meaning().of_part().without_room(),
+            Self::NoSpace { needed, free } => Meaning::lacking_room(*needed, *free),
+            _ => Meaning::FAILED,
+        }
     }
 }
 
 impl LogError for CloseError {
-    fn is_damage(&self) -> bool {
-        matches!(self, Self::Append(error) if error.is_damage())
+    fn meaning(&self) -> Meaning {
+        match self {
+            Self::Append(error) => error.meaning().without_room(),
+            _ => Meaning::FAILED,
+        }
     }
 }
 
 impl LogError for SubscriptionError {
-    fn is_damage(&self) -> bool {
+    fn meaning(&self) -> Meaning {
         match self {
-            Self::Follow(error) => error.is_damage(),
-            Self::Record(error) => error.is_damage(),
-            _ => false,
+            Self::Follow(error) => error.meaning(),
+            Self::Record(error) => error.meaning().of_part().without_room(),
+            _ => Meaning::FAILED,
         }
     }
 }
 
 impl LogError for MoveError {
-    fn is_damage(&self) -> bool {
+    fn meaning(&self) -> Meaning {
         match self {
-            Self::Archive(error) => error.is_damage(),
-            Self::Submit(error) => error.is_damage(),
-            _ => false,
-        }
-    }
-
-    fn refusal(&self) -> Option<&'static str> {
-        match self {
-            Self::Submit(error) => error.refusal(),
-            _ => None,
-        }
-    }
-
-    fn room(&self) -> Option<(u64, Option<u64>)> {
-        match self {
-            Self::Archive(error) => error.room(),
-            Self::Submit(error) => error.room(),
-            _ => None,
+            Self::Archive(error) => error.meaning(),
+            Self::Submit(error) if error.meaning().exit == Exit::REFUSED => error.meaning(),
+            Self::Submit(error) => error.meaning().of_part(),
+            _ => Meaning::FAILED,
         }
     }
 }
 
 impl LogError for ArchiveError {
-    fn is_damage(&self) -> bool {
+    fn meaning(&self) -> Meaning {
         match self {
-            Self::NoHead => true,
-            Self::Follow(error) => error.is_damage(),
-            Self::Append(error) => error.is_damage(),
-            _ => false,
-        }
-    }
-
-    fn room(&self) -> Option<(u64, Option<u64>)> {
-        match self {
-            Self::NoSpace { needed, free, .. } => Some((*needed, *free)),
-            Self::Append(error) => error.room(),
-            _ => None,
+            Self::NoHead => Meaning::DAMAGED,
+            Self::Follow(error) => error.meaning(),
+            Self::Append(error) => error.meaning(),
+            Self::NoSpace { needed, free, .. } => Meaning::lacking_room(*needed, *free),
+            _ => Meaning::FAILED,
         }
     }
 }
 
 impl LogError for FollowError {
-    fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged(_) | Self::Header { .. })
+    fn meaning(&self) -> Meaning {
+        match self {
+            Self::Damaged(_) | Self::Header { .. } => Meaning::DAMAGED,
+            _ => Meaning::FAILED,
+        }
     }
 }
 
 impl LogError for RunError {
-    fn is_damage(&self) -> bool {
-        matches!(self, Self::Submit(error) if error.is_damage())
-    }
-
-    fn room(&self) -> Option<(u64, Option<u64>)> {
+    fn meaning(&self) -> Meaning {
         match self {
-            Self::Submit(error) => error.room(),
+            Self::Submit(error) => error.meaning().of_part(),
             Self::NotRecorded { source, .. }
             | Self::NotSynced { source, .. }
             | Self::NotConcluded { source, .. }
-            | Self::EndWaitsUnfinished { source, .. } => source.room(),
-            _ => None,
+            | Self::EndWaitsUnfinished { source, .. } => {
+                Meaning { room: source.room(), ..Meaning::FAILED }
+            }
+            _ => Meaning::FAILED,
         }
     }
 }

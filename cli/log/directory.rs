@@ -8,7 +8,7 @@ use holdpoint_log_files::head::read_witness;
 use holdpoint_log_files::{DirectoryStorage, ReadStorage, SurveyError};
 use holdpoint_log_format::{Head, LogId, names};
 use holdpoint_replay::{
-    ArchivedLog, Later, ReadError, ReadOptions, Report, Verdict, read_directory, told_of,
+    ArchivedLog, Later, ReadError, ReadOptions, Report, Verdict, read_directory, told_of, verify,
 };
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) struct Directory {
     pub(crate) log: ArchivedLog,
     /// Its path.
     pub(crate) path: PathBuf,
-    /// Whether archives are looked for at all.
+    /// True if archives are looked for at all.
     pub(crate) reads_archives: bool,
     option: &'static str,
 }
@@ -43,7 +43,7 @@ const ARCHIVE_OPTION: &str = "--archive DIR";
 const OTHER_OPTION: &str = "--other DIR";
 
 impl Directory {
-    /// Whether it is marked as an archive.
+    /// Tells whether it is marked as an archive.
     pub(crate) fn is_archive(&self) -> bool {
         self.path.join(names::ARCHIVE).symlink_metadata().is_ok()
     }
@@ -119,6 +119,11 @@ impl Directory {
     ) -> Result<T, Failure> {
         let read = read_directory(&self.storage, |options| reading(&self.log, options));
         read.map_err(|error| self.unreadable(&error))
+    }
+
+    /// What reading the whole log proves.
+    pub(crate) fn verified(&self) -> Result<Report, Failure> {
+        self.read(|storage, options| verify(storage, options, &mut |_| {}))
     }
 
     /// [`Directory::read`] of this one and another at once.

@@ -7,7 +7,7 @@ use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, complain, excerpt};
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_replay::{
-    IdMatches, RunLookup, Searched, Tells, ids_beginning_with, run_beginning_with, span, verify,
+    IdMatches, RunLookup, Searched, Tells, ids_beginning_with, run_beginning_with, span,
 };
 use std::collections::BTreeSet;
 use strsim::damerau_levenshtein;
@@ -68,12 +68,12 @@ pub(crate) fn record(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| text.len() <= RECORD_DIGITS_MAX)
 }
 
-/// Whether a text is nothing but digits of an id.
+/// Tells whether a text is nothing but digits of an id.
 pub(crate) fn are_digits(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether an id, or its digits, begin so.
+/// Tells whether an id, or its digits, begin so.
 pub(crate) fn begins(id: &str, wanted: &str) -> bool {
     id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
 }
@@ -83,7 +83,30 @@ pub(crate) fn digits_of(id: &str) -> &str {
     IdOf::of(id).and_then(|of| id.strip_prefix(of.prefix())).unwrap_or(id)
 }
 
-/// Whether a text has as many digits as a whole id.
+/// An id as it was written.
+pub(crate) enum IdText<'t> {
+    /// All of its digits, behind the letters of what it is of.
+    Whole(IdOf),
+    /// The digits that it begins with, and what may begin so.
+    Beginning(&'t str, Vec<IdOf>),
+}
+
+impl<'t> IdText<'t> {
+    /// Reads an id or the beginning of one; `None` for what is neither.
+    pub(crate) fn read(text: &'t str) -> Option<Self> {
+        let named = IdOf::of(text);
+        let digits = named.map_or(Some(text), |of| text.strip_prefix(of.prefix()))?;
+        match (digits.len(), named) {
+            _ if !are_digits(digits) => None,
+            (DIGITS, Some(of)) => Some(Self::Whole(of)),
+            (DIGITS_MIN..=DIGITS, Some(of)) => Some(Self::Beginning(digits, vec![of])),
+            (DIGITS_MIN..=DIGITS, None) => Some(Self::Beginning(digits, IdOf::ALL.to_vec())),
+            _ => None,
+        }
+    }
+}
+
+/// Tells whether a text has as many digits as a whole id.
 pub(crate) fn is_whole(id: &str) -> bool {
     digits_of(&id.to_ascii_uppercase()).len() == DIGITS
 }
@@ -232,8 +255,7 @@ fn expect_there(directory: &Directory) -> Result<(), Failure> {
     if directory.read(|log, _| span(log))?.is_some() {
         return Ok(());
     }
-    let report = directory.read(|log, options| verify(log, options, &mut |_| {}))?;
-    directory.expect_log(&report)
+    directory.expect_log(&directory.verified()?)
 }
 
 fn none(directory: &Directory, digits: &str, of: &[IdOf]) -> Failure {

@@ -13,7 +13,7 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, OpenError, Options};
 use holdpoint_engine::shell::{EngineError, EngineOptions, SubmitError};
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_replay::{Rebuilt, Until, rebuild, rebuild_live};
+use holdpoint_replay::{Committed, Rebuilt, Until, rebuild, rebuild_live};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,19 +26,35 @@ pub(crate) fn tell_of_new(engine: &Engine) {
 
 /// The state at a record, read without writing anything.
 pub(crate) fn read(directory: &Directory, until: Until) -> Result<Rebuilt, Failure> {
+    read_seeing(directory, until, &mut |_| {})
+}
+
+/// The same; `witness` sees every record on the way.
+pub(crate) fn read_seeing(
+    directory: &Directory,
+    until: Until,
+    witness: &mut dyn FnMut(&Committed),
+) -> Result<Rebuilt, Failure> {
     let mut bar = Bar::new();
     directory.read(|storage, options| {
-        let mut progress = |progress| bar.update(progress);
-        rebuild(storage, until, options, &mut progress, &mut |_| {})
+        rebuild(storage, until, options, &mut |progress| bar.update(progress), &mut *witness)
     })
 }
 
 /// What lives at the end of the log, which is read whole and not written to; nothing where there is
 /// no log yet.
 pub(crate) fn read_end(directory: &Directory) -> Result<Rebuilt, Failure> {
+    read_end_seeing(directory, &mut |_| {})
+}
+
+/// The same; `witness` sees every record on the way.
+pub(crate) fn read_end_seeing(
+    directory: &Directory,
+    witness: &mut dyn FnMut(&Committed),
+) -> Result<Rebuilt, Failure> {
     let mut bar = Bar::new();
     directory.read(|storage, options| {
-        rebuild_live(storage, options, &mut |progress| bar.update(progress), &mut |_| {})
+        rebuild_live(storage, options, &mut |progress| bar.update(progress), &mut *witness)
     })
 }
 

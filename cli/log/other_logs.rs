@@ -1,11 +1,10 @@
 //! Where an id is that was not found: in another log of the user's inbox.
 
 use crate::args::Global;
-use crate::log::ids::{self, are_digits, of_whole_log, record};
+use crate::log::Directory;
+use crate::log::ids::{self, IdText, of_whole_log, record};
 use crate::log::named_logs::logs as inbox_logs;
-use crate::log::{Directory, IdOf};
 use crate::ui::program::program_on;
-use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, complain, path};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::ids_beginning_with;
@@ -78,11 +77,11 @@ fn beginnings(wanted: &str) -> Option<BTreeSet<String>> {
     if record(wanted).is_some() {
         return None;
     }
-    let named = IdOf::of(wanted);
-    let digits = named.map_or(Some(wanted), |of| wanted.strip_prefix(of.prefix()))?;
-    let is_id = digits.len() >= DIGITS_MIN && are_digits(digits);
-    let of = named.as_ref().map_or(&IdOf::ALL[..], std::slice::from_ref);
-    is_id.then(|| ids::beginnings(digits, of))
+    let (digits, of) = match IdText::read(wanted)? {
+        IdText::Whole(of) => (ids::digits_of(wanted), vec![of]),
+        IdText::Beginning(digits, of) => (digits, of),
+    };
+    Some(ids::beginnings(digits, &of))
 }
 
 /// The ids of a log that begin so. What cannot be read of it is told by whoever needs it.

@@ -2,7 +2,9 @@
 
 use crate::args::condition::Condition;
 use crate::log::Directory;
+use crate::log::position::Point;
 use crate::log::question_look::Look;
+use crate::log::records::first_wanted;
 use crate::log::run_id::expect_sound;
 use crate::ui::suggest::Closest;
 use crate::ui::{Exit, Failure, excerpt};
@@ -10,10 +12,7 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::world::REGISTRY;
 use holdpoint_replay::records::is_kind;
-use holdpoint_replay::{
-    ActorFilter, Filter, NameKind, Order, TextFilter, Until, each_name, search,
-};
-use std::ops::ControlFlow;
+use holdpoint_replay::{ActorFilter, Filter, NameKind, Order, TextFilter, Until, each_name};
 
 /// The fields of a record that may be asked for.
 const FIELDS: [&str; 8] =
@@ -60,19 +59,13 @@ impl WantedArgs {
     }
 }
 
-/// Whether a record is there that is wanted.
+/// Tells whether a record is there that is wanted.
 fn is_any(directory: &Directory, filter: &Filter) -> Result<bool, Failure> {
-    let mut is_there = false;
-    let searched = directory.read(|storage, options| {
-        search(storage, filter, Order::NewestFirst, options, &mut |_| {}, &mut |_, _| {
-            is_there = true;
-            ControlFlow::Break(())
-        })
-    })?;
-    if !is_there {
+    let (found, searched) = first_wanted(directory, filter, Order::NewestFirst)?;
+    if found.is_none() {
         expect_sound(&searched)?;
     }
-    Ok(is_there)
+    Ok(found.is_some())
 }
 
 /// That every name in a filter that gave nothing is somewhere in the log. Exit 3 where one is not;
@@ -180,6 +173,15 @@ pub(crate) fn expect_order<T: PartialOrd + ToString>(
         }
         _ => Ok(()),
     }
+}
+
+/// The records from one place to another.
+pub(crate) fn range(since: Option<Point>, until: Option<Point>) -> Result<Filter, Failure> {
+    let (first, since) = since.map_or((None, None), Point::beginning);
+    let (last, until) = until.map_or((None, None), Point::end);
+    expect_order(("--since", first), ("--until", last))?;
+    expect_order(("--since", since), ("--until", until))?;
+    Ok(Filter { first, last, since, until, ..Filter::default() })
 }
 
 /// The same of two places, where both are sequences or both are times.

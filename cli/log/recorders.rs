@@ -2,11 +2,11 @@
 
 use crate::log::Directory;
 use crate::ui::{complain, counted, named};
-use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::machine::{Recorder, recorder_of};
 use holdpoint_replay::waiting::{WaitingRun, all_waiting, waiting_for};
+use holdpoint_replay::words::exit_in_words;
 use holdpoint_replay::{Run, RunOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,7 +109,10 @@ pub(crate) fn told(waiting: &WaitingRun) -> String {
             1 => "1 entry waits".to_string(),
             count => format!("{count} entries wait"),
         };
-        let exit = waiting.exit().map_or(String::new(), |exit| format!(", {}", in_words(exit)));
+        let exit = waiting.exit();
+        let exit =
+            exit.map(|exit| format!(", {}", exit_in_words(exit, "no exit status", "signal")));
+        let exit = exit.unwrap_or_default();
         format!(
             "{count} in {file}, unproven until the next writer takes {} up ({}{exit})",
             if waiting.entries.len() == 1 { "it" } else { "them" },
@@ -117,14 +120,6 @@ pub(crate) fn told(waiting: &WaitingRun) -> String {
         )
     });
     newest.into_iter().chain(fault).collect::<Vec<_>>().join("; ")
-}
-
-fn in_words(exit: Exit) -> String {
-    match exit {
-        Exit::Status(status) => format!("exit status {status}"),
-        Exit::Signal(signal) => format!("signal {signal}"),
-        Exit::Unknown => "no exit status".to_string(),
-    }
 }
 
 /// The question to which RETRY is the newest answer.

@@ -7,7 +7,8 @@ use crate::ui::screen::width;
 use crate::ui::text::doer;
 use crate::ui::{Exit, Failure, complain, counted, moment, path};
 use holdpoint_log_files::FollowError;
-use holdpoint_replay::{Filter, Line, Part, Searched, Span, TailError, span};
+use holdpoint_replay::{Filter, Line, Order, Part, Searched, Span, TailError, search, span};
+use std::ops::ControlFlow;
 
 /// Tells of records in an archive that is not read, where some of them may be wanted. Exit 3 where
 /// a record was asked for by its number that is one of them.
@@ -49,6 +50,22 @@ pub(crate) fn conclude(
         }
         Searched::Part(part) => Ok(of_part(global, part)),
     }
+}
+
+/// The first record in an order that is wanted, and what was read to find it.
+pub(crate) fn first_wanted(
+    directory: &Directory,
+    filter: &Filter,
+    order: Order,
+) -> Result<(Option<Line>, Searched), Failure> {
+    let mut found = None;
+    let searched = directory.read(|storage, options| {
+        search(storage, filter, order, options, &mut |_| {}, &mut |line, _| {
+            found = Some(line);
+            ControlFlow::Break(())
+        })
+    })?;
+    Ok((found, searched))
 }
 
 /// The failure that there is no log here, when a search found none.

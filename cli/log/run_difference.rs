@@ -3,7 +3,6 @@
 
 use crate::log::run_facts::{directory, exit_of, marked, proven, told_exit};
 use crate::log::run_row::Row;
-use crate::log::run_times;
 use crate::ui::screen::fits_in_row;
 use crate::ui::time_format::{Clock, took};
 use crate::ui::{Page, counted, named};
@@ -206,7 +205,7 @@ fn put_end(run: &Run, put: &mut dyn FnMut(Aspect, Option<&str>, Fact)) {
     put(Aspect::Exit, None, exit);
     let attempts = run.entity.attempt_count();
     put(Aspect::Attempts, None, Fact::own(attempts, attempts.to_string()));
-    let lasted = run_times::lasted(run);
+    let lasted = run.lasted();
     let unknown = if run.entity.halt.is_some() { "its end was not seen" } else { "has not ended" };
     let words = lasted.map_or(unknown.to_string(), took);
     put(Aspect::Took, None, Fact::own(lasted, words));
@@ -231,7 +230,7 @@ fn approved_by(run: &Run) -> Fact {
 
 /// What a program is shown.
 #[derive(Serialize)]
-pub(crate) struct Shown<'r> {
+pub(crate) struct DifferenceDocument<'r> {
     from: Side<'r>,
     to: Side<'r>,
     changes: Vec<ShownChange<'r>>,
@@ -254,7 +253,7 @@ struct ShownChange<'r> {
     to: Option<Value>,
 }
 
-impl<'r> Shown<'r> {
+impl<'r> DifferenceDocument<'r> {
     pub(crate) fn of(from: &'r Run, to: &'r Run, difference: &'r Difference) -> Self {
         let side = |run: &'r Run| Side { row: Row::of(run), directory: directory(run) };
         let changes = difference.changes.iter().map(|Change { thing, from, to }| ShownChange {

@@ -1,18 +1,20 @@
 //! What is told of a run: how it ended, where it ran, who began it.
 
-use crate::log::run_times::{ran, took_ns, waited};
 use crate::ui::named;
 use crate::ui::screen::quoted_up_to;
 use crate::ui::text::bytes;
 use crate::ui::time_format::took;
 use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::core::text::visible;
 use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::{ResourceUsage, StopCondition};
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::governed::{Attempt, StopDetected};
+use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_engine::executor::InstructionEnvelope;
-use holdpoint_replay::words::{code_in_words, kind_in_words, stop_in_words};
+use holdpoint_replay::words::{code_in_words, exit_in_words, kind_in_words, stop_in_words};
 use holdpoint_replay::{Interrupted, Run, RunOutcome};
 
 /// What is said of an end that nobody saw.
@@ -61,11 +63,8 @@ pub(crate) fn stopped(stop: &StopDetected) -> String {
 
 /// How the process of an attempt ended, where that is known.
 pub(crate) fn exit_of(attempt: &Attempt) -> Option<String> {
-    match attempt.response.as_ref()?.exit {
-        Exit::Unknown => None,
-        Exit::Status(status) => Some(format!("exit status {status}")),
-        Exit::Signal(signal) => Some(format!("signal {signal}")),
-    }
+    let exit = Some(attempt.response.as_ref()?.exit).filter(|exit| *exit != Exit::Unknown);
+    exit.map(|exit| exit_in_words(exit, "", "signal"))
 }
 
 /// The same, and whether nobody says to have watched the process.
@@ -87,16 +86,16 @@ pub(crate) const REPORTED: &str = "(reported, not observed)";
 /// How long it took, up to now where it has not ended, and how long it waited for an answer.
 pub(crate) fn length(run: &Run, now: Timestamp) -> String {
     let end = run.entity.halt.as_ref().map(|halt| halt.at);
-    let length = match (end, took_ns(run)) {
+    let length = match (end, run.took_ns()) {
         (Some(_), Some(length)) if !run.ran_at_most.is_empty() => {
             format!("took at most {}", took(length))
         }
         (Some(_), Some(length)) => format!("took {}", took(length)),
         (Some(_), None) => return UNSEEN.to_string(),
         (None, _) if now < run.entity.started_at => "for how long is not known".to_string(),
-        (None, _) => format!("{} so far", took(ran(run, now))),
+        (None, _) => format!("{} so far", took(run.ran(now))),
     };
-    match waited(run, end.unwrap_or(now)) {
+    match run.waited(end.unwrap_or(now)) {
         0 => length,
         waited => format!("{length}, waited {} for an answer", took(waited)),
     }
@@ -113,6 +112,40 @@ pub(crate) fn proven(actor: &ActorId, proof: Option<Proof>) -> String {
 /// proven at a terminal alone.
 pub(crate) fn who(kind: Actor, id: &str, by: Authentication, more: &str) -> String {
     format!("{} ({}{more})", named(id), kind_in_words(kind, by))
+}
+
+/// Who said yes to a start; `told` tells when.
+pub(crate) fn approved(point: &DecisionPoint, told: impl Fn(Timestamp) -> String) -> String {
+    let id = visible(&point.decision_id);
+    let Some(ending) = &point.ending else { return format!("{id} is not answered") };
+    let by = match &ending.by {
+        Some(by) => who(by.kind, &by.id, by.authenticated_by, ""),
+        None => "nobody: its time was over".to_string(),
+    };
+    let option = point.selected_option().map(|it| format!("{} ", named(it))).unwrap_or_default();
+    format!("{option}by {by}, {}, in {id}", told(ending.ended_at))
+}
+
+/// What a person was asked about an attempt, and what was answered; `told` tells when.
+pub(crate) fn asked(run: &Run, held: &HeldRequest, told: impl Fn(Timestamp) -> String) -> String {
+    let id = held.request_id();
+    let Some(decided) = held.decided() else {
+        let word = if held.is_open() { "nobody has answered yet" } else { "taken back" };
+        return format!("{id}: {word}");
+    };
+    let record = &decided.record;
+    let by = match (record.is_timeout(), run.doers.get(&decided.sequence)) {
+        (true, _) => "nobody answered in time".to_string(),
+        (false, Some(it)) => format!("by {}", proven(&it.actor, it.proof)),
+        (false, None) => format!("by {}", named(&record.human_id)),
+    };
+    format!("{id}: {}, {by}, {}", record.decision, told(decided.at))
+}
+
+/// The reason of whoever answered.
+pub(crate) fn reason_of(held: &HeldRequest) -> Option<&str> {
+    let record = &held.decided()?.record;
+    record.reason.as_deref().filter(|_| !record.is_timeout())
 }
 
 /// Where it was begun, if that is on record.

@@ -2,12 +2,11 @@
 //! it.
 
 use crate::log::ids::{self, DIGITS, are_digits};
-use crate::log::records::expect_log;
+use crate::log::records::{expect_log, first_wanted};
 use crate::log::{Directory, IdOf, damage_in_part};
 use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, excerpt};
-use holdpoint_replay::{Filter, Line, Order, Searched, search, span};
-use std::ops::ControlFlow;
+use holdpoint_replay::{Filter, Order, Searched, span};
 
 /// What a number names.
 pub(crate) enum OfRecord {
@@ -68,8 +67,8 @@ fn no_id(wanted: &str) -> Failure {
 /// What the record of a number is about; `None` where there is no such record.
 pub(crate) fn of_record(directory: &Directory, sequence: u64) -> Result<Option<OfRecord>, Failure> {
     let filter = Filter { first: Some(sequence), last: Some(sequence), ..Filter::default() };
-    let mut found = None;
-    let searched = each(directory, &filter, &mut |line| found = Some(line))?;
+    let (found, searched) = first_wanted(directory, &filter, Order::OldestFirst)?;
+    expect_log(directory, &searched)?;
     if found.is_none() {
         expect_sound(&searched)?;
     }
@@ -102,19 +101,4 @@ pub(crate) fn expect_sound(searched: &Searched) -> Result<(), Failure> {
     }
     let Some(found) = damage_in_part(searched.findings()) else { return Ok(()) };
     Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", found))
-}
-
-fn each(
-    directory: &Directory,
-    filter: &Filter,
-    take: &mut dyn FnMut(Line),
-) -> Result<Searched, Failure> {
-    let searched = directory.read(|storage, options| {
-        search(storage, filter, Order::OldestFirst, options, &mut |_| {}, &mut |line, _| {
-            take(line);
-            ControlFlow::Continue(())
-        })
-    })?;
-    expect_log(directory, &searched)?;
-    Ok(searched)
 }

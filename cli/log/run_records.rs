@@ -1,7 +1,7 @@
 //! Runs of a log, and those that are not told.
 
 use crate::log::captured_output::read;
-use crate::log::coverage::Untied;
+use crate::log::coverage::UntiedRecords;
 use crate::log::{Directory, VERIFY_TELLS, run_id, sessions};
 use crate::ui::{Exit, Failure, complain, counted};
 use holdpoint_replay::{Begun, BegunTwice, Doer, Filter, Reach, Run, begun};
@@ -84,7 +84,7 @@ pub(crate) fn tell_doers<'d>(
     doers: impl IntoIterator<Item = &'d BTreeMap<u64, Doer>>,
     reach: &Reach,
 ) {
-    let mut untied = Untied::default();
+    let mut untied = UntiedRecords::default();
     let all = doers.into_iter().flatten();
     all.for_each(|(sequence, doer)| untied.take(*sequence, doer.standing));
     untied.tell(reach);

@@ -1,7 +1,6 @@
 //! What a program is shown of a run.
 
 use crate::log::retries::{Placed, RetryOf};
-use crate::log::run_times::{ended_at, lasted, took_ns, waited};
 use crate::ui::text::each_once;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
@@ -44,7 +43,7 @@ pub(crate) struct Row<'r> {
     outcome: RunOutcome,
     exit_status: Option<i32>,
     signal: Option<i32>,
-    /// Whether the recorder was told how it ended, and watched no process.
+    /// True if the recorder was told how it ended, and watched no process.
     is_reported: bool,
     began_at: Timestamp,
     ended_at: Option<Timestamp>,
@@ -85,9 +84,9 @@ impl<'r> Row<'r> {
             signal,
             is_reported: entity.current_attempt().is_some_and(Attempt::is_reported),
             began_at: entity.started_at,
-            ended_at: ended_at(run),
-            took_ns: took_ns(run),
-            waited_ns: lasted(run).and(entity.halt.as_ref()).map(|halt| waited(run, halt.at)),
+            ended_at: run.ended_at(),
+            took_ns: run.took_ns(),
+            waited_ns: run.lasted().and(entity.halt.as_ref()).map(|halt| run.waited(halt.at)),
             attempts: entity.attempt_count(),
             by: &entity.actor,
             proof: run.doers.get(&entity.started_sequence).and_then(|doer| doer.proof),
@@ -100,5 +99,25 @@ impl<'r> Row<'r> {
             last_record: run.last,
             standing: run.standing().name(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::golden::Sample;
+    use holdpoint_domain::execution_loop::HaltReason;
+
+    #[test]
+    fn what_a_run_took_holds_no_wait_for_a_person_and_no_end_that_nobody_saw() {
+        let mut runs = Sample::begun_again().listed();
+        let run = &mut runs[2];
+        let (began, end) = (run.entity.started_at, run.entity.halt.as_ref().unwrap().at);
+        assert_eq!((run.waited(end), run.lasted()), (1_000_000, Some(6_000_000)));
+        assert_eq!(end.nanoseconds_since(began), 7_000_000);
+        run.entity.halt.as_mut().unwrap().reason = HaltReason::RecorderLost;
+        let attempt = run.entity.attempts.last().unwrap();
+        assert_eq!(run.lasted(), attempt.resources.map(|usage| usage.wall_ns));
+        run.entity.attempts.last_mut().unwrap().response = None;
+        assert_eq!(run.lasted(), None);
     }
 }

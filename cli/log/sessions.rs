@@ -9,9 +9,9 @@ use crate::ui::table::NOTHING;
 use crate::ui::time_format::Clock;
 use crate::ui::{Exit, Failure, complain, excerpt, named};
 use holdpoint_domain::ActorId;
-use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
+use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::time::Timestamp;
-use holdpoint_domain::decision_point::{DecisionPoint, ResolutionKind};
+use holdpoint_replay::session_answers::{Tools, approvers};
 use holdpoint_replay::{
     Filter, QUESTIONS_MAX, RunFilter, Session, SessionList, find_sessions, session_asking,
 };
@@ -23,88 +23,6 @@ pub(crate) const PREFIX: &str = "session:";
 
 /// What stands where a run has its outcome: no record says how a session ended.
 pub(crate) const OUTCOME: &str = "session";
-
-/// What became of the questions about the tools of a session, in numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Tools {
-    asked: usize,
-    approved: usize,
-    denied: usize,
-    waiting: usize,
-    unanswered: usize,
-    taken_back: usize,
-    outcome_unknown: usize,
-}
-
-/// What became of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answered {
-    Approved,
-    Denied,
-    Waiting,
-    Unanswered,
-    TakenBack,
-}
-
-impl Answered {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Waiting => "waiting",
-            Self::Unanswered => "unanswered",
-            Self::TakenBack => "taken back",
-        }
-    }
-}
-
-pub(crate) fn answered(point: &DecisionPoint) -> Answered {
-    let kind = point.ending.as_ref().and_then(|ending| ending.kind);
-    match kind {
-        _ if point.is_open() => Answered::Waiting,
-        _ if point.approves() => Answered::Approved,
-        Some(ResolutionKind::Option) => Answered::Denied,
-        Some(ResolutionKind::Cancel) => Answered::TakenBack,
-        _ => Answered::Unanswered,
-    }
-}
-
-/// Whether the tool may have run, and nobody said what became of it.
-pub(crate) fn is_unknown(point: &DecisionPoint) -> bool {
-    point.consumed.is_some() && point.outcome.is_none()
-}
-
-impl Tools {
-    pub(crate) fn of(session: &Session) -> Self {
-        let count = |wanted: Answered| {
-            session.calls.iter().filter(|point| answered(point) == wanted).count()
-        };
-        Self {
-            asked: session.calls.len(),
-            approved: count(Answered::Approved),
-            denied: count(Answered::Denied),
-            waiting: count(Answered::Waiting),
-            unanswered: count(Answered::Unanswered),
-            taken_back: count(Answered::TakenBack),
-            outcome_unknown: session.calls.iter().filter(|point| is_unknown(point)).count(),
-        }
-    }
-
-    /// In words, without what there is nothing of.
-    pub(crate) fn words(&self) -> String {
-        let said = [
-            (self.approved, Answered::Approved.name()),
-            (self.denied, Answered::Denied.name()),
-            (self.waiting, Answered::Waiting.name()),
-            (self.unanswered, Answered::Unanswered.name()),
-            (self.taken_back, Answered::TakenBack.name()),
-            (self.outcome_unknown, "outcome unknown"),
-        ];
-        let said = said.iter().filter(|(count, _)| *count > 0);
-        let more: String = said.map(|(count, word)| format!(", {count} {word}")).collect();
-        format!("{} asked{more}", self.asked)
-    }
-}
 
 /// The id of a session, which `show` takes.
 pub(crate) fn id(session: &Session) -> String {
@@ -188,12 +106,6 @@ pub(crate) fn cells(session: &Session, clock: &Clock) -> Vec<String> {
         id(session),
         Tools::of(session).words(),
     ]
-}
-
-/// Those who said yes to one of its calls.
-pub(crate) fn approvers(session: &Session) -> impl Iterator<Item = &Principal> {
-    let approved = session.calls.iter().filter(|point| answered(point) == Answered::Approved);
-    approved.filter_map(|point| point.ending.as_ref()?.by.as_ref())
 }
 
 /// What a program is shown of a session.

@@ -2,8 +2,8 @@
 
 use crate::ui::text::bytes;
 use crate::ui::{Page, counted};
-use holdpoint_domain::evidence_capture::ResourceSnapshot;
 use holdpoint_domain::governed::ExecutionLoop;
+use holdpoint_replay::stretches::{UsageStretch, stretches};
 
 /// So many lines are drawn of an attempt.
 const LINES: usize = 12;
@@ -12,42 +12,6 @@ const BAR_MAX: usize = 40;
 const BAR_MIN: usize = 8;
 /// What stands before the cells of a line.
 const NAME_COLUMNS: usize = 16;
-
-/// The processes of an attempt over a stretch of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stretch {
-    /// How long the command had run at its end, in nanoseconds.
-    pub(crate) until_ns: u64,
-    /// The most processes in it.
-    pub(crate) processes: u64,
-    /// The most resident memory, in bytes.
-    pub(crate) resident_bytes: u64,
-    /// Processor time in it, in hundredths of the time that it lasted.
-    pub(crate) processor: u64,
-}
-
-/// The snapshots of an attempt as so many stretches at most, each up to the last of one snapshot or
-/// of several.
-pub(crate) fn stretches(entity: &ExecutionLoop, attempt: u8, most: usize) -> Vec<Stretch> {
-    let snapshots: Vec<&ResourceSnapshot> = entity.snapshots(attempt).collect();
-    let of_each = snapshots.len().div_ceil(most.max(1)).max(1);
-    let (mut ran, mut used) = (0, 0);
-    let stretch = |group: &[&ResourceSnapshot]| {
-        let last = group.last()?;
-        let cpu = last.user_cpu_ns.saturating_add(last.system_cpu_ns);
-        let lasted = last.ran_ns.saturating_sub(ran).max(1);
-        // What ended, and was waited for by nobody, is counted no more.
-        let spent = u128::from(cpu.saturating_sub(used)) * 100 / u128::from(lasted);
-        (ran, used) = (last.ran_ns, cpu);
-        Some(Stretch {
-            until_ns: last.ran_ns,
-            processes: group.iter().map(|it| it.processes).max().unwrap_or(0),
-            resident_bytes: group.iter().map(|it| it.resident_bytes).max().unwrap_or(0),
-            processor: u64::try_from(spent).unwrap_or(u64::MAX),
-        })
-    };
-    snapshots.chunks(of_each).filter_map(stretch).collect()
-}
 
 /// How long the command had run, in words.
 pub(crate) fn until(nanoseconds: u64) -> String {
@@ -83,8 +47,8 @@ pub(crate) fn put(page: &mut Page, columns: usize, entity: &ExecutionLoop, attem
 }
 
 /// Memory, processes and processor of a stretch.
-fn cells(stretch: &Stretch) -> [String; 3] {
-    let Stretch { processes, resident_bytes, processor, .. } = *stretch;
+fn cells(stretch: &UsageStretch) -> [String; 3] {
+    let UsageStretch { processes, resident_bytes, processor, .. } = *stretch;
     let plural = if processes == 1 { "" } else { "es" };
     let count = format!("{processes} process{plural}");
     [bytes(resident_bytes), count, format!("{processor} % processor")]
@@ -101,7 +65,7 @@ fn bar(size: u64, most: u64, room: usize) -> String {
 mod tests {
     use super::*;
     use holdpoint_domain::core::time::Timestamp;
-    use holdpoint_domain::evidence_capture::EvidenceContent;
+    use holdpoint_domain::evidence_capture::{EvidenceContent, ResourceSnapshot};
 
     const MIB: u64 = 1 << 20;
 

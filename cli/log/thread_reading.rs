@@ -1,12 +1,13 @@
 //! Reading one thread out of the log: which tenant is meant, and the records that are about it.
 
 use crate::log::archived_hint::{first_record, missing};
-use crate::log::thread_sessions::{Sessions, session_of};
+use crate::log::open::read_seeing;
 use crate::log::{Directory, not_found, refuse_damaged};
-use crate::ui::{Bar, Exit, Failure, excerpt};
+use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::interruption_thread::Thread;
-use holdpoint_replay::{Committed, Rebuilt, Until, rebuild};
+use holdpoint_replay::thread_sessions::{Sessions, session_of};
+use holdpoint_replay::{Committed, Rebuilt, Until};
 use std::collections::BTreeSet;
 
 /// Which thread is meant.
@@ -35,7 +36,7 @@ impl Reading {
         correlation: &str,
     ) -> Result<Self, Failure> {
         let (mut records, mut sessions) = (Vec::new(), Sessions::default());
-        let rebuilt = read(directory, until, &mut |record| {
+        let rebuilt = read_seeing(directory, until, &mut |record| {
             if record.thread().is_some_and(|(_, found)| found == correlation) {
                 records.push(record.clone());
             }
@@ -149,19 +150,6 @@ pub(crate) fn beginning(directory: &Directory, correlation: &str) -> Result<u64,
     // What was refused has no state.
     let (_, records) = reading.thread(directory, &name)?;
     Ok(records.first().map_or(0, |record| record.header.sequence))
-}
-
-/// Rebuilds the state; `witness` sees every record on the way.
-pub(crate) fn read(
-    directory: &Directory,
-    until: Until,
-    witness: &mut dyn FnMut(&Committed),
-) -> Result<Rebuilt, Failure> {
-    let mut bar = Bar::new();
-    directory.read(|storage, options| {
-        let mut progress = |progress| bar.update(progress);
-        rebuild(storage, until, options, &mut progress, &mut *witness)
-    })
 }
 
 /// Every thread that the state knows, live ones first.

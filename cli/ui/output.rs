@@ -4,6 +4,7 @@
 use crate::ui::pager::{self, Pager};
 use crate::ui::screen::{columns_of_screen, folded, width, with_few_marks};
 use crate::ui::streams::{self, Stdout};
+use crate::ui::text::aligned;
 use crate::ui::{Exit, Failure};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
@@ -68,6 +69,23 @@ impl Output {
         }
     }
 
+    /// Writes rows below a header, in columns that are as wide as their widest cell.
+    pub(crate) fn table<const N: usize>(
+        &mut self,
+        header: [&str; N],
+        rows: impl Iterator<Item = [String; N]>,
+    ) {
+        let rows: Vec<_> = std::iter::once(header.map(String::from)).chain(rows).collect();
+        aligned(&rows).iter().for_each(|line| self.line(line));
+    }
+
+    /// Says how many more there are than the few of `total` that are shown.
+    pub(crate) fn more(&mut self, total: u64, shown: usize) {
+        if let Some(more @ 1..) = total.checked_sub(shown as u64) {
+            self.line(format_args!("  ... and {more} more, which --json shows"));
+        }
+    }
+
     /// Writes a value over several lines.
     pub(crate) fn json(&mut self, value: &impl Serialize) {
         match serde_json::to_string_pretty(value) {
@@ -102,7 +120,7 @@ impl Output {
         self.fate.is_ok() && !poll(&mut closed, Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
-    /// Whether a pager has the terminal until the output is finished.
+    /// Tells whether a pager has the terminal until the output is finished.
     pub(crate) fn is_paged(&self) -> bool {
         matches!(self.writer.get_ref(), Sink::Page(_))
     }
@@ -114,7 +132,7 @@ impl Output {
         }
     }
 
-    /// Whether colours are shown.
+    /// Tells whether colours are shown.
     pub(crate) const fn is_coloured(&self) -> bool {
         self.is_coloured
     }

@@ -11,7 +11,7 @@ mod glued;
 mod plain;
 
 pub(crate) use conversation::{Around, Conversation};
-use folds::{fold, wrapped, wrapped_command};
+use folds::{beginning, wrapped, wrapped_command};
 use framed::{FRAME, FRAME_COLUMNS, behind, framed};
 pub(crate) use plain::with_few_marks;
 use plain::{columns as columns_of_character, plain, plain_once, still, still_once};
@@ -117,7 +117,7 @@ pub(crate) fn plain_terminal() -> &'static str {
     if follows_controls() { PLAIN } else { "\r\n" }
 }
 
-/// Whether the terminal does what controls say, and does not show them.
+/// Tells whether the terminal does what controls say, and does not show them.
 fn follows_controls() -> bool {
     std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb")
 }
@@ -177,7 +177,8 @@ impl Page {
         if lines.len() > most_lines {
             lines.truncate(most_lines);
             if let Some(last) = lines.last_mut() {
-                *last = format!("{} ..", fitting(last, self.columns.saturating_sub(3)));
+                *last =
+                    format!("{} ..", beginning(last, self.columns.saturating_sub(3)).trim_end());
             }
         }
         self.lines.extend(lines);
@@ -251,7 +252,7 @@ pub(crate) fn named(name: &str) -> String {
     quoted(name)
 }
 
-/// Whether [`named`] shows the whole of a text.
+/// Tells whether [`named`] shows the whole of a text.
 pub(crate) fn fits_in_row(text: &str) -> bool {
     text.chars().nth(NAME_CHARACTERS_MAX).is_none()
 }
@@ -335,11 +336,6 @@ pub(crate) fn width(text: &str) -> usize {
 
 fn is_mark(c: char) -> bool {
     c.general_category_group() == GeneralCategoryGroup::Mark
-}
-
-/// The longest beginning of so many columns.
-fn fitting(text: &str, room: usize) -> String {
-    fold(text, room, room).into_iter().next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::finding::{Finding, Problem};
 use crate::meaning::{Meaning, Stopped, UnderRules, Unjudged};
 use crate::read::Reading;
 use crate::report::{Axes, Axis, AxisState, Report, Unproven, Verdict};
-use crate::summary::named_by_application;
+use crate::tell::named_by_application;
 use crate::verify::{OutsideState, Witnessed};
 use holdpoint_domain::core::forbidden::Rules;
 use holdpoint_log_files::later::Later;

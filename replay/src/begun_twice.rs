@@ -5,7 +5,7 @@
 use crate::live::is_salvaged;
 use crate::read::ReadError;
 use crate::records::{Line, beginnings};
-use crate::summary::shown;
+use crate::tell::shown;
 use holdpoint_domain::world::Term;
 use holdpoint_domain::{Event, World};
 use holdpoint_log_files::ReadStorage;

@@ -35,6 +35,7 @@ mod interrupted;
 pub mod live;
 pub mod machine;
 mod meaning;
+pub mod merged_output;
 pub mod outcome;
 pub mod prefix;
 pub mod progress;
@@ -45,15 +46,19 @@ mod recorder_notes;
 pub mod records;
 pub mod report;
 pub mod run;
+mod run_times;
 pub mod runs;
 pub mod runs_wanted;
 mod second_beginnings;
+pub mod session_answers;
 pub mod sessions;
 pub mod state;
 mod statements;
 pub mod statistics;
-mod summary;
+pub mod stretches;
 pub mod tail;
+mod tell;
+pub mod thread_sessions;
 pub mod timeline;
 pub mod together;
 pub mod trace;
@@ -101,6 +106,7 @@ pub use sessions::{Asks, QUESTIONS_MAX, Session, SessionList, find_sessions, ses
 pub use state::state_of;
 pub use statistics::{Statistics, statistics};
 pub use tail::{LogTail, Missed, TailError};
+pub use tell::{ThreadRow, in_words, story_row};
 pub use timeline::{Moment, Timeline, travel};
 pub use together::{Together, verify_together};
 pub use trace::{Beginning, Person, Role, Step, StepRecord, Trace, Traced, TracedRun, trace};
@@ -108,4 +114,3 @@ pub use verify::{
     OutsideHead, OutsideState, Range, RangeReport, VerifyRequest, Witnessed, verify, verify_asked,
     verify_range,
 };
-pub use words::in_words;

@@ -22,7 +22,7 @@ mod whole;
 use crate::finding::{Finding, named};
 use crate::reach::Reach;
 use crate::read::{Committed, Content, unread};
-use crate::summary::summary;
+use crate::tell::summary;
 pub(crate) use begun::beginnings;
 pub(crate) use exclude::{is_gone_on_from, may_hold};
 pub use facts::{RunNames, ids_beginning_with, names_of_runs};

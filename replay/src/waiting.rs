@@ -5,6 +5,7 @@ use crate::captured_output::CapturedOutput;
 use crate::machine::is_not_a_directory;
 use crate::records::loop_id_of;
 use crate::run::Run;
+use crate::words::exit_in_words;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureCommand, EvidenceItem, OutputPiece, OutputStream,
@@ -477,22 +478,18 @@ fn of_guard(entry: WaitingEntry, facts: &GuardFacts) -> WaitingEntry {
         GuardKilledFor::Memory => ", ended by its guard at its limit of memory",
         GuardKilledFor::Asked => ", ended because its recorder asked for it",
     };
-    let words = format!("its guard saw the end: {}{killed}", exit_in_words(exit));
+    let words = format!(
+        "its guard saw the end: {}{killed}",
+        exit_in_words(exit, "no exit status", "signal")
+    );
     WaitingEntry { words, exit: Some(exit), ..entry }
-}
-
-fn exit_in_words(exit: Exit) -> String {
-    match exit {
-        Exit::Status(status) => format!("exit status {status}"),
-        Exit::Signal(signal) => format!("signal {signal}"),
-        Exit::Unknown => "no exit status".to_string(),
-    }
 }
 
 fn of_command(mut entry: WaitingEntry, command: Command) -> WaitingEntry {
     match command {
         Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(c)) => {
-            entry.words = format!("the command ended: {}", exit_in_words(c.exit));
+            entry.words =
+                format!("the command ended: {}", exit_in_words(c.exit, "no exit status", "signal"));
             entry.exit = Some(c.exit);
         }
         Command::SandboxFault(SandboxFaultCommand::ReportFault(c)) => {

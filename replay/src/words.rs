@@ -1,65 +1,13 @@
-//! Plain words for a record, for a reader who knows no code: the summary of its line has the codes.
-//! What somebody claims is told as a claim.
+//! Words for codes that several rows and screens have: one word for each, wherever it stands.
 
-use crate::summary::{labels, named_by_application, shown, shown_escaped, summary};
-use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
-use holdpoint_domain::core::text::bounded;
-use holdpoint_domain::decision_point::{
-    ClaimedStatus, DecisionPointCreated, DecisionPointEvent, OnTimeout, OutcomeReported, Response,
-};
-use holdpoint_domain::evidence_capture::{
-    EvidenceCaptureEvent, EvidenceContent, OutputStream, StopCondition,
-};
-use holdpoint_domain::execution_loop::{
-    ExecutionLoopEvent, Exit, HaltReason, LoopHalted, ResponseDecision, ResponseEvaluated,
-};
-use holdpoint_domain::human_decision::{
-    AnswerChannel, HumanDecisionAnswered, HumanDecisionEvent, HumanDecisionOutcome,
-    HumanDecisionRequested,
-};
-use holdpoint_domain::log::LogEvent;
-use holdpoint_domain::sandbox_fault::{SandboxDecision, SandboxFaultEvent};
-use holdpoint_domain::{Event, Time};
-
-/// Describes what happened, in one line that needs no other, control characters visible. Of an
-/// event for which there are no plainer words, its summary.
-#[must_use]
-pub fn in_words(event: &Event) -> String {
-    let told = match event {
-        Event::ExecutionLoop(event) => Some(of_loop(event)),
-        Event::EvidenceCapture(event) => Some(of_evidence(event)),
-        Event::SandboxFault(event) => Some(of_fault(event)),
-        Event::HumanDecision(body) => {
-            of_question(body).map(|told| format!("{}: {told}", shown(body.request_id())))
-        }
-        Event::DecisionPoint(body) => {
-            let of = event.decision_point().unwrap_or_default();
-            of_decision(body).map(|told| format!("{}: {told}", shown(of)))
-        }
-        Event::Log(LogEvent::CommandRefused(body)) => {
-            Some(format!("not done, for a rule forbids it: {}", shown(&body.message)))
-        }
-        Event::Log(LogEvent::RecordsLabelled(body)) => {
-            Some(format!("labels, which nothing proves: {}", labels(body)))
-        }
-        _ => None,
-    };
-    told.unwrap_or_else(|| summary(event))
-}
-
-fn of_loop(event: &ExecutionLoopEvent) -> String {
-    match event {
-        ExecutionLoopEvent::LoopInitialized(body) => {
-            format!("the run begins: {}", shown_escaped(&body.command_line))
-        }
-        ExecutionLoopEvent::LoopDispatched(body) => format!("attempt {} is started", body.attempt),
-        ExecutionLoopEvent::ResponseAwaited(body) => format!("attempt {} runs", body.attempt),
-        ExecutionLoopEvent::ResponseEvaluated(body) => {
-            attempt_ended(body, ", as its recorder states")
-        }
-        ExecutionLoopEvent::LoopHalted(body) => format!("the run has ended: {}", halted(body)),
-    }
-}
+use crate::tell::{named_by_application, shown};
+use holdpoint_domain::Time;
+use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::core::text::{bounded, visible};
+use holdpoint_domain::decision_point::{ClaimedStatus, Response};
+use holdpoint_domain::evidence_capture::{EvidenceContent, OutputStream, StopCondition};
+use holdpoint_domain::execution_loop::{Exit, HaltReason, ResponseDecision, ResponseEvaluated};
+use holdpoint_domain::sandbox_fault::SandboxDecision;
 
 /// Says that an attempt has ended. `known` is how that is known: the record alone does not say
 /// whether anybody observed it.
@@ -67,8 +15,7 @@ fn of_loop(event: &ExecutionLoopEvent) -> String {
 pub fn attempt_ended(body: &ResponseEvaluated, known: &str) -> String {
     let exit = match body.exit {
         Exit::Unknown => "nobody knows how".to_string(),
-        Exit::Status(status) => format!("exit status {status}{known}"),
-        Exit::Signal(signal) => format!("killed by signal {signal}{known}"),
+        exit => format!("{}{known}", exit_in_words(exit, "", "killed by signal")),
     };
     let decision = match body.response_decision {
         ResponseDecision::Accept => "that counts as done",
@@ -78,24 +25,32 @@ pub fn attempt_ended(body: &ResponseEvaluated, known: &str) -> String {
     format!("attempt {} has ended: {exit}; {decision}", body.attempt)
 }
 
-fn halted(body: &LoopHalted) -> String {
-    let words = match body.reason {
+/// Says how a process ended: `unknown` where nobody knows, and what stands before a signal.
+#[must_use]
+pub fn exit_in_words(exit: Exit, unknown: &str, signalled: &str) -> String {
+    match exit {
+        Exit::Unknown => unknown.to_string(),
+        Exit::Status(status) => format!("exit status {status}"),
+        Exit::Signal(signal) => format!("{signalled} {signal}"),
+    }
+}
+
+/// Says why a run has ended.
+pub(crate) fn halt_in_words(reason: HaltReason, stop: Option<StopCondition>) -> &'static str {
+    match reason {
         HaltReason::Completed => "it is done",
         HaltReason::ResponseRejected => "it failed",
         HaltReason::ResponseEscalated => "a person has to look at what it came to",
         HaltReason::FaultTerminated => "it failed, and the rules allow no other attempt",
         HaltReason::FaultEscalated => "it failed, and nobody decided what follows",
         HaltReason::FaultNotRetried => "it failed, and was not tried again",
-        HaltReason::StopCondition => {
-            return body.stop_condition.map_or("it was stopped", stop_in_words).to_string();
-        }
+        HaltReason::StopCondition => stop.map_or("it was stopped", stop_in_words),
         HaltReason::IllegalTransition => "its recorder asked for a step that the rules forbid",
         HaltReason::HandshakeFailed => "it was refused before it began",
         HaltReason::HumanDecisionTimedOut => "a person was asked, and nobody answered in time",
         HaltReason::Interrupted => "a signal ended it",
         HaltReason::RecorderLost => "its recorder was gone before it had recorded the end",
-    };
-    words.to_string()
+    }
 }
 
 /// Describes what stopped a run, in words.
@@ -114,32 +69,6 @@ pub const fn stop_in_words(condition: StopCondition) -> &'static str {
         StopCondition::PriorExecutionPending => "the attempt before it had not ended",
         StopCondition::AmbiguousIntent => "what was wanted was not clear",
         StopCondition::HumanAbort => "it was stopped in the name of a person",
-    }
-}
-
-fn of_evidence(event: &EvidenceCaptureEvent) -> String {
-    match event {
-        EvidenceCaptureEvent::ObserverAttached(body) if body.is_halted => {
-            "evidence of the run cannot be taken: what was expected of it differs".to_string()
-        }
-        EvidenceCaptureEvent::ObserverAttached(_) => "evidence of the run is taken".to_string(),
-        EvidenceCaptureEvent::EvidenceCaptured(body) => {
-            let what = evidence_in_words(&body.content);
-            format!("kept as evidence: {what}, {} bytes", body.raw_data.length())
-        }
-        EvidenceCaptureEvent::StopConditionDetected(body) => {
-            format!("why the run is stopped: {}", stop_in_words(body.condition))
-        }
-        EvidenceCaptureEvent::ChainSealed(body) => {
-            format!("the evidence of the run is complete: {} pieces", body.length)
-        }
-        EvidenceCaptureEvent::OutputRecorded(body) => {
-            format!(
-                "the command printed: {}, {} bytes",
-                stream_in_words(body.stream),
-                body.raw_data.length()
-            )
-        }
     }
 }
 
@@ -170,20 +99,12 @@ pub const fn stream_in_words(stream: OutputStream) -> &'static str {
     }
 }
 
-fn of_fault(event: &SandboxFaultEvent) -> String {
-    match event {
-        SandboxFaultEvent::FaultReported(body) => {
-            let fault = code_in_words(body.fault_type.name());
-            format!("attempt {} failed: {fault}, {}", body.attempt, quoted(&body.fault_message))
-        }
-        SandboxFaultEvent::SandboxDecided(body) => {
-            let follows = match body.sandbox_decision {
-                SandboxDecision::Terminate => "the run ends",
-                SandboxDecision::Retry => "another attempt is allowed",
-                SandboxDecision::Escalate => "a person has to decide",
-            };
-            format!("what follows by the rules from how attempt {} failed: {follows}", body.attempt)
-        }
+/// Says what follows from a fault by the rules.
+pub(crate) const fn followed_by(decision: SandboxDecision) -> &'static str {
+    match decision {
+        SandboxDecision::Terminate => "the run ends",
+        SandboxDecision::Retry => "another attempt is allowed",
+        SandboxDecision::Escalate => "a person has to decide",
     }
 }
 
@@ -193,150 +114,15 @@ pub fn code_in_words(name: &str) -> String {
     name.to_lowercase().replace('_', " ")
 }
 
-fn of_question(event: &HumanDecisionEvent) -> Option<String> {
-    Some(match event {
-        HumanDecisionEvent::HumanDecisionRequested(body) => requested(body),
-        HumanDecisionEvent::HumanDecisionWarned(body) => {
-            format!(
-                "four fifths of the time to answer are over, which ends at {}",
-                moment(body.due_at)
-            )
-        }
-        HumanDecisionEvent::HumanDecisionAnswered(body) => answered(body),
-        HumanDecisionEvent::HumanDecisionTimedOut(body) => {
-            format!("nobody answered until {}: {}", moment(body.due_at), body.record.decision)
-        }
-        HumanDecisionEvent::LateAnswerRecorded(body) => format!(
-            "{} by {} came too late, after {}, and does not count",
-            body.decision,
-            named_by_application(&body.human_id),
-            moment(body.timeout_at)
-        ),
-        HumanDecisionEvent::RequestWithdrawn(_) => {
-            "taken back, for the run ends without an answer".to_string()
-        }
-        HumanDecisionEvent::OutputShown(_) => {
-            "what the command printed is shown at the prompt of the question".to_string()
-        }
-        HumanDecisionEvent::VisibilityOverridden(_) => return None,
-    })
-}
-
 /// A moment as the record's own is told: with milliseconds.
-fn moment(time: Time) -> String {
+pub(crate) fn moment(time: Time) -> String {
     format!("{}Z", bounded(&time.to_string(), 23))
 }
 
-fn requested(body: &HumanDecisionRequested) -> String {
-    let asked = body
-        .context
-        .asked_of
-        .as_ref()
-        .map_or("a person".to_string(), |of| named_by_application(of));
-    let (attempt, end) = (body.context.attempt, moment(body.request.timeout_at));
-    format!("{asked} is asked what follows attempt {attempt}, until {end}")
-}
-
-fn answered(body: &HumanDecisionAnswered) -> String {
-    let record = &body.record;
-    let means = match body.means.channel {
-        AnswerChannel::Terminal => "at a terminal",
-        AnswerChannel::YesFlag => "without a terminal",
-        AnswerChannel::Api => "through a program",
-        AnswerChannel::OsUser => "by a process of that user",
-        AnswerChannel::Claim => "a claim that nothing proves",
-    };
-    let outcome = match body.outcome {
-        HumanDecisionOutcome::Applied | HumanDecisionOutcome::Timeout => "",
-        HumanDecisionOutcome::Rejected => "; it could not be done",
-        HumanDecisionOutcome::Pending => "; somebody else is asked",
-    };
-    let reason = record.reason.as_ref().map(|reason| format!(", because {}", quoted(reason)));
-    format!(
-        "{} by {} ({means}){outcome}{}",
-        record.decision,
-        named_by_application(&record.human_id),
-        reason.unwrap_or_default()
-    )
-}
-
-fn of_decision(event: &DecisionPointEvent) -> Option<String> {
-    Some(match event {
-        DecisionPointEvent::DecisionPointCreated(body) => created(body),
-        DecisionPointEvent::GuidanceGiven(body) => format!(
-            "{} asks for another proposal: {}{}; it goes on as {}",
-            who(&body.by),
-            quoted(&body.guidance),
-            beside(body.comment.as_deref()),
-            named_by_application(&body.next_id)
-        ),
-        DecisionPointEvent::RoundOpened(body) => {
-            let prior = named_by_application(&body.prior_id);
-            format!("round {} of the question, after {prior}", body.iteration)
-        }
-        DecisionPointEvent::VoteCast(body) => {
-            format!("{} says {}", who(&body.by), said(&body.response, body.comment.as_deref()))
-        }
-        DecisionPointEvent::DecisionPointResolved(body) => format!(
-            "it is answered by {}: {}",
-            who(&body.by),
-            said(&body.response, body.comment.as_deref())
-        ),
-        DecisionPointEvent::LateResponseRecorded(body) => format!(
-            "too late, does not count: {} says {}",
-            who(&body.by),
-            said(&body.response, body.comment.as_deref())
-        ),
-        DecisionPointEvent::ApprovalConsumed(body) => {
-            let tool = quoted(&body.binding.tool);
-            format!("the approval is used by {} for {tool}", who(&body.by))
-        }
-        DecisionPointEvent::ApprovalRevoked(body) => {
-            let why = beside(body.reason.as_deref());
-            format!("the approval is revoked by {}{why}", who(&body.by))
-        }
-        DecisionPointEvent::OutcomeReported(body) => outcome_reported(body),
-        _ => return None,
-    })
-}
-
-fn created(body: &DecisionPointCreated) -> String {
-    let terms = &body.terms;
-    let issue = terms.issue_id.as_ref().map(|issue| format!(" on {}", named_by_application(issue)));
-    let end = terms.expires_at.map(|end| {
-        let then = match terms.on_timeout {
-            OnTimeout::Default => "the default is taken",
-            OnTimeout::Abort => "nothing is decided",
-            OnTimeout::Hold => "it goes on waiting",
-        };
-        format!(", until {}, after which {then}", moment(end))
-    });
-    let quorum = terms.policy.as_ref().map(|policy| match policy.quorum {
-        1 => ", one has to approve".to_string(),
-        quorum => format!(", {quorum} have to approve"),
-    });
-    let prompt = quoted(&terms.proposal.prompt);
-    format!(
-        "{} asks{}: {prompt}{}{}",
-        who(&body.by),
-        issue.unwrap_or_default(),
-        quorum.unwrap_or_default(),
-        end.unwrap_or_default()
-    )
-}
-
-fn outcome_reported(body: &OutcomeReported) -> String {
-    let became = match body.claim.status {
-        ClaimedStatus::Succeeded => "succeeded",
-        ClaimedStatus::Failed => "failed",
-        ClaimedStatus::Interrupted => "was interrupted",
-    };
-    format!("{} claims, and nothing proves, that the call {became}", who(&body.by))
-}
-
-/// Returns what is answered, and what is said beside it.
-fn said(response: &Response, comment: Option<&str>) -> String {
-    let said = match response {
+/// Returns what is answered.
+#[must_use]
+pub fn responded(response: &Response) -> String {
+    match response {
         Response::Option(id) => format!("option {}", named_by_application(id)),
         Response::Text(words) => format!("in own words {}", quoted(words)),
         Response::Accept => "that the guidance is taken as it is".to_string(),
@@ -345,24 +131,47 @@ fn said(response: &Response, comment: Option<&str>) -> String {
             format!("that the proposal is taken, with option {}", named_by_application(id))
         }
         Response::Guidance(words) => format!("guidance {}", quoted(words)),
-    };
-    format!("{said}{}", beside(comment))
+    }
 }
 
-/// A comment.
-fn beside(words: Option<&str>) -> String {
-    words.map(|words| format!(", and beside it {}", quoted(words))).unwrap_or_default()
+/// Says what a host claims of a call.
+#[must_use]
+pub const fn claimed(status: ClaimedStatus) -> &'static str {
+    match status {
+        ClaimedStatus::Succeeded => "succeeded",
+        ClaimedStatus::Failed => "failed",
+        ClaimedStatus::Interrupted => "was interrupted",
+    }
 }
 
 /// Returns what somebody wrote, in quotes with no end but its own: else it could go on as the line
 /// does.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", shown(&text.replace('"', "'")))
 }
 
-/// Somebody, and what of that nothing proves.
-fn who(by: &Principal) -> String {
-    format!("{} ({})", named_by_application(&by.id), kind_in_words(by.kind, by.authenticated_by))
+/// Longest piece of a conversation in a line, in bytes.
+const SPEECH_BYTES_MAX: usize = 240;
+
+/// Quotes the beginning of a text, and says how long it is where that is not all.
+#[must_use]
+pub fn beginning(text: &str) -> String {
+    let cut = bounded(text, SPEECH_BYTES_MAX);
+    match cut.len() < text.len() {
+        true => format!("\"{}\".. ({} bytes)", visible(cut), text.len()),
+        false => format!("\"{}\"", visible(text)),
+    }
+}
+
+/// Quotes the end of a text, and says how long it is where that is not all.
+#[must_use]
+pub fn end(text: &str) -> String {
+    let from = text.len().saturating_sub(SPEECH_BYTES_MAX);
+    let start = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    match text.get(start..) {
+        Some(cut) if start > 0 => format!("({} bytes) ..\"{}\"", text.len(), visible(cut)),
+        _ => format!("\"{}\"", visible(text)),
+    }
 }
 
 /// Describes what kind of one somebody is, and what of that nothing proves: that it was a person is
@@ -385,8 +194,10 @@ pub const fn kind_in_words(kind: Actor, by: Authentication) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tell::in_words;
+    use holdpoint_domain::core::actor::Principal;
     use holdpoint_domain::decision_point::VoteCast;
-    use holdpoint_domain::execution_loop::ExecutionLoopState;
+    use holdpoint_domain::execution_loop::{ExecutionLoopState, LoopHalted};
 
     fn by(id: &str, authenticated_by: Authentication) -> Principal {
         let (id, means) = (id.into(), "".into());
@@ -398,6 +209,15 @@ mod tests {
         let (decision_id, by) = ("DP-1".into(), by(id, Authentication::None));
         let comment = Some(comment.into());
         in_words(&VoteCast { decision_id, by, response, comment }.into())
+    }
+
+    #[test]
+    fn a_long_text_is_cut_between_characters_and_says_so() {
+        let long = "\u{e9}".repeat(200);
+        assert_eq!(beginning(&long), format!("\"{}\".. (400 bytes)", "\u{e9}".repeat(120)));
+        assert_eq!(end(&long), format!("(400 bytes) ..\"{}\"", "\u{e9}".repeat(120)));
+        assert_eq!(end("short"), "\"short\"");
+        assert_eq!(beginning("a\u{202e}b\n"), "\"a\\u{202e}b\\u{a}\"");
     }
 
     #[test]

@@ -73,6 +73,20 @@ fn a_session_is_one_row_in_the_order_of_beginnings_and_tells_what_became_of_its_
 }
 
 #[test]
+fn the_records_of_a_session_are_those_of_its_correlation() {
+    let place = place();
+    let of_log = place.holdpoint(&["log", "correlation=claude-code:s", "--json"]);
+    let of_session = |more: &[&str]| {
+        place.holdpoint(&[&["show", "session:claude-code:s", "--records"], more].concat())
+    };
+    let shown = of_session(&["--json"]);
+    assert_eq!((status(&shown), text(&shown.stdout)), (0, text(&of_log.stdout)));
+    let kinds: Vec<Value> = json_lines(&shown).iter().map(|line| line["kind"].clone()).collect();
+    assert_eq!(kinds[0], "decision_point.created", "{kinds:?}");
+    assert_eq!(status(&of_session(&["--iso"])), 2);
+}
+
+#[test]
 fn a_session_is_found_by_the_beginning_of_its_name() {
     let place = Place::with_log();
     let id = ask(&place, &[], &call("sess-1", "ls"));

@@ -400,7 +400,7 @@ fn named_in(variant: &str, name: &str) -> Vec<String> {
 /// What renders it for people is apart, and so is the table of conformance, which has every event.
 #[test]
 fn an_event_is_named_in_at_most_eight_files() {
-    let renderings = ["replay/src/summary/decision_points.rs", "docs/conformance.md"];
+    let renderings = ["replay/src/tell/decision_points.rs", "docs/conformance.md"];
     let mut found = named_in("DecisionPointReminded", "decision_point.reminded");
     found.retain(|file| !renderings.contains(&&**file) && file != "tests/it/tidy.rs");
     assert!(found.iter().any(|file| file == "engine/domain/src/decision_point/event.rs"));

@@ -35,22 +35,13 @@ use std::path::Path;
 /// A call to which its host gives no name, as Gemini CLI and Copilot CLI do.
 const NOT_STATED: &str = "not-stated";
 
-/// Options of `hook post-tool-use`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
-
-/// The answer. What fails is told, and holds nothing.
-pub(super) fn answer(log: &Path, terms: &Terms) -> Answer {
-    record(log, terms).map_or_else(|reason| failed(&reason), |()| Answer::no_objection())
-}
-
 /// The outcome was not recorded; why.
 pub(super) fn failed(reason: &str) -> Answer {
     Answer::failure(&format!("the outcome of this call is not on record: {reason}"))
 }
 
 /// Records what is claimed of the call, where an approval was spent for it.
-fn record(log: &Path, terms: &Terms) -> Result<(), String> {
+pub(super) fn record(log: &Path, terms: &Terms) -> Result<(), String> {
     let text = read()?;
     let events = [Event::PostToolUse, Event::PostToolUseFailure];
     let input = Input::parse(&text, &events, terms.host)?;
@@ -137,7 +128,7 @@ fn keep(
     }
 }
 
-/// Whether what waits is the outcome of this very call.
+/// Tells whether what waits is the outcome of this very call.
 fn is_of(waiting: &[u8], call: &str) -> bool {
     let waiting = serde_json::from_slice::<WaitingCommand>(waiting).ok();
     waiting.is_some_and(|waiting| match waiting.command {

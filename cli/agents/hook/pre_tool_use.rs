@@ -66,7 +66,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether a call that was denied may be asked about again.
+    /// Tells whether a call that was denied may be asked about again.
     pub(super) const fn asks_again(&self) -> bool {
         self.ask_again
     }
@@ -92,7 +92,7 @@ impl Args {
         }
     }
 
-    /// Whether this tool is guarded.
+    /// Tells whether this tool is guarded.
     fn guards(&self, tool: &str) -> bool {
         let is_meant = |name: &String| match name.strip_suffix('*') {
             Some(beginning) => tool.starts_with(beginning),
@@ -128,12 +128,8 @@ impl Args {
     }
 }
 
-/// The answer. What fails, denies.
-pub(super) fn answer(log: &Path, terms: &Terms, args: &Args) -> Answer {
-    decide(log, terms, args).unwrap_or_else(|reason| Answer::undecided(&reason))
-}
-
-fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
+/// The answer.
+pub(super) fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
     let until = Instant::now().checked_add(args.wait);
     args.check(terms.deadline())?;
     let text = read()?;

@@ -17,21 +17,13 @@ const TOLD_MAX: usize = 20;
 /// The longest text that is told, in bytes: hosts cut at 10,000 characters.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
-/// Options of `hook session-start`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
-
-/// The answer.
-pub(super) fn answer(log: &Path, terms: &Terms) -> Answer {
-    decide(log, terms).unwrap_or_else(|reason| failed(&reason))
-}
-
 /// The session starts without being told anything; why.
 pub(super) fn failed(reason: &str) -> Answer {
     Answer::harmless_failure(&format!("the session is told of no decision: {reason}"))
 }
 
-fn decide(log: &Path, terms: &Terms) -> Result<Answer, String> {
+/// The answer.
+pub(super) fn decide(log: &Path, terms: &Terms) -> Result<Answer, String> {
     let text = read()?;
     let input = Input::parse_any(&text, Event::SessionStart, terms.host)?;
     let names = input.session_names()?;

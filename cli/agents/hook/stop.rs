@@ -27,17 +27,13 @@ pub(crate) struct Args {
     require_answer: bool,
 }
 
-/// The answer. What fails lets the agent stop.
-pub(super) fn answer(log: &Path, terms: &Terms, args: &Args) -> Answer {
-    decide(log, terms, args).unwrap_or_else(|reason| failed(&reason))
-}
-
 /// The agent may stop; why nothing better can be said.
 pub(super) fn failed(reason: &str) -> Answer {
     Answer::harmless_failure(&format!("the agent may stop, and nothing is known: {reason}"))
 }
 
-fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
+/// The answer.
+pub(super) fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
     let text = read()?;
     let input = Input::parse_any(&text, Event::Stop, terms.host)?;
     if input.stop_hook_active == Some(true) {
@@ -94,19 +90,19 @@ fn is_its(names: &[String], point: &DecisionPoint) -> bool {
     names.iter().any(|name| agent_sessions::asked_for(name, point)) && is_ours(point)
 }
 
-/// Whether a session asked later about the same call.
+/// Tells whether a session asked later about the same call.
 fn asks_the_same(later: &DecisionPoint, point: &DecisionPoint) -> bool {
     later.created_sequence > point.created_sequence
         && later.requested_by == point.requested_by
         && later.binding() == point.binding()
 }
 
-/// Whether an approval waits to be spent.
+/// Tells whether an approval waits to be spent.
 pub(super) fn is_to_be_spent(point: &DecisionPoint, now: Time) -> bool {
     point.spendable_until().is_some_and(|until| until > now)
 }
 
-/// Whether an answer would still count.
+/// Tells whether an answer would still count.
 pub(super) fn waits(point: &DecisionPoint, now: Time) -> bool {
     point.is_open() && point.deadline().is_none_or(|end| end > now)
 }

@@ -21,8 +21,7 @@ const SHOWS_ALL: &str = "audit_query without loop and correlation shows all";
 /// `audit_verify`: the report of `holdpoint verify --json`.
 pub(super) fn verify(caller: &Caller<'_>) -> Result<Value, Failure> {
     let directory = Directory::open(&caller.server.global)?;
-    let report = directory
-        .read(|storage, options| holdpoint_replay::verify(storage, options, &mut |_| {}))?;
+    let report = directory.verified()?;
     directory.expect_log(&report)?;
     Ok(json!(report))
 }

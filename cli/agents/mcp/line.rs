@@ -19,7 +19,7 @@ const INITIALIZE: &str = "initialize";
 
 /// What a line is.
 #[derive(Debug)]
-pub(super) enum Judged {
+pub(super) enum LineKind {
     /// A message.
     Message(Box<Message>),
     /// Nothing that anybody waits for an answer to.
@@ -35,40 +35,40 @@ pub(super) struct Wrong {
     said: String,
     /// The id of the request that it was meant to be.
     id: Option<Value>,
-    /// Whether it is answered also where there is no id.
+    /// True if it is answered also where there is no id.
     is_answered: bool,
 }
 
 /// Judges a line, given without its end.
-pub(super) fn judge(line: &[u8]) -> Judged {
+pub(super) fn judge(line: &[u8]) -> LineKind {
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line).trim_ascii();
     if line.is_empty() {
-        return Judged::Nothing;
+        return LineKind::Nothing;
     }
     if let Err(error) = check(line) {
         let is_json = error.is_data();
         let code = if is_json { ErrorCode::INVALID_REQUEST } else { ErrorCode::PARSE_ERROR };
         let said = format!("the line cannot be taken: {error}");
-        return Judged::Wrong(Wrong { code, said, id: id_in(line), is_answered: is_json });
+        return LineKind::Wrong(Wrong { code, said, id: id_in(line), is_answered: is_json });
     }
     // Checked here, where a number is still as it was written.
     if let Err(error) = expect_exact_numbers(&String::from_utf8_lossy(line)) {
         let (code, said) =
             (ErrorCode::INVALID_REQUEST, format!("the line cannot be taken: {error}"));
-        return Judged::Wrong(Wrong { code, said, id: id_in(line), is_answered: true });
+        return LineKind::Wrong(Wrong { code, said, id: id_in(line), is_answered: true });
     }
     match serde_json::from_slice::<Message>(line) {
         Ok(message) if is_bad_initialize(&message) => {
             let said = "initialize takes protocolVersion, a text; capabilities, an object; and \
                         clientInfo, an object with name and version";
-            Judged::Wrong(Wrong {
+            LineKind::Wrong(Wrong {
                 code: ErrorCode::INVALID_PARAMS,
                 said: said.to_string(),
                 id: id_in(line),
                 is_answered: true,
             })
         }
-        Ok(message) => Judged::Message(Box::new(message)),
+        Ok(message) => LineKind::Message(Box::new(message)),
         Err(_) => no_message(line),
     }
 }
@@ -98,14 +98,14 @@ impl Wrong {
 }
 
 /// JSON, and no message. A notification that nobody knows is passed over, as the protocol has it.
-fn no_message(line: &[u8]) -> Judged {
+fn no_message(line: &[u8]) -> LineKind {
     let value: Value = serde_json::from_slice(line).unwrap_or_default();
     if value.get("id").is_none() && value.get("method").is_some_and(Value::is_string) {
-        return Judged::Nothing;
+        return LineKind::Nothing;
     }
     let said = "this is no message of JSON-RPC 2.0: a request has jsonrpc, id, a text or a whole \
                 number, method, and params, an object";
-    Judged::Wrong(Wrong {
+    LineKind::Wrong(Wrong {
         code: ErrorCode::INVALID_REQUEST,
         said: said.to_string(),
         id: id_in(line),
@@ -113,7 +113,7 @@ fn no_message(line: &[u8]) -> Judged {
     })
 }
 
-/// Whether it is an `initialize` whose parameters the SDK could not read.
+/// Tells whether it is an `initialize` whose parameters the SDK could not read.
 fn is_bad_initialize(message: &Message) -> bool {
     match message {
         JsonRpcMessage::Request(request) => match &request.request {
@@ -124,7 +124,7 @@ fn is_bad_initialize(message: &Message) -> bool {
     }
 }
 
-/// Whether it is exactly one JSON value in which no name stands twice.
+/// Tells whether it is exactly one JSON value in which no name stands twice.
 fn check(line: &[u8]) -> Result<(), serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(line);
     reader.deserialize_any(Once)?;
@@ -251,7 +251,7 @@ mod tests {
     /// The answer to a line that is wrong: its code and id.
     fn answered(line: &str) -> Option<(i64, Value)> {
         match judge(line.as_bytes()) {
-            Judged::Wrong(wrong) => wrong
+            LineKind::Wrong(wrong) => wrong
                 .answer()
                 .map(|answer| (answer["error"]["code"].as_i64().unwrap(), answer["id"].clone())),
             judged => panic!("{line}: {judged:?}"),
@@ -287,16 +287,16 @@ mod tests {
             ["no JSON", "{\"jsonrpc\":\"2.0\"", "\u{0}", "{\"id\":", "{\"id\":\"x", "\"id\""]
         {
             match judge(line.as_bytes()) {
-                Judged::Wrong(wrong) if line != "\"id\"" => {
+                LineKind::Wrong(wrong) if line != "\"id\"" => {
                     assert_eq!(wrong.answer(), None, "{line}");
                 }
-                Judged::Wrong(wrong) => assert!(wrong.answer().is_some()),
+                LineKind::Wrong(wrong) => assert!(wrong.answer().is_some()),
                 judged => panic!("{line}: {judged:?}"),
             }
         }
         for line in ["", " \r", "{\"jsonrpc\":\"2.0\",\"method\":\"hello\",\"params\":[]}"] {
             assert!(
-                !matches!(judge(line.as_bytes()), Judged::Wrong(_)),
+                !matches!(judge(line.as_bytes()), LineKind::Wrong(_)),
                 "{line}: a notification is never answered"
             );
         }
@@ -315,6 +315,6 @@ mod tests {
     #[test]
     fn a_message_is_taken_with_what_stands_around_it() {
         let line = b"\xef\xbb\xbf {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\r";
-        assert!(matches!(judge(line), Judged::Message(_)));
+        assert!(matches!(judge(line), LineKind::Message(_)));
     }
 }

@@ -1,6 +1,6 @@
 //! The wire: lines of a client on stdin, lines of the server on stdout.
 
-use super::line::{Judged, Message, Wrong, judge, too_long};
+use super::line::{LineKind, Message, Wrong, judge, too_long};
 use crate::ui::output::ascii;
 use crate::ui::text::cut;
 use crate::ui::{complain, streams};
@@ -43,7 +43,7 @@ impl Wire {
     }
 
     /// The next line, judged; `None` at the end. What follows the last line's end is a line too.
-    async fn next(&mut self) -> Option<Judged> {
+    async fn next(&mut self) -> Option<LineKind> {
         loop {
             if self.has_ended {
                 return None;
@@ -67,10 +67,10 @@ impl Wire {
     }
 
     /// Judges the line that is there, and begins a new one.
-    fn judged(&mut self) -> Judged {
+    fn judged(&mut self) -> LineKind {
         let line = std::mem::take(&mut self.line);
         match std::mem::take(&mut self.is_too_long) {
-            true => Judged::Wrong(too_long(&line, LINE_BYTES_MAX)),
+            true => LineKind::Wrong(too_long(&line, LINE_BYTES_MAX)),
             false => judge(&line),
         }
     }
@@ -103,9 +103,9 @@ impl Transport<RoleServer> for Wire {
         loop {
             while self.answers.try_join_next().is_some() {}
             match self.next().await {
-                Some(Judged::Message(message)) => return Some(*message),
-                Some(Judged::Nothing) => {}
-                Some(Judged::Wrong(wrong)) => self.refuse(&wrong),
+                Some(LineKind::Message(message)) => return Some(*message),
+                Some(LineKind::Nothing) => {}
+                Some(LineKind::Wrong(wrong)) => self.refuse(&wrong),
                 None => {
                     while self.answers.join_next().await.is_some() {}
                     self.is_over.store(true, Ordering::Relaxed);

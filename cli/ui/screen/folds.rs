@@ -108,7 +108,7 @@ impl<'b> Folding<'b> {
         self.line.push_str(rest);
     }
 
-    /// Whether so much more fits on the line, with so many columns behind it.
+    /// Tells whether so much more fits on the line, with so many columns behind it.
     fn fits(&self, rest: &str, end: usize) -> bool {
         width(&self.line) + width(rest) + end <= self.columns
     }
@@ -132,7 +132,7 @@ impl<'b> Folding<'b> {
 
 /// As much of a text as fits into so many columns, and one letter at least. A mark stays with its
 /// letter.
-fn beginning(text: &str, columns: usize) -> &str {
+pub(super) fn beginning(text: &str, columns: usize) -> &str {
     let (mut used, mut end) = (0_usize, 0);
     for (at, c) in text.char_indices() {
         if !is_mark(c) {
@@ -182,7 +182,7 @@ fn read(text: &str, mut reading: Reading) -> Option<Vec<Word<'_>>> {
 #[derive(Default)]
 struct Reading {
     is_command: bool,
-    /// Whether what stands in double quotes outside of a command is somebody's text.
+    /// True if what stands in double quotes outside of a command is somebody's text.
     heeds_quotes: bool,
     /// What ends the quotes, and whether a backslash is one of a text there.
     quotes: Option<(char, bool)>,
@@ -212,38 +212,6 @@ impl Reading {
             _ => {}
         }
     }
-}
-
-/// A text of visible characters in lines of so many columns: the first one, and the others. It is
-/// folded behind a space where one stands behind the first third, else wherever the line is full.
-pub(super) fn fold(text: &str, first: usize, others: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let (mut line, mut used, mut room) = (String::new(), 0_usize, first);
-    for c in text.chars() {
-        let needed = columns_of_character(c);
-        if used.saturating_add(needed) > room {
-            let rest = line.split_off(end_of_full(&line, room, c));
-            lines.push(std::mem::replace(&mut line, rest));
-            (used, room) = (width(&line), others);
-            // The line's end stands for the space.
-            if c == ' ' && line.is_empty() {
-                continue;
-            }
-        }
-        line.push(c);
-        used = used.saturating_add(needed);
-    }
-    lines.push(line);
-    lines.iter().map(|line| line.trim_end().to_string()).collect()
-}
-
-/// Where a full line ends, in bytes, when this character does not fit on it any more.
-fn end_of_full(line: &str, room: usize, next: char) -> usize {
-    let behind_space = line.rfind(' ').map(|at| at.saturating_add(1));
-    let is_far = |at: &usize| line.get(..*at).is_some_and(|kept| width(kept) > room / 3);
-    // A mark stays with its letter.
-    let letter = if is_mark(next) { line.rfind(|c| !is_mark(c)) } else { None };
-    behind_space.filter(is_far).or(letter).unwrap_or(line.len())
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ mod follow;
 mod stat;
 
 use crate::args::{Global, settle};
-use crate::log::coverage::{Awaited, Untied};
+use crate::log::coverage::{UntiedRecords, WitnessWait};
 use crate::log::position::{self, Point};
-use crate::log::record_filter::{WantedArgs, expect_known, expect_order};
+use crate::log::record_filter::{WantedArgs, expect_known, range};
 use crate::log::records::{breakable, conclude, expect_archives, said_of_nothing, telling_durable};
 use crate::log::{ArchiveArgs, Directory};
 use crate::ui::screen::{columns_of_screen, folded, width};
@@ -68,10 +68,7 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
         let message = "--limit is a number from 1 on; 0 shows what follows, with --follow";
         return Err(Failure::new(Exit::USAGE, "no_records", message));
     }
-    let (from, since) = args.since.map_or((None, None), Point::beginning);
-    let (to, until) = args.until.map_or((None, None), Point::end);
-    expect_order(("--since", from), ("--until", to))?;
-    expect_order(("--since", since), ("--until", until))?;
+    let Filter { first: from, last: to, since, until, .. } = range(args.since, args.until)?;
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let Args { wanted, limit, reverse, follow, .. } = args;
     let mut filter = Filter { first: from, last: to, since, until, ..wanted.filter(&directory)? };
@@ -134,7 +131,7 @@ fn show_and_follow(
     if shown < count {
         directory.tell_unread();
     }
-    let awaited = Awaited::behind(searched.reach(), newest_shown);
+    let awaited = WitnessWait::behind(searched.reach(), newest_shown);
     let exit = conclude(global, directory, &searched)?;
     if end.is_none() && exit != Exit::DONE {
         return Ok(exit);
@@ -176,7 +173,7 @@ fn stream(
 ) -> Result<(Searched, u64), Failure> {
     let mut bar = Bar::beside(&out);
     let mut shown = 0_u64;
-    let mut untied = Untied::default();
+    let mut untied = UntiedRecords::default();
     let (durable, columns) = (durable_to(global, directory)?, columns_of_screen());
     let searched = directory.read(|storage, options| {
         let mut show = |line: Line, standing: Standing| {

@@ -6,10 +6,9 @@ mod unproven;
 
 use crate::args::{Global, settle};
 use crate::log::captured_output::{
-    expect_not_hidden, expect_run, expect_verified, name_of, nothing_kept, warning,
+    expect_not_hidden, expect_run, expect_verified, nothing_kept, warning,
 };
-use crate::log::coverage::Untied;
-use crate::log::merged_output::{Chunk, Merged, TimedLines};
+use crate::log::coverage::UntiedRecords;
 use crate::log::records::conclude;
 use crate::log::unfinished_output::{open_end, tell_doubt};
 use crate::log::{ArchiveArgs, Directory, other_logs, run_id};
@@ -17,6 +16,8 @@ use crate::ui::screen::seen_lines;
 use crate::ui::{Exit, Failure, Output, complain, counted};
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_replay::machine::recorder_of;
+use holdpoint_replay::merged_output::{Chunk, MergedOutput, TimedLines};
+use holdpoint_replay::words::stream_in_words;
 use holdpoint_replay::{CapturedOutput, Missing, Reach, Run, run_of};
 use serde_json::{Map, Value, json};
 use std::io::{self, IsTerminal};
@@ -82,7 +83,7 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let outputs = outputs.unwrap_or_default();
     let doubt = open_end(&run, recorder, &outputs, in_file.as_ref());
     outputs.iter().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;
-    let merged = Merged::of(&outputs, &pieces, args.tail.unwrap_or(usize::MAX));
+    let merged = MergedOutput::of(&outputs, &pieces, args.tail.unwrap_or(usize::MAX));
     let end = Ending { is_open: doubt.is_some(), waiting: in_file.as_ref() };
     if global.json {
         put_json(&run, &outputs, (&merged, streams(args)), (end, searched.reach()))?;
@@ -97,7 +98,7 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
             true => tell_nothing_printed(&run, streams(args)),
             false => put_unproven(global, &run, &merged, args, lines)?,
         }
-        let mut untied = Untied::default();
+        let mut untied = UntiedRecords::default();
         outputs.iter().for_each(|output| untied.take(output.sequence, output.standing));
         untied.tell(searched.reach());
     }
@@ -142,7 +143,7 @@ fn chosen<'r>(run: &'r Run, args: &Args) -> Result<Vec<&'r CapturedOutput>, Fail
 fn put(
     mut out: Output,
     outputs: &[&CapturedOutput],
-    merged: &Merged<'_>,
+    merged: &MergedOutput<'_>,
     args: &Args,
     is_seen: bool,
 ) -> Result<TimedLines, Failure> {
@@ -150,7 +151,7 @@ fn put(
     let said: Vec<String> = printed.map(|output| warning(output)).collect();
     said.iter().for_each(|warning| complain(warning));
     if let (true, Some(output)) = (said.is_empty(), outputs.first()) {
-        let what = if outputs.len() > 1 { "output" } else { name_of(output.stream) };
+        let what = if outputs.len() > 1 { "output" } else { stream_in_words(output.stream) };
         let is_whole = outputs.iter().all(|output| output.end.is_some());
         let nothing = if is_whole { "nothing was printed" } else { "nothing is on record" };
         complain(&format!("{what} of attempt {}: {nothing}", output.attempt));
@@ -205,7 +206,7 @@ fn write_bytes(out: &mut Output, bytes: &[u8], is_seen: bool) {
 fn put_json(
     run: &Run,
     outputs: &[&CapturedOutput],
-    (merged, asked): (&Merged<'_>, &[OutputStream]),
+    (merged, asked): (&MergedOutput<'_>, &[OutputStream]),
     (end, reach): (Ending<'_>, &Reach),
 ) -> Result<(), Failure> {
     let kept = merged.bytes();
@@ -279,19 +280,4 @@ fn stream_json(run: &Run, output: &CapturedOutput, end: Ending<'_>) -> Value {
         "missing_from": first.map(|hole| hole.offset),
         "holes": holes,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::log::captured_output::last_lines;
-
-    #[test]
-    fn the_last_lines_are_whole_lines() {
-        assert_eq!(last_lines(b"a\nb\nc\n", 2), b"b\nc\n");
-        assert_eq!(last_lines(b"a\nb\nc", 2), b"b\nc");
-        assert_eq!(last_lines(b"a\nb\n", 9), b"a\nb\n");
-        assert_eq!(last_lines(b"a\n\n", 1), b"\n");
-        assert_eq!(last_lines(b"a\nb\n", 0), b"");
-        assert_eq!(last_lines(b"", 3), b"");
-    }
 }

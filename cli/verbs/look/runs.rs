@@ -8,9 +8,9 @@ mod table;
 use crate::args::condition::Condition;
 use crate::args::{Global, labels};
 use crate::log::clock::{self, Dated};
-use crate::log::coverage::{self, Awaited, Untied};
+use crate::log::coverage::{self, UntiedRecords, WitnessWait};
 use crate::log::position::{self, Point};
-use crate::log::record_filter::expect_order;
+use crate::log::record_filter::range;
 use crate::log::records::{conclude, expect_log};
 use crate::log::retries::{self, Retries, apart, placed};
 use crate::log::run_records::{ID_CHARACTERS, UNFINISHED, beginning, tell_uncounted};
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// than `unfinished` and `session`, or an exit status; `by`, who began it; `approver`, who said
     /// yes; `command`, a text in it; `label`, as NAME=VALUE, several times too.
     #[arg(value_name = "FIELD=VALUE", value_parser = wanted)]
-    wanted: Vec<Wanted>,
+    wanted: Vec<FieldFilter>,
     /// Only runs that ended, and not well.
     #[arg(long)]
     failed: bool,
@@ -73,7 +73,7 @@ pub(crate) struct Args {
 
 /// What one field of a run has to be.
 #[derive(Clone, Debug)]
-enum Wanted {
+enum FieldFilter {
     Status(RunStatus),
     By(String),
     Approver(String),
@@ -81,15 +81,15 @@ enum Wanted {
     Label(String, String),
 }
 
-fn wanted(text: &str) -> Result<Wanted, String> {
+fn wanted(text: &str) -> Result<FieldFilter, String> {
     let fields = ["status", "by", "approver", "command", "label"];
     let (field, value) = Condition::parse(text, &fields)?.into_parts();
     Ok(match field {
-        "status" => Wanted::Status(status(&value)?),
-        "by" => Wanted::By(value),
-        "approver" => Wanted::Approver(value),
-        "command" => Wanted::Command(value),
-        _ => labels::parse(&value).map(|(name, value)| Wanted::Label(name, value))?,
+        "status" => FieldFilter::Status(status(&value)?),
+        "by" => FieldFilter::By(value),
+        "approver" => FieldFilter::Approver(value),
+        "command" => FieldFilter::Command(value),
+        _ => labels::parse(&value).map(|(name, value)| FieldFilter::Label(name, value))?,
     })
 }
 
@@ -142,17 +142,17 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let ahead_ns = clock::ahead_of(&directory);
     clock::tell(ahead_ns);
     let (range, mut wanted) = (args.range(&directory)?, args.wanted()?);
-    let mut looked = Looked::at(&directory, args, (&range, &wanted))?;
+    let mut looked = ListSources::at(&directory, args, (&range, &wanted))?;
     if looked.is_empty()
         && let Some(whole) = names::completed(&directory, &wanted)?
     {
         wanted = whole;
-        looked = Looked::at(&directory, args, (&range, &wanted))?;
+        looked = ListSources::at(&directory, args, (&range, &wanted))?;
     }
-    let Looked { runs, sessions, uncounted, mut searched, looked_back_to, behind } = looked;
+    let ListSources { runs, sessions, uncounted, mut searched, looked_back_to, behind } = looked;
     let (retries, also_read) = retries::read(&directory, &runs)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
-    let shown = Shown { ahead_ns, ..Shown::of(&directory, runs, retries, sessions) };
+    let shown = RunListing { ahead_ns, ..RunListing::of(&directory, runs, retries, sessions) };
     let tell_missing = || match searched.is_sound() || shown.runs.len() >= args.count {
         true => Ok(tell_uncounted(&directory, &uncounted)),
         false => hidden::tell(&directory, &range, (shown.runs.len(), wanted.is_all()))
@@ -184,7 +184,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     sessions::tell_unlooked(looked_back_to);
     shown.tell_behind(behind);
     let awaited = match global.json {
-        true => Awaited::default(),
+        true => WitnessWait::default(),
         false => shown.tell_standing(&searched),
     };
     let exit = match end(global, &directory, &searched)? {
@@ -206,7 +206,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// What is wanted of a list, and what was looked at for it.
-struct Looked {
+struct ListSources {
     runs: Vec<Run>,
     sessions: Vec<Session>,
     uncounted: Vec<Begun>,
@@ -216,7 +216,7 @@ struct Looked {
     behind: Behind,
 }
 
-/// Whether there are more behind the last one that is shown.
+/// True if there are more behind the last one that is shown.
 #[derive(Clone, Copy)]
 enum Behind {
     Nothing,
@@ -225,7 +225,7 @@ enum Behind {
     Unknown,
 }
 
-impl Looked {
+impl ListSources {
     /// As many as are to be shown; one more is read to tell whether there are more. Where that one
     /// is in doubt, nothing of it is told with those that are shown.
     fn at(
@@ -277,7 +277,7 @@ impl Looked {
         self.runs.len().saturating_add(self.sessions.len())
     }
 
-    /// Whether nothing was found, and all could be read.
+    /// Tells whether nothing was found, and all could be read.
     fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.sessions.is_empty() && self.searched.is_sound()
     }
@@ -285,7 +285,7 @@ impl Looked {
 
 /// What a list shows, each the newest first.
 #[derive(Default)]
-struct Shown {
+struct RunListing {
     runs: Vec<Run>,
     retries: Retries,
     sessions: Vec<Session>,
@@ -299,7 +299,7 @@ struct Shown {
     ahead_ns: Option<u64>,
 }
 
-impl Shown {
+impl RunListing {
     fn of(directory: &Directory, runs: Vec<Run>, retries: Retries, sessions: Vec<Session>) -> Self {
         let unfinished = recorders::unfinished(directory, &runs);
         let waiting = recorders::waiting(directory, &runs);
@@ -331,9 +331,9 @@ impl Shown {
     }
 
     /// Says where what is shown ceases to be proven.
-    fn tell_standing(&self, searched: &Searched) -> Awaited {
+    fn tell_standing(&self, searched: &Searched) -> WitnessWait {
         let Self { runs, retries, sessions, .. } = self;
-        let mut untied = Untied::default();
+        let mut untied = UntiedRecords::default();
         let ends = runs.iter().flat_map(|run| [(run.first, run), (run.last, run)]);
         ends.for_each(|(sequence, run)| untied.take(sequence, run.standing()));
         retries.values().for_each(|retry| untied.take(retry.sequence, retry.by.standing));
@@ -359,15 +359,12 @@ fn cut_to(most: usize, runs: &mut Vec<Run>, sessions: &mut Vec<Session>) {
 impl Args {
     /// Where the records lie that begin wanted runs.
     fn range(&self, directory: &Directory) -> Result<Filter, Failure> {
-        let (first, since) = self.since.map_or((None, None), Point::beginning);
-        let (mut last, until) = self.until.map_or((None, None), Point::end);
-        expect_order(("--since", first), ("--until", last))?;
-        expect_order(("--since", since), ("--until", until))?;
+        let mut range = range(self.since, self.until)?;
         if let Some(after) = &self.after {
             let before = beginning(directory, after)?.saturating_sub(1);
-            last = Some(last.map_or(before, |last| last.min(before)));
+            range.last = Some(range.last.map_or(before, |last| last.min(before)));
         }
-        Ok(Filter { first, last, since, until, ..Filter::default() })
+        Ok(range)
     }
 
     fn wanted(&self) -> Result<RunFilter, Failure> {
@@ -375,11 +372,11 @@ impl Args {
         let mut is_twice = false;
         for wanted in &self.wanted {
             is_twice |= match wanted {
-                Wanted::Status(status) => all.status.replace(*status).is_some(),
-                Wanted::By(name) => all.by.replace(name.clone()).is_some(),
-                Wanted::Approver(name) => all.approved_by.replace(name.clone()).is_some(),
-                Wanted::Command(text) => all.command.replace(text.clone()).is_some(),
-                Wanted::Label(name, value) => {
+                FieldFilter::Status(status) => all.status.replace(*status).is_some(),
+                FieldFilter::By(name) => all.by.replace(name.clone()).is_some(),
+                FieldFilter::Approver(name) => all.approved_by.replace(name.clone()).is_some(),
+                FieldFilter::Command(text) => all.command.replace(text.clone()).is_some(),
+                FieldFilter::Label(name, value) => {
                     all.labels.insert(name.clone(), value.clone());
                     false
                 }
@@ -421,11 +418,11 @@ fn end(global: &Global, directory: &Directory, searched: &Searched) -> Result<Ex
 fn put_lines(
     global: &Global,
     args: &Args,
-    shown: &Shown,
+    shown: &RunListing,
     out: &mut Output,
     followed: Option<&Layout<'_>>,
 ) {
-    let Shown { runs, retries, sessions, unfinished, waiting, escalated, ahead_ns } = shown;
+    let RunListing { runs, retries, sessions, unfinished, waiting, escalated, ahead_ns } = shown;
     if global.json || args.quiet {
         for entry in entries(apart(runs, retries), sessions) {
             match entry {

@@ -20,7 +20,7 @@ use crate::verbs::look::show::trace::TraceArgs;
 use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{Reach, Run, RunLookup, Searched, run_of};
 use relations::Relations;
-use run::{Shown, View};
+use run::{RunDocument, View};
 use std::slice;
 
 /// Options of `show`.
@@ -69,7 +69,7 @@ fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Result<Exit, Fai
         return shown;
     }
     if args.id.starts_with(sessions::PREFIX) {
-        return session::show(global, args);
+        return session::show(global, args, carry_out);
     }
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let meant = Meant::find(&directory, &args.id)?;
@@ -112,7 +112,7 @@ fn show_run(
     let escalated = escalations::open(directory, slice::from_ref(&*run));
     let mut out = Output::paged(global.json);
     if global.json {
-        let shown = Shown::of((&run, &relations), searched.reach());
+        let shown = RunDocument::of((&run, &relations), searched.reach());
         let needs_person = escalated.values().next().map(String::as_str);
         out.json(&shown.waiting(waiting.as_ref()).needing(needs_person));
     } else {

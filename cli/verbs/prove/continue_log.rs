@@ -3,7 +3,7 @@
 use crate::args::principal::user;
 use crate::args::{Global, settle};
 use crate::log::damage::NEWER_VERSION;
-use crate::log::open::read_end;
+use crate::log::open::{read_end, read_end_seeing};
 use crate::log::verdict::{exit_of, warn_of_made};
 use crate::log::{Directory, registered_logs};
 use crate::questions::adoption::{Candidate, show_adoption};
@@ -24,7 +24,7 @@ use holdpoint_engine::shell::{
 };
 use holdpoint_log_files::SurveyError;
 use holdpoint_log_format::{LogId, names};
-use holdpoint_replay::{Progress, Rebuilt, Verdict, leading, rebuild_live, records_named};
+use holdpoint_replay::{Progress, Rebuilt, Verdict, leading, records_named};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -122,19 +122,15 @@ fn candidate(log: &Path, id: LogId) -> Result<Candidate, Failure> {
 
 /// The log at its end, and the logs from which it was continued.
 fn read(directory: &Directory) -> Result<(Rebuilt, Vec<String>), Failure> {
-    let mut bar = Bar::new();
-    directory.read(|storage, options| {
-        let mut sources = Vec::new();
-        let rebuilt =
-            rebuild_live(storage, options, &mut |progress| bar.update(progress), &mut |record| {
-                if let Some(Event::Log(LogEvent::LogContinued(body))) =
-                    record.envelope().map(|it| &it.event)
-                {
-                    sources.push(body.source_log.to_string());
-                }
-            })?;
-        Ok((rebuilt, sources))
-    })
+    let mut sources = Vec::new();
+    let rebuilt = read_end_seeing(directory, &mut |record| {
+        if let Some(Event::Log(LogEvent::LogContinued(body))) =
+            record.envelope().map(|it| &it.event)
+        {
+            sources.push(body.source_log.to_string());
+        }
+    })?;
+    Ok((rebuilt, sources))
 }
 
 /// Tells what interrupted attempts left, and gives an old log among it its name.
@@ -258,13 +254,13 @@ fn listed(lines: &mut Vec<String>, what: &str, all: &[String]) {
 
 /// How much ended in the batch.
 #[derive(Default)]
-struct Ended {
+struct EndCounts {
     runs: u64,
     questions: u64,
     approvals: u64,
 }
 
-impl Ended {
+impl EndCounts {
     fn of(report: &ContinueReport) -> Self {
         let mut ended = Self::default();
         for event in &report.receipt.events {
@@ -290,7 +286,7 @@ fn show(
     report: &ContinueReport,
     made: &Rebuilt,
 ) -> Result<(), Failure> {
-    let (short, ended, outcomes) = (&found.short, Ended::of(report), outcomes_in(&found.left));
+    let (short, ended, outcomes) = (&found.short, EndCounts::of(report), outcomes_in(&found.left));
     let mut out = Output::stdout().folding();
     if global.json {
         out.json(&json!({

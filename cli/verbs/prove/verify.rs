@@ -57,7 +57,7 @@ pub(crate) struct Args {
 
 /// A report, and what is derived from the log where that was asked for.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct VerifyDocument<'a> {
     #[serde(flatten)]
     report: &'a Report,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,7 +139,7 @@ fn verify(global: &Global, args: &Args) -> Result<Exit, Failure> {
         complain(&directory.nothing_here(&report));
     }
     let waiting = all_waiting(&directory.storage);
-    show(global, &Shown { report: &report, caches: caches.as_ref(), waiting: &waiting })?;
+    show(global, &VerifyDocument { report: &report, caches: caches.as_ref(), waiting: &waiting })?;
     let unreadable = caches.as_ref().and_then(Caches::unreadable);
     match unreadable.filter(|_| exit_of(&report) == Exit::DONE) {
         Some((file, why)) => {
@@ -151,7 +151,7 @@ fn verify(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
 }
 
-fn show(global: &Global, shown: &Shown<'_>) -> Result<(), Failure> {
+fn show(global: &Global, shown: &VerifyDocument<'_>) -> Result<(), Failure> {
     let mut out = Output::stdout().folding();
     if global.json {
         out.json(shown);
@@ -262,9 +262,7 @@ fn show_findings(out: &mut Output, report: &Report) {
     for (finding, number) in report.findings.iter().zip(1..).take(FINDINGS_SHOWN_MAX) {
         show_finding(out, number, finding);
     }
-    if total > FINDINGS_SHOWN_MAX as u64 {
-        out.line(format_args!("  ... and {} more", total - FINDINGS_SHOWN_MAX as u64));
-    }
+    out.more(total, FINDINGS_SHOWN_MAX);
     let is_head = |finding: &Finding| finding.name() == "outside_head";
     if report.findings.iter().all(is_head) {
         out.line("what to do      find out which is the older history, this log or what it was");
@@ -291,10 +289,7 @@ fn show_notes(out: &mut Output, report: &Report) {
     for (note, number) in report.notes.iter().zip(1..).take(NOTES_SHOWN_MAX) {
         show_finding(out, number, note);
     }
-    if total > NOTES_SHOWN_MAX as u64 {
-        let more = total - NOTES_SHOWN_MAX as u64;
-        out.line(format_args!("  ... and {more} more, which --json shows"));
-    }
+    out.more(total, NOTES_SHOWN_MAX);
 }
 
 /// What is derived from the log: how much of it is right, and what is not.
@@ -313,9 +308,7 @@ fn show_caches(out: &mut Output, caches: &Caches) {
         out.line(format_args!("  {number}. {file}: {state}"));
         out.line(format_args!("     {}", visible(reason.as_deref().unwrap_or_default())));
     }
-    if told.len() > FINDINGS_SHOWN_MAX {
-        out.line(format_args!("  ... and {} more", told.len() - FINDINGS_SHOWN_MAX));
-    }
+    out.more(told.len() as u64, FINDINGS_SHOWN_MAX);
     if told.iter().any(|(_, state, _)| state.is_wrong()) {
         out.line(
             "what to do      nothing: verbs that write, such as `run`, build indexes again, and",

@@ -190,7 +190,12 @@ fn of_one(
     match global.json {
         true => {
             let reach = &report.reach;
-            out.json(&Shown { logs: None, difference: &difference, reach, of_other: None });
+            out.json(&StateDifferenceDocument {
+                logs: None,
+                difference: &difference,
+                reach,
+                of_other: None,
+            });
         }
         false => show(&mut out, &difference),
     }
@@ -229,7 +234,12 @@ fn of_two(
     if global.json {
         let [reach, of_other] = reports.each_ref().map(|report| &report.reach);
         let of_other = Some(of_other);
-        out.json(&Shown { logs: Some(&logs), difference: &difference, reach, of_other });
+        out.json(&StateDifferenceDocument {
+            logs: Some(&logs),
+            difference: &difference,
+            reach,
+            of_other,
+        });
     } else {
         show_logs(&mut out, &logs);
         show(&mut out, &difference);
@@ -250,7 +260,7 @@ fn of_two(
 
 /// What `--json` shows.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct StateDifferenceDocument<'a> {
     /// How far two logs are the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     logs: Option<&'a CommonPrefix>,

@@ -5,11 +5,12 @@ mod travel;
 
 use crate::args::{Global, settle};
 use crate::log::at_point::{Shortcuts, parse_end, tell_reach};
+use crate::log::open::read_seeing;
 use crate::log::question_look::Links;
 use crate::log::verdict::{and_permits, exit_of};
 use crate::log::{ArchiveArgs, Directory, coverage, not_found, warn};
 use crate::ui::text::{command_line, doer};
-use crate::ui::{Bar, Exit, Failure, Output, closest, complain, excerpt, moment};
+use crate::ui::{Exit, Failure, Output, closest, complain, excerpt, moment};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::LoopView;
 use holdpoint_domain::log::UnprovenRecords;
@@ -19,7 +20,7 @@ use holdpoint_replay::entity::Doubted;
 use holdpoint_replay::read::Committed;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::{Head, Report, Verdict};
-use holdpoint_replay::{Axis, AxisState, Reach, Rebuilt, Until, rebuild};
+use holdpoint_replay::{Axis, AxisState, Reach, Rebuilt, Until};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use systems::{System, Systems};
@@ -74,7 +75,10 @@ fn replay(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, F
     let until = args.until.unwrap_or(Until::End);
     let mut stories = Stories::new(args.loop_id.clone());
     let mut links = Links::default();
-    let rebuilt = run(directory, until, &mut stories, &mut links)?;
+    let rebuilt = read_seeing(directory, until, &mut |record| {
+        stories.add(record, &directory.log.archives());
+        links.see(record);
+    })?;
     stories.stand(&rebuilt.report.reach);
     directory.expect_log(&rebuilt.report)?;
     let systems = systems(directory, &rebuilt, &links, args)?;
@@ -105,22 +109,6 @@ fn tell_meaning(global: &Global, report: &Report) {
     if *state == AxisState::NotChecked && !report.failed() && !global.json {
         complain(&format!("meaning not checked: {reason}"));
     }
-}
-
-fn run(
-    directory: &Directory,
-    until: Until,
-    stories: &mut Stories,
-    links: &mut Links,
-) -> Result<Rebuilt, Failure> {
-    let mut bar = Bar::new();
-    directory.read(|storage, options| {
-        let mut progress = |progress| bar.update(progress);
-        rebuild(storage, until, options, &mut progress, &mut |record| {
-            stories.add(record, &storage.archives());
-            links.see(record);
-        })
-    })
 }
 
 /// What is shown of the state: every system, one of them, or one loop.

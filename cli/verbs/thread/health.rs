@@ -3,15 +3,14 @@
 
 use crate::args::Global;
 use crate::log::archived_hint::{first_record, missing};
-use crate::log::verdict::exit_of;
-use crate::log::{ArchiveArgs, Directory, coverage, warn};
-use crate::ui::text::aligned;
-use crate::ui::{Bar, Exit, Failure, Output, counted, moment};
+use crate::log::open::read_end_seeing;
+use crate::log::{ArchiveArgs, Directory, coverage};
+use crate::ui::{Exit, Failure, Output, counted, moment};
 use holdpoint_domain::Event;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{HealthReport, HealthRow};
-use holdpoint_replay::{Committed, Reach, Rebuilt, rebuild_live};
+use holdpoint_replay::{Committed, Reach};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +23,7 @@ pub(super) fn health(
 ) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, archives)?;
     let mut fold = Fold { tenant, ..Fold::default() };
-    let rebuilt = read(&directory, &mut fold)?;
+    let rebuilt = read_end_seeing(&directory, &mut |record| fold.add(record))?;
     directory.expect_log(&rebuilt.report)?;
     let counted_from_record = first_record(&rebuilt);
     let not_counted = missing(&directory, &rebuilt, "they are not counted");
@@ -41,17 +40,7 @@ pub(super) fn health(
     }
     out.finish()?;
     let newest = rebuilt.head.as_ref().map_or(0, |head| head.sequence);
-    coverage::tell(global, &rebuilt.report, newest);
-    warn(&rebuilt.report);
-    Ok(exit_of(&rebuilt.report))
-}
-
-fn read(directory: &Directory, fold: &mut Fold) -> Result<Rebuilt, Failure> {
-    let mut bar = Bar::new();
-    directory.read(|storage, options| {
-        let mut progress = |progress| bar.update(progress);
-        rebuild_live(storage, options, &mut progress, &mut |record| fold.add(record))
-    })
+    Ok(coverage::conclude(global, &rebuilt.report, newest))
 }
 
 /// What `--json` shows.
@@ -116,9 +105,7 @@ impl Fold {
                 "time",
                 "occurrences",
             ];
-            let rows = rows.into_iter().map(cells);
-            let rows: Vec<_> = std::iter::once(header.map(String::from)).chain(rows).collect();
-            aligned(&rows).iter().for_each(|line| out.line(line));
+            out.table(header, rows.into_iter().map(cells));
         }
         for tenant in &self.tenants {
             let refusals = self.report.refusals_of(tenant);

@@ -3,12 +3,12 @@
 use crate::args::Global;
 use crate::log::archived_hint::missing;
 use crate::log::current_state::WholeArg;
-use crate::log::thread_reading::{read, threads};
+use crate::log::open::read;
+use crate::log::thread_reading::threads;
 use crate::log::{ArchiveArgs, Directory, LiveState};
-use crate::ui::text::aligned;
-use crate::ui::{Exit, Failure, Output, complain, moment};
+use crate::ui::{Exit, Failure, Output, complain, moment, now};
 use crate::verbs::thread::health;
-use crate::verbs::thread::view::{newest, now, waits_for};
+use crate::verbs::thread::view::{newest, waits_for};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::Thread;
@@ -70,7 +70,7 @@ pub(super) fn list(global: &Global, args: Args) -> Result<Exit, Failure> {
 }
 
 impl Args {
-    /// Whether its JSON is an array.
+    /// Tells whether its JSON is an array.
     pub(crate) const fn is_array(&self) -> bool {
         !self.health
     }
@@ -87,7 +87,7 @@ impl Args {
         {
             return Ok(state);
         }
-        Ok(LiveState::Whole(Box::new(read(directory, Until::End, &mut |_| {})?)))
+        Ok(LiveState::Whole(Box::new(read(directory, Until::End)?)))
     }
 
     /// Whether a state tells of all threads that are asked for, and whether there is nothing else
@@ -120,9 +120,7 @@ fn show(out: &mut Output, threads: &[&Thread], seen_from: Time) {
     }
     let header =
         ["tenant", "correlation", "turns", "state", "waits for", "unsaid", "began", "newest"];
-    let rows = threads.iter().map(|thread| row_of(thread, seen_from));
-    let rows: Vec<_> = std::iter::once(header.map(String::from)).chain(rows).collect();
-    aligned(&rows).iter().for_each(|line| out.line(line));
+    out.table(header, threads.iter().map(|thread| row_of(thread, seen_from)));
 }
 
 fn row_of(thread: &Thread, seen_from: Time) -> [String; 8] {

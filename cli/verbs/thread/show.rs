@@ -4,13 +4,14 @@ use crate::args::Global;
 use crate::log::at_point::parse_at;
 use crate::log::thread_reading::{Name, Reading, tenants};
 use crate::log::{ArchiveArgs, Directory, LiveState, or_archived};
-use crate::ui::{Exit, Failure, Output, moment};
+use crate::ui::{Exit, Failure, Output, moment, now};
 use crate::verbs::thread::rows::{self, RowsArgs};
 use crate::verbs::thread::story;
-use crate::verbs::thread::view::{end, expiry, newest, now, pending, quoted, words};
+use crate::verbs::thread::view::{expiry, newest, pending, quoted, words};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::{Marks, OpenPlan, ResumeBuffer, Thread, ThreadView};
 use holdpoint_domain::{Time, World};
+use holdpoint_replay::words::end;
 use holdpoint_replay::{Head, Tells, Until};
 use serde::Serialize;
 

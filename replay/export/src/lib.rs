@@ -1,4 +1,5 @@
-//! A Holdpoint log as others read it: JSON Lines, CSV, or a SQLite database.
+//! A Holdpoint log as others read it: JSON Lines, CSV, or a SQLite database; and what a run printed
+//! as a recording for asciinema.
 //!
 //! # Architecture invariants
 //!
@@ -11,6 +12,7 @@
 #![cfg(not(windows))]
 #![forbid(unsafe_code)]
 
+pub mod asciicast;
 pub mod canonical;
 pub mod csv_rows;
 pub mod json_lines;

@@ -8,7 +8,7 @@ use crate::read::{Committed, ReadError};
 use crate::records::Line;
 use crate::records::indexes::TiedIndexes;
 use crate::records::part::Part;
-use crate::words::in_words;
+use crate::tell::in_words;
 use holdpoint_domain::log::RULES_ADOPTED;
 use holdpoint_log_files::reader::OpenSegment;
 use holdpoint_log_files::{LogReader, ReadFile, ReadStorage, Run, Standing};

@@ -1,7 +1,7 @@
 //! What follows the newest records, as it is written.
 
 use crate::args::Global;
-use crate::log::coverage::Awaited;
+use crate::log::coverage::WitnessWait;
 use crate::log::records::failed;
 use crate::log::{Directory, damage_in_part};
 use crate::ui::screen::columns_of_screen;
@@ -17,7 +17,7 @@ pub(super) fn follow(
     global: &Global,
     directory: &Directory,
     filter: &Filter,
-    (newest, mut awaited): (u64, Awaited),
+    (newest, mut awaited): (u64, WitnessWait),
     watch: &Watch,
 ) -> Result<Exit, Failure> {
     let mut tail = LogTail::behind(newest);

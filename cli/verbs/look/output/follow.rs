@@ -3,13 +3,13 @@
 use super::{Args, Waiting, chosen, put_unproven, write_bytes};
 use crate::args::Global;
 use crate::log::captured_output::{expect_not_hidden, expect_run, expect_verified};
-use crate::log::merged_output::{Merged, TimedLines};
 use crate::log::run_id::{self, expect_sound};
 use crate::log::unfinished_output::{open_end, tell_doubt};
 use crate::log::{Directory, recorders};
 use crate::ui::{Exit, Failure, Output};
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::machine::recorder_of;
+use holdpoint_replay::merged_output::{MergedOutput, TimedLines};
 use holdpoint_replay::{CapturedOutput, run_of};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let watch = Watch::of_log(&directory.path);
     let loop_id = run_id::find(&directory, &args.run)?;
-    let mut shown = Shown::new(args);
+    let mut shown = OutputFollower::new(args);
     // Since when its recorder is seen to be gone, without a look in between that saw another.
     let mut was_lost = false;
     loop {
@@ -47,7 +47,7 @@ pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
         }
         if is_over || (is_lost && was_lost) {
             let Waiting { pieces, in_file } = Waiting::of(&directory, &run, args);
-            let merged = Merged::of(&[], &pieces, shown.lines_left(args));
+            let merged = MergedOutput::of(&[], &pieces, shown.lines_left(args));
             let (has_hole, lines) = shown.finish()?;
             put_unproven(global, &run, &merged, args, lines)?;
             let doubt = open_end(&run, recorder, &outputs, in_file.as_ref());
@@ -63,7 +63,7 @@ pub(super) fn follow(global: &Global, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// What was written so far.
-struct Shown {
+struct OutputFollower {
     out: Output,
     is_seen: bool,
     lines: TimedLines,
@@ -72,14 +72,14 @@ struct Shown {
     has_hole: bool,
 }
 
-impl Shown {
+impl OutputFollower {
     fn new(args: &Args) -> Self {
         let is_seen = !args.raw && io::stdout().is_terminal();
         let lines = TimedLines::default();
         Self { out: Output::stdout(), is_seen, lines, newest: 0, has_hole: false }
     }
 
-    /// Whether bytes are missing in what was written.
+    /// Tells whether bytes are missing in what was written.
     fn finish(self) -> Result<(bool, TimedLines), Failure> {
         self.out.finish().map(|()| (self.has_hole, self.lines))
     }
@@ -90,7 +90,7 @@ impl Shown {
     }
 
     fn put(&mut self, outputs: &[&CapturedOutput], args: &Args) {
-        let merged = Merged::of(outputs, &[], self.lines_left(args));
+        let merged = MergedOutput::of(outputs, &[], self.lines_left(args));
         let behind = self.newest;
         for chunk in merged.chunks.iter().filter(|chunk| chunk.sequence > behind) {
             self.newest = self.newest.max(chunk.sequence);

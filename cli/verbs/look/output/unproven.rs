@@ -3,13 +3,14 @@
 use super::{Args, put_chunk, streams};
 use crate::args::Global;
 use crate::log::Directory;
-use crate::log::captured_output::{name_of, name_of_all};
-use crate::log::merged_output::{Merged, TimedLines, bytes_of};
+use crate::log::captured_output::name_of_all;
 use crate::ui::text::bytes;
 use crate::ui::{Failure, Output, complain};
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_replay::Run;
+use holdpoint_replay::merged_output::{MergedOutput, TimedLines, bytes_of};
 use holdpoint_replay::waiting::{WaitingOutput, WaitingRun, waiting_for};
+use holdpoint_replay::words::stream_in_words;
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
 
@@ -36,7 +37,7 @@ impl Waiting {
 pub(super) fn put_unproven(
     global: &Global,
     run: &Run,
-    merged: &Merged<'_>,
+    merged: &MergedOutput<'_>,
     args: &Args,
     mut lines: TimedLines,
 ) -> Result<(), Failure> {
@@ -46,7 +47,7 @@ pub(super) fn put_unproven(
     complain(&format!(
         "{} of attempt {}, {}: unproven, it waits in runs/{id} for the next writer; nothing in it \
          is said by holdpoint",
-        if is_one { name_of(first.stream) } else { "standard output and standard error" },
+        if is_one { stream_in_words(first.stream) } else { "standard output and standard error" },
         run.entity.attempt_count(),
         bytes(u64::try_from(length).unwrap_or(u64::MAX)),
     ));
@@ -75,7 +76,7 @@ pub(super) const UNKNOWN: &str = "unknown";
 /// What is known of the end of a run's output that is not on record.
 #[derive(Clone, Copy)]
 pub(super) struct Ending<'w> {
-    /// Whether more may have been printed last than is there.
+    /// True if more may have been printed last than is there.
     pub(super) is_open: bool,
     pub(super) waiting: Option<&'w WaitingRun>,
 }
@@ -98,7 +99,7 @@ impl Ending<'_> {
 /// What waits, of each stream of which something does.
 pub(super) fn unproven(
     run: &Run,
-    merged: &Merged<'_>,
+    merged: &MergedOutput<'_>,
     streams: &[OutputStream],
     end: Ending<'_>,
 ) -> Value {

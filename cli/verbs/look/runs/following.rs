@@ -1,8 +1,8 @@
 //! `runs --follow`: each run as it begins, and again as it ends.
 
-use super::{Args, Shown, put_lines};
+use super::{Args, RunListing, put_lines};
 use crate::args::Global;
-use crate::log::coverage::Awaited;
+use crate::log::coverage::WitnessWait;
 use crate::log::records::failed;
 use crate::log::run_records::tell_uncounted;
 use crate::log::{Directory, VERIFY_TELLS, recorders, retries};
@@ -23,7 +23,7 @@ const RUN_ENDS: &str = "execution_loop.halted";
 pub(super) fn follow(
     global: &Global,
     args: &Args,
-    (directory, newest, mut awaited): (&Directory, u64, Awaited),
+    (directory, newest, mut awaited): (&Directory, u64, WitnessWait),
     (range, wanted): (&Filter, &RunFilter),
     (watch, layout): (&Watch, Option<&Layout<'_>>),
 ) -> Result<Exit, Failure> {
@@ -39,7 +39,7 @@ pub(super) fn follow(
         let (retries, searched) = retries::read(directory, &runs)?;
         searched.iter().try_for_each(crate::log::run_id::expect_sound)?;
         let unfinished = recorders::unfinished(directory, &runs);
-        let shown = Shown { runs, retries, unfinished, ..Shown::default() };
+        let shown = RunListing { runs, retries, unfinished, ..RunListing::default() };
         put_lines(global, args, &shown, &mut out, layout);
         shown.runs.iter().for_each(|run| awaited.take(run.last));
         out.flush();
@@ -130,7 +130,7 @@ impl Changed {
     }
 }
 
-/// Whether a run began in a range, with a record at a time. What is followed has no end.
+/// Tells whether a run began in a range, with a record at a time. What is followed has no end.
 fn is_in(range: &Filter, (first, time): (u64, Timestamp)) -> bool {
     range.first.is_none_or(|wanted| first >= wanted)
         && range.since.is_none_or(|since| time >= since)

@@ -4,8 +4,8 @@
 use crate::log::Directory;
 use crate::log::agent_sessions::{asks, may_begin_name};
 use crate::log::run_id::expect_sound;
-use crate::log::sessions::approvers;
 use crate::ui::{Exit, Failure, complain, named};
+use holdpoint_replay::session_answers::approvers;
 use holdpoint_replay::{Filter, QUESTIONS_MAX, RunFilter, Session, find_sessions, names_of_runs};
 use std::collections::BTreeSet;
 

@@ -3,7 +3,6 @@
 use crate::log::retries::Placed;
 use crate::log::run_facts::exit_of;
 use crate::log::run_records::UNFINISHED;
-use crate::log::run_times::took_ns;
 use crate::log::sessions::{self, claimed};
 use crate::ui::table::{Column, Fit, Layout, NOTHING, column, indented, number};
 use crate::ui::text::{each_once, visible_once};
@@ -107,7 +106,7 @@ fn cells(placed: &Placed<'_>, clock: &Clock) -> Vec<String> {
         told(if placed.is_unfinished { UNFINISHED } else { RunOutcome::of(entity).name() }),
         last.and_then(exit_of)
             .map_or(NOTHING.to_string(), |exit| told(exit.trim_start_matches("exit status "))),
-        match (took_ns(run), &entity.halt) {
+        match (run.took_ns(), &entity.halt) {
             (Some(length), _) if !run.ran_at_most.is_empty() => format!("<= {}", took(length)),
             (Some(length), _) => took(length),
             (None, Some(_)) => "unknown".to_string(),

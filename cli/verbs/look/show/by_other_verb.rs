@@ -4,15 +4,15 @@ use crate::args::Global;
 use crate::ui::{Exit, Failure, complain};
 use holdpoint_replay::is_part;
 
+/// The words that show the records of a correlation.
+pub(super) const CORRELATION: &[&str] = &["log", "correlation="];
+
 /// Carries out the command line of another verb.
 pub(crate) type LineRunner = fn(&Global, Vec<String>) -> Result<Exit, Failure>;
 
 /// Free names, which need to say what they are.
-const OTHERS: [(&str, &[&str]); 3] = [
-    ("thread:", &["thread", "show", "--"]),
-    ("correlation:", &["log", "correlation="]),
-    ("stream:", ENTITY),
-];
+const OTHERS: [(&str, &[&str]); 3] =
+    [("thread:", &["thread", "show", "--"]), ("correlation:", CORRELATION), ("stream:", ENTITY)];
 
 /// The words that show a question by its whole id.
 pub(super) const QUESTION: &[&str] = &["decision", "show", "--"];

@@ -1,6 +1,6 @@
 //! What an id that `show` is given names.
 
-use crate::log::ids::{self, DIGITS, are_digits};
+use crate::log::ids::{self, IdText};
 use crate::log::run_id::{OfRecord, no_record, of_record};
 use crate::log::{Directory, IdOf};
 use crate::ui::short_id::DIGITS_MIN;
@@ -27,40 +27,22 @@ impl Meant {
         if let Some(sequence) = ids::record(wanted) {
             return Self::of_record(directory, wanted, sequence);
         }
-        let named = IdOf::of(wanted);
-        let digits = named.map_or(wanted, |of| wanted.strip_prefix(of.prefix()).unwrap_or(wanted));
-        match (digits.len(), named) {
-            _ if !are_digits(digits) => Err(no_id(wanted)),
-            (DIGITS, Some(of)) => Ok(Self::of(of, wanted.to_string())),
-            (DIGITS_MIN..=DIGITS, Some(of)) => {
-                Self::beginning_with(directory, digits, &[of], wanted)
+        match IdText::read(wanted).ok_or_else(|| no_id(wanted))? {
+            IdText::Whole(of) => Ok(Self::of(of, wanted.to_string(), None)),
+            IdText::Beginning(digits, of) if of.contains(&IdOf::Run) => {
+                let (id, run) = ids::only_with_run(directory, digits, &of)?;
+                Ok(Self::of(IdOf::of(&id).ok_or_else(|| no_id(wanted))?, id, run))
             }
-            (DIGITS_MIN..=DIGITS, None) => {
-                Self::beginning_with(directory, digits, &IdOf::ALL, wanted)
+            IdText::Beginning(digits, of) => {
+                let id = ids::only(directory, digits, &of)?;
+                Ok(Self::of(IdOf::of(&id).ok_or_else(|| no_id(wanted))?, id, None))
             }
-            _ => Err(no_id(wanted)),
         }
     }
 
-    fn beginning_with(
-        directory: &Directory,
-        digits: &str,
-        of: &[IdOf],
-        wanted: &str,
-    ) -> Result<Self, Failure> {
-        let (id, run) = match of.contains(&IdOf::Run) {
-            true => ids::only_with_run(directory, digits, of)?,
-            false => (ids::only(directory, digits, of)?, None),
-        };
-        match IdOf::of(&id).ok_or_else(|| no_id(wanted))? {
-            IdOf::Run => Ok(Self::Run(id, run)),
-            of => Ok(Self::of(of, id)),
-        }
-    }
-
-    fn of(of: IdOf, id: String) -> Self {
+    fn of(of: IdOf, id: String, run: Option<(RunLookup, Searched)>) -> Self {
         match of {
-            IdOf::Run => Self::Run(id, None),
+            IdOf::Run => Self::Run(id, run),
             IdOf::Decision => Self::Decision(id),
             IdOf::Request => Self::Request(id),
         }

@@ -3,9 +3,10 @@
 
 use super::relations::{Relations, ShownRelations};
 use crate::args::labels::HOST;
-use crate::log::captured_output::{last_lines, length as length_of, missing};
+use crate::log::captured_output::{length as length_of, missing};
 use crate::log::run_facts::{
-    NOT_ENDED, REASON_MAX, UNSEEN, directory, length, marked, outcome, proven, seen, who,
+    NOT_ENDED, REASON_MAX, UNSEEN, approved, asked, directory, length, marked, outcome, proven,
+    reason_of, seen,
 };
 use crate::log::run_records::UNFINISHED;
 use crate::log::{recorders, snapshots};
@@ -19,8 +20,8 @@ use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::{OutputStream, ResourceSnapshot};
 use holdpoint_domain::execution_loop::OnFull;
 use holdpoint_domain::governed::{ExecutionLoop, LoopView};
-use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{ActorId, Proof};
+use holdpoint_replay::merged_output::last_lines;
 use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::{CapturedOutput, Doer, Reach, Run, RunOutcome, TerminalSize};
 use serde::Serialize;
@@ -37,7 +38,7 @@ const WAITING_SHOWN_MAX: usize = 8;
 pub(crate) struct View<'v> {
     /// How wide lines may be.
     pub(crate) columns: usize,
-    /// When it is looked at, and how moments are told.
+    /// Time when it is looked at, and how moments are told.
     pub(crate) clock: &'v Clock,
     /// Codes and hashes as well.
     pub(crate) is_verbose: bool,
@@ -73,7 +74,7 @@ impl<'v> View<'v> {
 
 /// What a program is shown of a run.
 #[derive(Serialize)]
-pub(crate) struct Shown<'r> {
+pub(crate) struct RunDocument<'r> {
     run: &'r str,
     outcome: RunOutcome,
     /// The first and the last record about it.
@@ -134,7 +135,7 @@ struct Kept<'r> {
     standing: &'static str,
 }
 
-impl<'r> Shown<'r> {
+impl<'r> RunDocument<'r> {
     pub(crate) fn of((run, relations): (&'r Run, &'r Relations), reach: &'r Reach) -> Self {
         let kept = |output: &'r CapturedOutput| Kept {
             attempt: output.attempt,
@@ -217,10 +218,11 @@ pub(crate) fn lines(
         page.row("labels", &labels);
     }
     if let Some(point) = run.approval.as_deref() {
-        page.row("approved", &approved(point, view.clock));
+        page.row("approved", &approved(point, |at| view.clock.told(at)));
     }
     for held in &run.entity.decisions.requests {
-        asked(&mut page, run, held, view.clock);
+        page.row("asked", &asked(run, held, |at| view.clock.told(at)));
+        reason_of(held).iter().for_each(|reason| page.foreign("reason", reason));
     }
     relations.put_later(&mut page, run, view.clock);
     attempts(&mut page, run, view.columns);
@@ -260,7 +262,7 @@ fn painted(lines: Vec<String>, outcome: RunOutcome, is_coloured: bool) -> Vec<St
     lines.into_iter().map(paint).collect()
 }
 
-/// When it began, and how long it took. Of one that nobody records that is not known.
+/// Returns when it began, and how long it took. Of one that nobody records that is not known.
 fn began(run: &Run, View { clock, is_unfinished, .. }: &View<'_>) -> String {
     let begun = clock.told_with_moment(run.entity.started_at);
     match is_unfinished {
@@ -288,39 +290,6 @@ fn labels(run: &Run) -> Option<String> {
 /// Who said yes, where somebody did.
 fn approver(point: &DecisionPoint) -> Option<&Principal> {
     point.ending.as_ref()?.by.as_ref()
-}
-
-fn approved(point: &DecisionPoint, clock: &Clock) -> String {
-    let Some(ending) = &point.ending else {
-        return format!("{} is not answered", point.decision_id);
-    };
-    let by = match &ending.by {
-        Some(by) => format!(" by {}", who(by.kind, &by.id, by.authenticated_by, "")),
-        None => " by nobody: its time was over".to_string(),
-    };
-    let option = point.selected_option().map(|it| format!("{} ", named(it))).unwrap_or_default();
-    format!("{option}{by}, {}, in {}", clock.told(ending.ended_at), point.decision_id)
-        .replace("  ", " ")
-}
-
-/// What a person was asked, and what was answered.
-fn asked(page: &mut Page, run: &Run, held: &HeldRequest, clock: &Clock) {
-    let id = held.request_id();
-    let Some(decided) = held.decided() else {
-        let word = if held.is_open() { "nobody has answered yet" } else { "taken back" };
-        return page.row("asked", &format!("{id}: {word}"));
-    };
-    let record = &decided.record;
-    let by = match (record.is_timeout(), run.doers.get(&decided.sequence)) {
-        (true, _) => "nobody answered in time".to_string(),
-        (false, Some(it)) => format!("by {}", doer(it)),
-        (false, None) => format!("by {}", named(&record.human_id)),
-    };
-    let when = clock.told(decided.at);
-    page.row("asked", &format!("{id}: {}, {by}, {when}", record.decision));
-    if let Some(reason) = record.reason.as_deref().filter(|_| !record.is_timeout()) {
-        page.foreign("reason", reason);
-    }
 }
 
 /// The processes of every attempt while it ran.

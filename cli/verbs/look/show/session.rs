@@ -2,13 +2,14 @@
 //! order, what was answered, and what the host says became of the call.
 
 use super::Args;
+use super::by_other_verb::{CORRELATION, LineRunner, line};
 use super::run::View;
 use crate::args::Global;
 use crate::log::Directory;
 use crate::log::records::conclude;
 use crate::log::run_facts::who;
 use crate::log::run_records::tell_doers;
-use crate::log::sessions::{self, Answered, Row, Tools, answered, is_unknown};
+use crate::log::sessions::{self, Row};
 use crate::questions::decision_view::CLAIM_WAITS;
 use crate::ui::program::program;
 use crate::ui::screen::columns;
@@ -19,6 +20,7 @@ use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::decision_point::{ClaimedStatus, DecisionPoint};
 use holdpoint_engine::executor::command_line;
 use holdpoint_replay::Session;
+use holdpoint_replay::session_answers::{ToolAnswer, Tools, answered, is_unknown};
 use holdpoint_replay::waiting::outcomes_waiting;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -29,7 +31,7 @@ const QUESTION_LINES: usize = 3;
 
 /// What a program is shown of a session.
 #[derive(Serialize)]
-struct Shown<'s> {
+struct SessionDocument<'s> {
     #[serde(flatten)]
     row: Row<'s>,
     calls: Vec<Call<'s>>,
@@ -73,17 +75,25 @@ impl<'s> Call<'s> {
 }
 
 /// Tells the session that an id names.
-pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
+pub(super) fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let found = sessions::find(&directory, &args.id)?;
     let session = match found.sessions.first() {
         Some(session) if found.searched.is_sound() => session,
         _ => return conclude(global, &directory, &found.searched),
     };
+    if args.records {
+        args.times.expect_utc()?;
+        return carry_out(global, line(CORRELATION, &session.name));
+    }
     let mut out = Output::stdout();
     if global.json {
         let calls = session.calls.iter().map(Call::of).collect();
-        out.json(&Shown { row: Row::of(session), calls, unread_records: &session.unread });
+        out.json(&SessionDocument {
+            row: Row::of(session),
+            calls,
+            unread_records: &session.unread,
+        });
     } else {
         let clock = args.times.clock();
         let view = View::of(columns(), &clock, &out);
@@ -139,7 +149,7 @@ fn put_call(page: &mut Page, point: &DecisionPoint, clock: &Clock, is_waiting: b
         None if point.spendable_until().is_some_and(|until| until > clock.now()) => {
             "none: it was not used yet".to_string()
         }
-        None if answered(point) == Answered::Approved => "none: it was not used".to_string(),
+        None if answered(point) == ToolAnswer::Approved => "none: it was not used".to_string(),
         None => return,
     };
     page.row("outcome", &outcome);

@@ -5,7 +5,7 @@ pub(crate) mod id_meaning;
 mod text;
 
 use crate::args::Global;
-use crate::log::coverage::Untied;
+use crate::log::coverage::UntiedRecords;
 use crate::log::records::of_part;
 use crate::log::verdict::verify_tells;
 use crate::log::{Directory, IdOf, ids, other_logs, warn};
@@ -94,7 +94,7 @@ fn tell(global: &Global, args: &Args, wanted: &Meant) -> Result<Exit, Failure> {
 
 /// Says where what is told ceases to be proven.
 fn tell_untied(story: &Trace) {
-    let mut untied = Untied::default();
+    let mut untied = UntiedRecords::default();
     for step in &story.steps {
         let standing = story.reach.standing_of(step.first, step.last);
         [step.first, step.last].into_iter().for_each(|sequence| untied.take(sequence, standing));
@@ -126,8 +126,7 @@ fn no_record(
         return Ok(Failure::new(Exit::VERIFICATION_FAILED, "damaged", message));
     }
     let Some(span) = span else {
-        let report = directory
-            .read(|storage, options| holdpoint_replay::verify(storage, options, &mut |_| {}))?;
+        let report = directory.verified()?;
         directory.expect_log(&report)?;
         warn(&report);
         let exit = if report.failed() { Exit::VERIFICATION_FAILED } else { Exit::NOT_FOUND };

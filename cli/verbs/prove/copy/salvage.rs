@@ -154,7 +154,7 @@ fn show_losses(out: &mut Output, losses: &[RecordsLost]) {
             out.line(format_args!("     copied to {} ({})", visible(file), bytes(loss.length)));
         }
     }
-    show_more(out, losses.len() as u64);
+    out.more(losses.len() as u64, SHOWN_MAX);
 }
 
 /// What the new log holds without proof.
@@ -167,7 +167,7 @@ fn show_unproven(out: &mut Output, unproven: &[RecordsUnproven]) {
         let named = records_named(range.first_sequence, range.last_sequence);
         out.line(format_args!("unproven        {named} of the new log: {why}"));
     }
-    show_more(out, unproven.len() as u64);
+    out.more(unproven.len() as u64, SHOWN_MAX);
 }
 
 /// Records that no file holds have no place.
@@ -199,11 +199,5 @@ fn show_findings(out: &mut Output, report: &SalvageReport) {
     for (finding, number) in salvaged.findings.iter().zip(1..).take(count) {
         out.line(format_args!("  {number}. {}", visible(finding)));
     }
-    show_more(out, others);
-}
-
-fn show_more(out: &mut Output, total: u64) {
-    if let Some(more) = total.checked_sub(SHOWN_MAX as u64).filter(|more| *more > 0) {
-        out.line(format_args!("  ... and {more} more, which --json shows"));
-    }
+    out.more(others, SHOWN_MAX);
 }

@@ -1,11 +1,13 @@
 //! What a command printed, on a screen of its own beside the question about it.
 
 use crate::args::Global;
-use crate::log::captured_output::{last_lines, length, missing, name_of, verified};
+use crate::log::captured_output::{length, missing, verified};
 use crate::ui::program::program;
 use crate::ui::screen::seen_lines;
 use crate::ui::{Failure, Page};
 use holdpoint_replay::CapturedOutput;
+use holdpoint_replay::merged_output::last_lines;
+use holdpoint_replay::words::stream_in_words;
 
 /// How many bytes of one stream are shown at most: no screen holds more.
 const BYTES_MAX: usize = 64 * 1024;
@@ -53,7 +55,7 @@ fn stream(output: &CapturedOutput, rows: usize, columns: usize) -> Vec<String> {
     let mut page = Page::new(columns);
     page.printed(&seen_lines(end(last_lines(&output.bytes, rows))));
     let lines = page.lines();
-    let (name, size) = (name_of(output.stream), length(output));
+    let (name, size) = (stream_in_words(output.stream), length(output));
     let of = format!("{name}, {size}{}:", missing(output));
     let mut title = Page::new(columns);
     title.sentence(&of);

@@ -29,7 +29,7 @@ pub(super) fn check(global: &Global) -> Result<Exit, Failure> {
     let show_output = configuration.shows_output()?;
     let mut out = Output::stdout().folding();
     if global.json {
-        out.json(&Shown::of(&configuration, &in_force, (&evidence, show_output)));
+        out.json(&ConfigurationDocument::of(&configuration, &in_force, (&evidence, show_output)));
     } else {
         show(&mut out, &configuration, &in_force, (&evidence, show_output));
     }
@@ -39,18 +39,18 @@ pub(super) fn check(global: &Global) -> Result<Exit, Failure> {
 
 /// What a program is told.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ConfigurationDocument<'a> {
     file: Option<String>,
     sha256: Option<String>,
     hold: &'a HoldTerms,
     gate: &'a GateTerms,
     policy: &'a GatePolicy,
     evidence: &'a EvidenceTable,
-    /// Whether what a command printed may be shown while a question about it is open.
+    /// True if what a command printed may be shown while a question about it is open.
     show_output: bool,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ConfigurationDocument<'a> {
     fn of(
         configuration: &'a Configuration,
         in_force: &'a InForce,

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 const LOG: &str = "log";
 /// Its lock.
 const LOCK: &str = "lock";
-/// Whether it answers here.
+/// True if it answers here.
 const ADOPTION: &str = "adoption";
 /// What stands beside it and is no log that anybody uses.
 const LEFT: &str = "left over";
@@ -65,8 +65,7 @@ pub(super) fn check(global: &Global) -> (Vec<Check>, Exit) {
 
 /// Every record.
 fn verified(directory: &Directory) -> Result<(Check, Exit), Failure> {
-    let report = directory
-        .read(|storage, options| holdpoint_replay::verify(storage, options, &mut |_| {}))?;
+    let report = directory.verified()?;
     let shown = path(&directory.path);
     Ok(match report.verdict {
         Verdict::NothingHere => (nothing_here(directory, &report), exit_of(&report)),

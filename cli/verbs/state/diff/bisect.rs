@@ -50,7 +50,7 @@ pub(super) fn show(
     let report = line.report_of(&found.unread, found.stated_by.iter().copied());
     let mut out = Output::stdout().folding();
     match global.json {
-        true => out.json(&Shown { found: &found, reach: &report.reach }),
+        true => out.json(&BisectDocument { found: &found, reach: &report.reach }),
         false => show_to_person(&mut out, &found),
     }
     out.finish()?;
@@ -109,7 +109,7 @@ fn expect_one(
 
 /// What `--json` shows.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct BisectDocument<'a> {
     #[serde(flatten)]
     found: &'a Bisected,
     reach: &'a Reach,

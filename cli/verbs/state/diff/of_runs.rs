@@ -2,7 +2,7 @@
 
 use crate::args::Global;
 use crate::log::captured_output::read;
-use crate::log::run_difference::{Difference, Shown, View, lines};
+use crate::log::run_difference::{Difference, DifferenceDocument, View, lines};
 use crate::log::run_records::tell_standing;
 use crate::log::{Directory, run_id};
 use crate::ui::program::program;
@@ -22,7 +22,7 @@ pub(crate) fn show(
     let mut out = Output::paged(global.json);
     if global.json {
         let difference = Difference::between(&from.run, &to.run);
-        out.json(&Shown::of(&from.run, &to.run, &difference));
+        out.json(&DifferenceDocument::of(&from.run, &to.run, &difference));
     } else {
         let program = program(&global.log);
         let view = View { columns: columns(), clock: &times.clock(), program: &program };

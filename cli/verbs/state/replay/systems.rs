@@ -2,7 +2,6 @@
 //! have a table of their own, with their stories.
 
 use crate::log::verdict::and_permits;
-use crate::ui::text::aligned;
 use crate::ui::{Output, moment};
 use clap::ValueEnum;
 use holdpoint_domain::World;
@@ -270,7 +269,6 @@ fn table<T, const N: usize>(
     row: impl Fn(&T) -> [String; N],
 ) {
     let Some(found) = found.as_deref().filter(|found| !found.is_empty()) else { return };
-    let rows = std::iter::once(header.map(String::from)).chain(found.iter().map(row));
     out.line("");
-    aligned(&rows.collect::<Vec<_>>()).iter().for_each(|line| out.line(line));
+    out.table(header, found.iter().map(row));
 }

@@ -58,7 +58,7 @@ pub(super) fn entity(
     if global.json {
         let Report { verdict, axes, reach, .. } = &line.report_on(&[&found.0]);
         let (head, meaning) = (found.0.head(), &axes.meaning);
-        out.json(&Shown { verdict: *verdict, meaning, head, entity, reach });
+        out.json(&StateDocument { verdict: *verdict, meaning, head, entity, reach });
     } else {
         out.line(of_head(found.0.head().as_ref(), &line.report_on(&[&found.0])));
         out.line(format_args!("{}  {}", entity.system, visible(&entity.id)));
@@ -97,7 +97,7 @@ struct Live<'a> {
 
 /// What `--json` shows of one entity.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct StateDocument<'a> {
     /// Of the bytes of the whole log.
     verdict: Verdict,
     /// That no event was judged.

@@ -1,17 +1,16 @@
 //! The record that `trace` is given: by its number, or by the id of what it begins.
 
 use crate::log::captured_output::began_twice;
-use crate::log::ids::{self, DIGITS, are_digits, did_you_mean};
+use crate::log::ids::{self, IdText, are_digits, did_you_mean};
 use crate::log::record_filter::expect_known;
-use crate::log::records::expect_log;
+use crate::log::records::{expect_log, first_wanted};
 use crate::log::run_id::expect_sound;
 use crate::log::run_records::beginning;
 use crate::log::sessions::PREFIX;
 use crate::log::{Directory, IdOf, thread_reading};
 use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, excerpt};
-use holdpoint_replay::{BegunOnce, Filter, Order, begun_twice, is_part, search};
-use std::ops::ControlFlow;
+use holdpoint_replay::{BegunOnce, Filter, Order, begun_twice, is_part};
 
 /// Free names, which need to say what they are.
 const CORRELATION: &str = "correlation:";
@@ -93,14 +92,9 @@ fn named(directory: &Directory, wanted: &str) -> Result<u64, Failure> {
 
 /// The whole id of a run, a decision or a request.
 fn whole(directory: &Directory, wanted: &str) -> Result<String, Failure> {
-    let named = IdOf::of(wanted);
-    let digits = named.map_or(wanted, |of| wanted.strip_prefix(of.prefix()).unwrap_or(wanted));
-    match (digits.len(), named) {
-        _ if !are_digits(digits) => Err(no_id(wanted)),
-        (DIGITS, Some(_)) => Ok(wanted.to_string()),
-        (DIGITS_MIN..=DIGITS, Some(of)) => ids::only(directory, digits, &[of]),
-        (DIGITS_MIN..=DIGITS, None) => ids::only(directory, digits, &IdOf::ALL),
-        _ => Err(no_id(wanted)),
+    match IdText::read(wanted).ok_or_else(|| no_id(wanted))? {
+        IdText::Whole(_) => Ok(wanted.to_string()),
+        IdText::Beginning(digits, of) => ids::only(directory, digits, &of),
     }
 }
 
@@ -117,17 +111,11 @@ fn no_id(wanted: &str) -> Failure {
 
 /// The first record that is wanted. Exit 3 where there is none, with the name that is closest.
 fn first(directory: &Directory, wanted: &str, filter: &Filter) -> Result<u64, Failure> {
-    let mut found = None;
-    let searched = directory.read(|storage, options| {
-        search(storage, filter, Order::OldestFirst, options, &mut |_| {}, &mut |line, _| {
-            found = Some(line.sequence);
-            ControlFlow::Break(())
-        })
-    })?;
+    let (found, searched) = first_wanted(directory, filter, Order::OldestFirst)?;
     // One that lies before it may be damaged.
     expect_sound(&searched)?;
-    if let Some(sequence) = found {
-        return Ok(sequence);
+    if let Some(line) = found {
+        return Ok(line.sequence);
     }
     expect_log(directory, &searched)?;
     expect_known(directory, filter)?;

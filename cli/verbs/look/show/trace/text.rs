@@ -13,6 +13,7 @@ use anstyle::Style;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_engine::executor::command_line as shell_line;
+use holdpoint_replay::words::exit_in_words;
 use holdpoint_replay::{Beginning, Person, Role, RunOutcome, Step, StepRecord, Trace, TracedRun};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -20,7 +21,7 @@ use std::ffi::{OsStr, OsString};
 /// So many runs of a story are named; more are counted.
 const RUNS_MAX: usize = 8;
 
-/// Whether a line is of the record that was asked about, and the line.
+/// True if a line is of the record that was asked about, and the line.
 type Told = (bool, String);
 
 /// Names of rows are so wide, with the space behind them.
@@ -98,11 +99,9 @@ fn run(run: &TracedRun, is_whole: bool) -> String {
         Some(command) => command_line(command),
         None => "its command is not in this story".to_string(),
     };
-    let exit = match run.exit() {
-        Some(Exit::Status(status)) => format!(", exit status {status}"),
-        Some(Exit::Signal(signal)) => format!(", signal {signal}"),
-        Some(Exit::Unknown) | None => String::new(),
-    };
+    let exit = run.exit().filter(|exit| *exit != Exit::Unknown);
+    let exit = exit.map(|exit| format!(", {}", exit_in_words(exit, "", "signal")));
+    let exit = exit.unwrap_or_default();
     let outcome = run.outcome.map_or("its end is not in this story", RunOutcome::name);
     format!("{id}: {command} ({outcome}{exit}){}", known(run, is_whole))
 }
@@ -164,7 +163,7 @@ pub(super) fn beginning(beginning: &Beginning) -> String {
 fn put_step(
     lines: &mut Vec<Told>,
     asked: u64,
-    Drawn { step, own, rest }: &Drawn<'_>,
+    TreeRow { step, own, rest }: &TreeRow<'_>,
     Screen { columns, is_verbose }: Screen,
 ) {
     // What is deep in a story keeps half of the line.
@@ -204,19 +203,19 @@ fn line_of(record: &StepRecord, codes: Option<usize>) -> String {
 }
 
 /// A step, and what stands before its first line and before its others.
-struct Drawn<'s> {
+struct TreeRow<'s> {
     step: &'s Step,
     own: String,
     rest: String,
 }
 
 /// The steps from the first one on, each before what it caused.
-fn tree(steps: &[Step]) -> Vec<Drawn<'_>> {
+fn tree(steps: &[Step]) -> Vec<TreeRow<'_>> {
     let children = children_of(steps);
     let mut drawn = Vec::new();
     let roots = steps.iter().filter(|step| cause_of(steps, step).is_none());
-    let mut due: Vec<Drawn<'_>> =
-        roots.rev().map(|step| Drawn { step, own: String::new(), rest: String::new() }).collect();
+    let mut due: Vec<TreeRow<'_>> =
+        roots.rev().map(|step| TreeRow { step, own: String::new(), rest: String::new() }).collect();
     while let Some(next) = due.pop() {
         let caused = children.get(&next.step.first).map_or(&[][..], Vec::as_slice);
         let last = caused.last().map(|step| step.first);
@@ -227,7 +226,7 @@ fn tree(steps: &[Step]) -> Vec<Drawn<'_>> {
                 (_, true) => (format!("{rest}`- "), format!("{rest}   ")),
                 (_, false) => (format!("{rest}|- "), format!("{rest}|  ")),
             };
-            due.push(Drawn { step, own, rest });
+            due.push(TreeRow { step, own, rest });
         }
         drawn.push(next);
     }

@@ -2,8 +2,7 @@
 
 use crate::log::captured_output::{began_twice, no_run};
 use crate::log::export_target::Target;
-use crate::log::position::Point;
-use crate::log::record_filter::expect_order;
+use crate::log::record_filter::range as range_of;
 use crate::log::records::expect_archives;
 use crate::log::verdict::damaged;
 use crate::log::{Directory, run_id};
@@ -43,7 +42,7 @@ pub(crate) struct Told {
     pub(crate) extract: Extract,
     /// The first and the last record that were asked for; `None`: nothing was found there.
     pub(crate) range: Option<(u64, u64)>,
-    /// Whether the page holds raw evidence.
+    /// True if the page holds raw evidence.
     pub(crate) has_evidence: bool,
 }
 
@@ -54,7 +53,7 @@ impl Told {
         runs.find(|run| run.loop_id() == loop_id)
     }
 
-    /// Whether something is wrong with the log, as far as it was read.
+    /// Tells whether something is wrong with the log, as far as it was read.
     pub(crate) fn is_damaged(&self) -> bool {
         self.report.failed() || !self.extract.findings.is_empty()
     }
@@ -67,7 +66,7 @@ impl Told {
 
 /// The runs that are chosen, and the records between which they lie.
 #[derive(Default)]
-struct Chosen {
+struct ReportExtract {
     runs: Vec<Run>,
     uncounted: Vec<Begun>,
     decisions: Vec<DecisionPoint>,
@@ -78,7 +77,7 @@ struct Chosen {
     findings: Vec<Finding>,
 }
 
-impl Chosen {
+impl ReportExtract {
     /// Keeps what a reading found wrong.
     fn take(&mut self, searched: Searched) {
         let findings = match searched {
@@ -109,7 +108,7 @@ pub(super) fn gather(directory: &Directory, args: &Args, target: &Target) -> Res
         Some(range) => taken(directory, args, range, &chosen)?,
         None => Extract::default(),
     };
-    let Chosen { runs, uncounted, decisions, range, findings, .. } = chosen;
+    let ReportExtract { runs, uncounted, decisions, range, findings, .. } = chosen;
     extract.findings.extend(findings);
     extract.findings.retain(|finding| !report.findings.contains(finding));
     if extract.records.is_empty() {
@@ -138,13 +137,13 @@ fn nothing_to_check(report: &Report, extract: &Extract) -> Failure {
     }
 }
 
-fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<Chosen, Failure> {
+fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<ReportExtract, Failure> {
     let loop_id = run_id::find(directory, id).map_err(|failure| match failure.exit {
         Exit::NOT_FOUND if report.failed() => damaged(report, BEHIND_DAMAGE),
         _ => failure,
     })?;
     let wanted = Filter { loop_id: Some(loop_id.clone()), ..Filter::default() };
-    let mut chosen = Chosen::default();
+    let mut chosen = ReportExtract::default();
     let (found, searched) = directory.read(|log, options| begun(log, &wanted, 1, options))?;
     let looked = run_id::expect_sound(&searched);
     chosen.take(searched);
@@ -164,15 +163,13 @@ fn one_run(directory: &Directory, id: &str, report: &Report) -> Result<Chosen, F
     chosen.take(searched);
     let records = || run.doers.keys().chain(&run.unread).copied().chain([run.first, run.last]);
     let range = records().min().zip(records().max());
-    Ok(Chosen { runs, uncounted, range, ..chosen })
+    Ok(ReportExtract { runs, uncounted, range, ..chosen })
 }
 
 /// The records from a point on, and every run that one of them is about.
-fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, Failure> {
-    let (first, since) = args.since.map_or((None, None), Point::beginning);
-    let (last, until) = args.until.map_or((None, None), Point::end);
-    expect_order(("--since", first), ("--until", last))?;
-    expect_order(("--since", since), ("--until", until))?;
+fn since(directory: &Directory, args: &Args, report: &Report) -> Result<ReportExtract, Failure> {
+    let wanted = range_of(args.since, args.until)?;
+    let Filter { first, last, until, .. } = wanted;
     if expect_archives(directory, first, last) != Exit::DONE {
         let message = "what was asked for lies in an archive that is not read";
         if report.failed() {
@@ -180,7 +177,6 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
         }
         return Err(Failure::new(Exit::NOT_FOUND, "archived", message));
     }
-    let wanted = Filter { first, last, since, until, ..Filter::default() };
     let (mut range, mut count, mut loops) = (None, 0_usize, BTreeSet::new());
     let mut about_decisions = BTreeMap::new();
     let searched = directory.read(|log, options| {
@@ -207,7 +203,7 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
     if let Some((_, newest)) = range.as_mut().filter(|_| report.verdict.is_of_damage()) {
         *newest = (*newest).max(due(report, last, until));
     }
-    let mut chosen = Chosen { range, ..Chosen::default() };
+    let mut chosen = ReportExtract { range, ..ReportExtract::default() };
     chosen.take(searched);
     if count > RECORDS_MAX {
         return Ok(chosen);
@@ -217,7 +213,7 @@ fn since(directory: &Directory, args: &Args, report: &Report) -> Result<Chosen, 
     Ok(chosen)
 }
 
-impl Chosen {
+impl ReportExtract {
     /// Reads the runs of some loops.
     fn read_runs(&mut self, directory: &Directory, loops: BTreeSet<String>) -> Result<(), Failure> {
         if loops.is_empty() {
@@ -287,7 +283,7 @@ fn taken(
     directory: &Directory,
     args: &Args,
     (first, last): (u64, u64),
-    chosen: &Chosen,
+    chosen: &ReportExtract,
 ) -> Result<Extract, Failure> {
     let of_runs = chosen.runs.iter().flat_map(|run| run.doers.keys().chain(&run.unread));
     let told = of_runs.chain(chosen.about_decisions.keys()).copied();

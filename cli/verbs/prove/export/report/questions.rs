@@ -3,15 +3,15 @@
 use super::gather::Told;
 use super::html::Html;
 use crate::log::run_facts::who;
-use crate::ui::screen::quoted;
 use crate::ui::text::bytes;
 use crate::ui::{moment, named};
 use holdpoint_domain::core::actor::Principal;
 use holdpoint_domain::decision_point::{
-    ClaimedOutcome, ClaimedStatus, DecisionPoint, Ending, GivenResponse, ResolutionKind, Response,
+    ClaimedOutcome, DecisionPoint, Ending, GivenResponse, ResolutionKind,
 };
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 use holdpoint_replay::records_named;
+use holdpoint_replay::words::{claimed, responded};
 
 /// Of a decision whose answer may lie in records that could not be read.
 const UNKNOWN_ANSWER: &str =
@@ -73,7 +73,8 @@ pub(super) fn votes(point: &DecisionPoint) -> Vec<(String, String)> {
         return Vec::new();
     }
     let told = |vote: &GivenResponse| {
-        let text = format!("{}, by {}, {}", said(&vote.response), by(&vote.by), moment(vote.at));
+        let text =
+            format!("{}, by {}, {}", responded(&vote.response), by(&vote.by), moment(vote.at));
         ("said".to_string(), text)
     };
     let needs = ("needs".to_string(), format!("{quorum} who say the same"));
@@ -82,7 +83,7 @@ pub(super) fn votes(point: &DecisionPoint) -> Vec<(String, String)> {
 
 fn ended(point: &DecisionPoint, ending: &Ending) -> String {
     let what = match (&ending.kind, &ending.response) {
-        (_, Some(response)) => said(response),
+        (_, Some(response)) => responded(response),
         (Some(ResolutionKind::Default), None) => {
             let option = named(ending.default_taken.as_deref().unwrap_or_default());
             format!("the default, option {option}, for nobody answered in time")
@@ -101,19 +102,6 @@ fn ended(point: &DecisionPoint, ending: &Ending) -> String {
     format!("{what}{by}, {}{next}", moment(ending.ended_at))
 }
 
-fn said(response: &Response) -> String {
-    match response {
-        Response::Option(id) => format!("option {}", named(id)),
-        Response::Text(words) => format!("in own words: {}", quoted(words)),
-        Response::Accept => "the guidance as it is".to_string(),
-        Response::Proposal(None) => "the proposal as it is".to_string(),
-        Response::Proposal(Some(id)) => {
-            format!("the proposal as it is, which is option {}", named(id))
-        }
-        Response::Guidance(words) => format!("guidance: {}", quoted(words)),
-    }
-}
-
 fn by(by: &Principal) -> String {
     who(by.kind, &by.id, by.authenticated_by, "")
 }
@@ -125,11 +113,7 @@ fn outcome(point: &DecisionPoint, is_lost: bool) -> Option<String> {
     let is_recorded = point.binding().is_some_and(|binding| is_own(&binding.tool));
     match &point.outcome {
         Some(ClaimedOutcome { status, response_bytes, response_sha256, sequence, .. }) => {
-            let became = match status {
-                ClaimedStatus::Succeeded => "succeeded",
-                ClaimedStatus::Failed => "failed",
-                ClaimedStatus::Interrupted => "was interrupted",
-            };
+            let became = claimed(*status);
             Some(format!(
                 "its host claims, and nothing proves, that it {became}; what it answered has {} \
                  and the SHA-256 {response_sha256} (record {sequence})",

@@ -2,21 +2,20 @@
 
 use super::gather::Told;
 use super::html::Html;
-use crate::log::run_facts::{ended, length, marked, outcome, proven, who};
-use crate::log::snapshots::{Stretch, stretches, until};
+use crate::log::run_facts::{approved, asked, ended, length, marked, outcome, proven, reason_of};
+use crate::log::snapshots::until;
 use crate::ui::text::bytes;
-use crate::ui::{counted, moment, named};
+use crate::ui::{counted, moment};
 use crate::verbs::prove::export::report::questions::votes;
 use holdpoint_domain::Event;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::governed::ExecutionLoop;
-use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::words::{attempt_ended, in_words};
-use holdpoint_replay::{Line, Run, RunOutcome, TakenRecord};
+use holdpoint_replay::stretches::{UsageStretch, stretches};
+use holdpoint_replay::words::attempt_ended;
+use holdpoint_replay::{Line, Run, RunOutcome, TakenRecord, in_words};
 use std::collections::BTreeMap;
 
 /// Digits of a run's id by which it is named in a table.
@@ -84,21 +83,21 @@ fn while_it_ran(html: &mut Html, entity: &ExecutionLoop, attempt: u8) {
 }
 
 /// The line of the chart, from the beginning, when there was nothing.
-fn points(told: &[Stretch], peak: u64) -> String {
+fn points(told: &[UsageStretch], peak: u64) -> String {
     let part = |of: u64, whole: u64, size: u64| {
         let part = u128::from(of) * u128::from(size) / u128::from(whole.max(1));
         u64::try_from(part).unwrap_or(size).min(size)
     };
     let (wide, high) = CHART;
     let last = told.last().map_or(1, |it| it.until_ns);
-    let point = |it: &Stretch| {
+    let point = |it: &UsageStretch| {
         let y = high.saturating_sub(part(it.resident_bytes, peak, high));
         format!(" {} {y}", part(it.until_ns, last, wide))
     };
     told.iter().fold(format!("0 {high}"), |points, it| points + point(it).as_str())
 }
 
-/// Whether all that the log has of a run was read: else what is missing may say how it ended.
+/// Tells whether all that the log has of a run was read: else what is missing may say how it ended.
 fn is_all_read(run: &Run, told: &Told) -> bool {
     run.unread.is_empty() && !told.is_damaged()
 }
@@ -115,10 +114,12 @@ fn facts(run: &Run, is_lost: bool) -> Vec<(String, String)> {
     ];
     if let Some(point) = run.approval.as_deref() {
         facts.extend(votes(point));
-        facts.push(fact("approved", approved(point)));
+        facts.push(fact("approved", approved(point, moment)));
     }
     for held in &entity.decisions.requests {
-        facts.push(fact("asked", asked(run, held)));
+        let reason = reason_of(held).map(|it| format!(", because: {}", visible(it)));
+        let told = asked(run, held, moment);
+        facts.push(fact("asked", format!("{told}{}", reason.unwrap_or_default())));
     }
     for attempt in &entity.attempts {
         facts.push((format!("attempt {}", attempt.number), ended(attempt)));
@@ -144,36 +145,6 @@ fn end(run: &Run) -> String {
         Some(halt) => format!("{}, {}", moment(halt.at), length(run, halt.at)),
         None => "not yet, as far as the log was read".to_string(),
     }
-}
-
-/// Who said yes to its start.
-fn approved(point: &DecisionPoint) -> String {
-    let id = visible(point.decision_id.as_str());
-    let Some(ending) = &point.ending else { return format!("{id} is not answered") };
-    let by = match &ending.by {
-        Some(by) => who(by.kind, &by.id, by.authenticated_by, ""),
-        None => "nobody: its time was over".to_string(),
-    };
-    let option = point.selected_option().map(|it| format!("{} ", named(it))).unwrap_or_default();
-    format!("{option}by {by}, {}, in {id}", moment(ending.ended_at))
-}
-
-/// What a person was asked in its course, and what was answered.
-fn asked(run: &Run, held: &HeldRequest) -> String {
-    let id = held.request_id();
-    let Some(decided) = held.decided() else {
-        let word = if held.is_open() { "nobody has answered yet" } else { "taken back" };
-        return format!("{id}: {word}");
-    };
-    let record = &decided.record;
-    let by = match (record.is_timeout(), run.doers.get(&decided.sequence)) {
-        (true, _) => "nobody answered in time".to_string(),
-        (false, Some(it)) => format!("by {}", proven(&it.actor, it.proof)),
-        (false, None) => format!("by {}", named(&record.human_id)),
-    };
-    let reason = record.reason.as_deref().filter(|_| !record.is_timeout());
-    let reason = reason.map(|it| format!(", because: {}", visible(it))).unwrap_or_default();
-    format!("{id}: {}, {by}, {}{reason}", record.decision, moment(decided.at))
 }
 
 /// The records whose payloads are read for the story, with what they say.

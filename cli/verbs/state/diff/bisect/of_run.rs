@@ -3,7 +3,7 @@
 
 use crate::args::Global;
 use crate::log::captured_output::{Read, read};
-use crate::log::run_difference::{Difference, Shown, View, put_difference, put_run};
+use crate::log::run_difference::{Difference, DifferenceDocument, View, put_difference, put_run};
 use crate::log::run_facts::outcome;
 use crate::log::run_records::{tell_standing, tell_uncounted};
 use crate::log::{Directory, run_id};
@@ -154,7 +154,7 @@ impl<'d> Search<'d> {
         Ok(found.runs)
     }
 
-    /// Whether a run is of the same command, and ended well; one that failed is counted.
+    /// Tells whether a run is of the same command, and ended well; one that failed is counted.
     fn is_good(&mut self, run: &Run) -> Result<bool, Failure> {
         let outcome = RunOutcome::of(&run.entity);
         if run.entity.command_line != self.command_line || run.entity.halt.is_none() {
@@ -223,7 +223,7 @@ struct ShownFound<'r> {
     /// How many had the same words, and may be of another command or directory.
     not_comparable_runs: u64,
     #[serde(flatten)]
-    difference: Shown<'r>,
+    difference: DifferenceDocument<'r>,
 }
 
 impl<'r> Found<'r> {
@@ -233,7 +233,7 @@ impl<'r> Found<'r> {
             first_failing: self.bad.entity.loop_id(),
             failing_runs: self.failing,
             not_comparable_runs: self.not_comparable,
-            difference: Shown::of(self.good, self.bad, difference),
+            difference: DifferenceDocument::of(self.good, self.bad, difference),
         }
     }
 }

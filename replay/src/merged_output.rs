@@ -1,40 +1,39 @@
 //! The streams of an attempt in the order in which they came.
 
-use crate::log::captured_output::last_lines;
+use crate::captured_output::{CapturedOutput, OutputHole};
+use crate::waiting::WaitingOutput;
 use holdpoint_domain::Time;
 use holdpoint_domain::evidence_capture::OutputStream;
-use holdpoint_replay::waiting::WaitingOutput;
-use holdpoint_replay::{CapturedOutput, OutputHole};
 use serde_json::{Value, json};
 
 /// Output that is shown: the pieces of the chosen streams, in the order in which they came.
-pub(crate) struct Merged<'o> {
+pub struct MergedOutput<'o> {
     /// The part that is on record.
-    pub(crate) chunks: Vec<Chunk<'o>>,
+    pub chunks: Vec<Chunk<'o>>,
     /// The part behind it that waits in the run's file: unproven.
-    pub(crate) waiting: Vec<Chunk<'o>>,
+    pub waiting: Vec<Chunk<'o>>,
 }
 
 /// A piece of it, and what is missing before it.
 #[derive(Clone, Copy)]
-pub(crate) struct Chunk<'o> {
-    pub(crate) stream: OutputStream,
-    pub(crate) hole: Option<OutputHole>,
-    pub(crate) bytes: &'o [u8],
+pub struct Chunk<'o> {
+    /// Its stream.
+    pub stream: OutputStream,
+    /// Bytes that are missing before it.
+    pub hole: Option<OutputHole>,
+    /// Its bytes.
+    pub bytes: &'o [u8],
     offset: u64,
     first_byte_at: Option<Time>,
     is_behind_gap: bool,
     /// Its record; of what waits, its entry in the run's file.
-    pub(crate) sequence: u64,
+    pub sequence: u64,
 }
 
-impl<'o> Merged<'o> {
+impl<'o> MergedOutput<'o> {
     /// The last lines of some streams, counted over all of them.
-    pub(crate) fn of(
-        outputs: &[&'o CapturedOutput],
-        waiting: &'o [WaitingOutput],
-        lines: usize,
-    ) -> Self {
+    #[must_use]
+    pub fn of(outputs: &[&'o CapturedOutput], waiting: &'o [WaitingOutput], lines: usize) -> Self {
         let mut chunks: Vec<Chunk<'o>> = outputs.iter().flat_map(|it| of_stream(it)).collect();
         chunks.sort_by_key(|chunk| chunk.sequence);
         let waiting: Vec<Chunk<'o>> = waiting.iter().map(of_waiting).collect();
@@ -67,19 +66,22 @@ impl<'o> Merged<'o> {
         }
     }
 
-    /// Whether bytes are missing among those that are shown.
-    pub(crate) fn has_hole(&self) -> bool {
+    /// Tells whether bytes are missing among those that are shown.
+    #[must_use]
+    pub fn has_hole(&self) -> bool {
         self.chunks.iter().any(|chunk| chunk.hole.is_some())
     }
 
     /// All of it.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
         bytes_of(&self.chunks)
     }
 }
 
 /// The bytes of some pieces.
-pub(crate) fn bytes_of(chunks: &[Chunk<'_>]) -> Vec<u8> {
+#[must_use]
+pub fn bytes_of(chunks: &[Chunk<'_>]) -> Vec<u8> {
     chunks.iter().flat_map(|chunk| chunk.bytes).copied().collect()
 }
 
@@ -141,13 +143,15 @@ fn of_stream(output: &CapturedOutput) -> impl Iterator<Item = Chunk<'_>> {
 }
 
 impl Chunk<'_> {
-    /// When its first byte was read, where that is on record.
-    pub(crate) const fn at(&self) -> Option<Time> {
+    /// Time when its first byte was read, where that is on record.
+    #[must_use]
+    pub const fn at(&self) -> Option<Time> {
         self.first_byte_at
     }
 
-    /// For programs, with what its number is called; `None` where nothing of it is there.
-    pub(crate) fn json(&self, number: &str) -> Option<Value> {
+    /// Its form for programs, with the name of its number; `None` where nothing of it is there.
+    #[must_use]
+    pub fn json(&self, number: &str) -> Option<Value> {
         (!self.bytes.is_empty()).then(|| {
             json!({
                 "stream": self.stream,
@@ -162,14 +166,15 @@ impl Chunk<'_> {
 
 /// Lines that begin with their time.
 #[derive(Default)]
-pub(crate) struct TimedLines {
+pub struct TimedLines {
     /// The stream whose line has no end yet.
     open: Option<OutputStream>,
 }
 
 impl TimedLines {
     /// A piece whose lines begin with the time at which its first byte was read, and the stream.
-    pub(crate) fn timed(&mut self, chunk: &Chunk<'_>) -> Vec<u8> {
+    #[must_use]
+    pub fn timed(&mut self, chunk: &Chunk<'_>) -> Vec<u8> {
         let at = chunk.first_byte_at.map_or_else(|| "-".to_string(), |at| at.to_string());
         let mark = format!("{at} {} ", chunk.stream.name().to_ascii_lowercase()).into_bytes();
         let mut timed = Vec::new();
@@ -185,5 +190,32 @@ impl TimedLines {
             self.open = (!line.ends_with(b"\n")).then_some(chunk.stream);
         }
         timed
+    }
+}
+
+/// The last lines of some bytes.
+#[must_use]
+pub fn last_lines(bytes: &[u8], lines: usize) -> &[u8] {
+    let text = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let ends = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+    let start = match lines.checked_sub(1) {
+        None => bytes.len(),
+        Some(before) => ends.map(|(at, _)| at.saturating_add(1)).nth(before).unwrap_or(0),
+    };
+    bytes.get(start..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_whole_lines() {
+        assert_eq!(last_lines(b"a\nb\nc\n", 2), b"b\nc\n");
+        assert_eq!(last_lines(b"a\nb\nc", 2), b"b\nc");
+        assert_eq!(last_lines(b"a\nb\n", 9), b"a\nb\n");
+        assert_eq!(last_lines(b"a\n\n", 1), b"\n");
+        assert_eq!(last_lines(b"a\nb\n", 0), b"");
+        assert_eq!(last_lines(b"", 3), b"");
     }
 }

@@ -1,100 +1,106 @@
-//! One line for each event, for people. Text from outside is shown with control and invisible
-//! characters visible; raw evidence only as its length and the beginning of its SHA-256.
+//! Rows of an execution loop, of its evidence and of its faults.
 
-mod decision_points;
-mod decisions;
-mod log;
-mod threads;
-
-use decision_points::of_decision_point;
-use decisions::decision;
-use holdpoint_domain::Event;
-use holdpoint_domain::application::{
-    ApplicationEvent, ApplicationRecorded, ReducerFingerprintRecorded,
+use super::{Form, short, shown, shown_escaped};
+use crate::words::{
+    code_in_words, evidence_in_words, exit_in_words, followed_by, halt_in_words, quoted,
+    stop_in_words, stream_in_words,
 };
-use holdpoint_domain::core::hash::Digest;
-use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::evidence_capture::{
     ChainSealed, EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, ObserverAttached,
     OutputCut, OutputExtent, OutputPieces, OutputRecorded, ResourceSnapshot, ResourceUsage,
-    StopConditionDetected,
 };
 use holdpoint_domain::execution_loop::{
-    ExecutionLoopEvent, Exit, LoopDispatched, LoopHalted, LoopInitialized, ResponseEvaluated,
+    ExecutionLoopEvent, LoopDispatched, LoopHalted, LoopInitialized, ResponseEvaluated,
 };
-use holdpoint_domain::sandbox_fault::{FaultReported, SandboxDecided, SandboxFaultEvent};
-pub(crate) use log::labels;
-use log::of_the_log;
-use threads::of_thread;
+use holdpoint_domain::sandbox_fault::{SandboxDecided, SandboxFaultEvent};
 
-/// Longest piece of foreign text in a line, in bytes.
-const TEXT_BYTES_MAX: usize = 240;
-
-/// Returns what happened, in one line.
-pub(crate) fn summary(event: &Event) -> String {
+/// Tells an event of a loop.
+pub(super) fn of_loop(event: &ExecutionLoopEvent, form: Form) -> String {
     match event {
-        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => loop_initialized(body),
-        Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => loop_dispatched(body),
-        Event::ExecutionLoop(ExecutionLoopEvent::ResponseAwaited(body)) => {
-            format!("attempt {}: its response is awaited", body.attempt)
+        ExecutionLoopEvent::LoopInitialized(body) => form.of(
+            || loop_initialized(body),
+            || format!("the run begins: {}", shown_escaped(&body.command_line)),
+        ),
+        ExecutionLoopEvent::LoopDispatched(body) => {
+            form.of(|| loop_dispatched(body), || format!("attempt {} is started", body.attempt))
         }
-        Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(body)) => {
-            response_evaluated(body)
-        }
-        Event::ExecutionLoop(ExecutionLoopEvent::LoopHalted(body)) => loop_halted(body),
-        Event::EvidenceCapture(EvidenceCaptureEvent::ObserverAttached(body)) => {
-            observer_attached(body)
-        }
-        Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
-            evidence_captured(body)
-        }
-        Event::EvidenceCapture(EvidenceCaptureEvent::StopConditionDetected(body)) => {
-            stop_condition_detected(body)
-        }
-        Event::EvidenceCapture(EvidenceCaptureEvent::ChainSealed(body)) => chain_sealed(body),
-        Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(body)) => output_recorded(body),
-        Event::SandboxFault(SandboxFaultEvent::FaultReported(body)) => fault_reported(body),
-        Event::SandboxFault(SandboxFaultEvent::SandboxDecided(body)) => sandbox_decided(body),
-        Event::Application(ApplicationEvent::ApplicationRecorded(body)) => recorded(body),
-        Event::Application(ApplicationEvent::ReducerFingerprintRecorded(body)) => reduced(body),
-        other => of_the_log(other)
-            .or_else(|| decision(other))
-            .or_else(|| of_thread(other))
-            .or_else(|| of_decision_point(other))
-            .unwrap_or_else(|| other.kind().name.to_string()),
+        ExecutionLoopEvent::ResponseAwaited(body) => form.of(
+            || format!("attempt {}: its response is awaited", body.attempt),
+            || format!("attempt {} runs", body.attempt),
+        ),
+        ExecutionLoopEvent::ResponseEvaluated(body) => form.of(
+            || response_evaluated(body),
+            || crate::words::attempt_ended(body, ", as its recorder states"),
+        ),
+        ExecutionLoopEvent::LoopHalted(body) => form.of(
+            || loop_halted(body),
+            || format!("the run has ended: {}", halt_in_words(body.reason, body.stop_condition)),
+        ),
     }
 }
 
-fn recorded(body: &ApplicationRecorded) -> String {
-    let bytes = body.data.as_bytes().len();
-    let bytes = if bytes == 1 { "1 byte".to_string() } else { format!("{bytes} bytes") };
-    format!(
-        "{}: {} version {}, {bytes} of {}",
-        named_by_application(&body.stream),
-        named_by_application(&body.event_type),
-        body.type_version,
-        named_by_application(&body.content_type)
-    )
-}
-
-fn reduced(body: &ReducerFingerprintRecorded) -> String {
-    format!(
-        "reducer {} version {}: its states up to record {} as {} have the fingerprint {}",
-        named_by_application(&body.reducer),
-        body.version,
-        body.covers,
-        named_by_application(&body.encoding),
-        body.fingerprint
-    )
-}
-
-/// A name of the application's: within quotation marks where it could go on as the line does.
-pub(crate) fn named_by_application(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "._-/:+@".contains(c);
-    if name.chars().all(is_plain) {
-        return shown_escaped(name);
+/// Tells an event of the evidence.
+pub(super) fn of_evidence(event: &EvidenceCaptureEvent, form: Form) -> String {
+    match event {
+        EvidenceCaptureEvent::ObserverAttached(body) => form.of(
+            || observer_attached(body),
+            || {
+                match body.is_halted {
+                    true => "evidence of the run cannot be taken: what was expected of it differs",
+                    false => "evidence of the run is taken",
+                }
+                .to_string()
+            },
+        ),
+        EvidenceCaptureEvent::EvidenceCaptured(body) => form.of(
+            || evidence_captured(body),
+            || {
+                let what = evidence_in_words(&body.content);
+                format!("kept as evidence: {what}, {} bytes", body.raw_data.length())
+            },
+        ),
+        EvidenceCaptureEvent::StopConditionDetected(body) => form.of(
+            || format!("stop condition {}: {}", body.condition, shown(&body.details)),
+            || format!("why the run is stopped: {}", stop_in_words(body.condition)),
+        ),
+        EvidenceCaptureEvent::ChainSealed(body) => form.of(
+            || chain_sealed(body),
+            || format!("the evidence of the run is complete: {} pieces", body.length),
+        ),
+        EvidenceCaptureEvent::OutputRecorded(body) => form.of(
+            || output_recorded(body),
+            || {
+                let (stream, length) = (stream_in_words(body.stream), body.raw_data.length());
+                format!("the command printed: {stream}, {length} bytes")
+            },
+        ),
     }
-    format!("\"{}\"", shown_escaped(&name.replace('"', "'")))
+}
+
+/// Tells an event of a fault.
+pub(super) fn of_fault(event: &SandboxFaultEvent, form: Form) -> String {
+    match event {
+        SandboxFaultEvent::FaultReported(body) => form.of(
+            || {
+                let message = shown(&body.fault_message);
+                format!("attempt {}: fault {}: {message}", body.attempt, body.fault_type)
+            },
+            || {
+                let fault = code_in_words(body.fault_type.name());
+                format!("attempt {} failed: {fault}, {}", body.attempt, quoted(&body.fault_message))
+            },
+        ),
+        SandboxFaultEvent::SandboxDecided(body) => form.of(
+            || sandbox_decided(body),
+            || {
+                format!(
+                    "what follows by the rules from how attempt {} failed: {}",
+                    body.attempt,
+                    followed_by(body.sandbox_decision)
+                )
+            },
+        ),
+    }
 }
 
 fn loop_initialized(body: &LoopInitialized) -> String {
@@ -132,7 +138,7 @@ fn response_evaluated(body: &ResponseEvaluated) -> String {
         body.response_decision,
         body.confidence,
         body.execution_decision,
-        exit(body.exit)
+        exit_in_words(body.exit, "exit not known", "killed by signal")
     )
 }
 
@@ -243,17 +249,8 @@ fn resource_snapshot(snapshot: &ResourceSnapshot) -> String {
     )
 }
 
-fn stop_condition_detected(body: &StopConditionDetected) -> String {
-    format!("stop condition {}: {}", body.condition, shown(&body.details))
-}
-
 fn chain_sealed(body: &ChainSealed) -> String {
     format!("evidence chain sealed with {} records, {}", body.length, short(&body.seal_hash))
-}
-
-fn fault_reported(body: &FaultReported) -> String {
-    let message = shown(&body.fault_message);
-    format!("attempt {}: fault {}: {message}", body.attempt, body.fault_type)
 }
 
 fn sandbox_decided(body: &SandboxDecided) -> String {
@@ -265,30 +262,4 @@ fn sandbox_decided(body: &SandboxDecided) -> String {
         body.retry_policy,
         shown(&body.reason_description)
     )
-}
-
-fn exit(exit: Exit) -> String {
-    match exit {
-        Exit::Unknown => "exit not known".into(),
-        Exit::Status(status) => format!("exit status {status}"),
-        Exit::Signal(signal) => format!("killed by signal {signal}"),
-    }
-}
-
-/// The first 16 hexadecimal digits.
-fn short(digest: &Digest) -> String {
-    let text = digest.to_string();
-    format!("{}..", bounded(&text, 16))
-}
-
-pub(crate) fn shown(text: &str) -> String {
-    let cut = bounded(text, TEXT_BYTES_MAX);
-    let more = if cut.len() < text.len() { ".." } else { "" };
-    format!("{}{more}", visible(cut))
-}
-
-/// Text whose recorder has made it visible already: its backslashes stay as they are, and what is
-/// hidden nevertheless is shown.
-pub(crate) fn shown_escaped(text: &str) -> String {
-    shown(text).replace("\\\\", "\\")
 }

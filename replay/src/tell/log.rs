@@ -1,40 +1,48 @@
-//! One line for each event of the log itself.
+//! Rows of the log itself.
 
 use std::collections::BTreeSet;
 
-use holdpoint_domain::Event;
 use holdpoint_domain::log::{
-    ClockStepAccepted, ClockStepped, ConfigurationChanged, FingerprintRecorded,
+    ClockStepAccepted, ClockStepped, CommandRefused, ConfigurationChanged, FingerprintRecorded,
     HeadMissingAccepted, HistoryArchived, Label, LogContinued, LogEvent, PolicyChanged,
     PolicyUnknown, PolicyUnlocked, RecordsLabelled, RecordsLost, RecordsUnproven,
     RecoveryPerformed, RulesAdopted, Salvaged, SegmentIndexed, UnprovenReason,
 };
 use holdpoint_log_files::records_named;
 
-use super::{named_by_application, short, shown};
+use super::{Form, named_by_application, short, shown};
 
-/// Returns what happened, in one line; `None` for events of other systems.
-pub(super) fn of_the_log(event: &Event) -> Option<String> {
-    Some(match event {
-        Event::Log(LogEvent::RecoveryPerformed(body)) => recovery_performed(body),
-        Event::Log(LogEvent::HeadMissingAccepted(body)) => head_missing_accepted(body),
-        Event::Log(LogEvent::ClockStepped(body)) => clock_stepped(body),
-        Event::Log(LogEvent::ConfigurationChanged(body)) => configuration_changed(body),
-        Event::Log(LogEvent::FingerprintRecorded(body)) => fingerprint_recorded(body),
-        Event::Log(LogEvent::Salvaged(body)) => salvaged(body),
-        Event::Log(LogEvent::RecordsLost(body)) => records_lost(body),
-        Event::Log(LogEvent::HistoryArchived(body)) => history_archived(body),
-        Event::Log(LogEvent::SegmentIndexed(body)) => segment_indexed(body),
-        Event::Log(LogEvent::PolicyChanged(body)) => policy_changed(body),
-        Event::Log(LogEvent::PolicyUnlocked(body)) => policy_unlocked(body),
-        Event::Log(LogEvent::ClockStepAccepted(body)) => clock_step_accepted(body),
-        Event::Log(LogEvent::LogContinued(body)) => continued(body),
-        Event::Log(LogEvent::PolicyUnknown(body)) => policy_unknown(body),
-        Event::Log(LogEvent::RecordsUnproven(body)) => records_unproven(body),
-        Event::Log(LogEvent::RulesAdopted(body)) => rules_adopted(body),
-        Event::Log(LogEvent::RecordsLabelled(body)) => labelled(body),
-        _ => return None,
-    })
+/// Tells an event of the log.
+pub(super) fn tell(event: &LogEvent, form: Form) -> String {
+    match event {
+        LogEvent::RecoveryPerformed(body) => recovery_performed(body),
+        LogEvent::HeadMissingAccepted(body) => head_missing_accepted(body),
+        LogEvent::ClockStepped(body) => clock_stepped(body),
+        LogEvent::FingerprintRecorded(body) => fingerprint_recorded(body),
+        LogEvent::CommandRefused(body) => form.of(
+            || command_refused(body),
+            || format!("not done, for a rule forbids it: {}", shown(&body.message)),
+        ),
+        LogEvent::ConfigurationChanged(body) => configuration_changed(body),
+        LogEvent::Salvaged(body) => salvaged(body),
+        LogEvent::RecordsLost(body) => records_lost(body),
+        LogEvent::HistoryArchived(body) => history_archived(body),
+        LogEvent::SegmentIndexed(body) => segment_indexed(body),
+        LogEvent::PolicyChanged(body) => policy_changed(body),
+        LogEvent::PolicyUnknown(body) => policy_unknown(body),
+        LogEvent::RecordsUnproven(body) => records_unproven(body),
+        LogEvent::RulesAdopted(body) => rules_adopted(body),
+        LogEvent::RecordsLabelled(body) => form.of(
+            || {
+                let first = body.first_sequence;
+                format!("labels of record {first} and what follows here: {}", labels(body))
+            },
+            || format!("labels, which nothing proves: {}", labels(body)),
+        ),
+        LogEvent::PolicyUnlocked(body) => policy_unlocked(body),
+        LogEvent::ClockStepAccepted(body) => clock_step_accepted(body),
+        LogEvent::LogContinued(body) => continued(body),
+    }
 }
 
 fn recovery_performed(body: &RecoveryPerformed) -> String {
@@ -53,6 +61,17 @@ fn head_missing_accepted(body: &HeadMissingAccepted) -> String {
     let (records, were) = (records_named(first, last), were(first, last));
     let behind = if body.is_end_known { "" } else { "; records behind may be lost" };
     format!("HEAD was missing; {records} {were} found and accepted without it{behind}")
+}
+
+fn command_refused(body: &CommandRefused) -> String {
+    let subject = body.subject.as_ref().map(|subject| format!(" on {}", shown(subject)));
+    format!(
+        "{}{} refused: {} ({})",
+        body.command,
+        subject.unwrap_or_default(),
+        body.code,
+        body.class
+    )
 }
 
 fn clock_stepped(body: &ClockStepped) -> String {
@@ -139,12 +158,7 @@ fn rules_adopted(body: &RulesAdopted) -> String {
     }
 }
 
-fn labelled(body: &RecordsLabelled) -> String {
-    format!("labels of record {} and what follows here: {}", body.first_sequence, labels(body))
-}
-
-/// The labels themselves.
-pub(crate) fn labels(body: &RecordsLabelled) -> String {
+fn labels(body: &RecordsLabelled) -> String {
     let one = |it: &Label| {
         format!("{}={}", named_by_application(&it.name), named_by_application(&it.value))
     };
@@ -289,7 +303,7 @@ mod tests {
 
     #[test]
     fn an_archive_is_named_and_the_state_is_not_shown() {
-        let event = Event::Log(LogEvent::HistoryArchived(HistoryArchived {
+        let event = LogEvent::HistoryArchived(HistoryArchived {
             first_sequence: 1,
             anchor_sequence: 9,
             anchor_link: Digest::from_bytes([0xab; 32]),
@@ -297,9 +311,9 @@ mod tests {
             state_schema: 2,
             state_fingerprint: Digest::from_bytes([1; 32]),
             state: Default::default(),
-        }));
+        });
         let text = "records 1 to 9 were moved to the archive old\\u{a}; the last one's link is \
                     abababababababab..";
-        assert_eq!(of_the_log(&event).as_deref(), Some(text));
+        assert_eq!(tell(&event, Form::Codes), text);
     }
 }

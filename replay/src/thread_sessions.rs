@@ -1,28 +1,29 @@
 //! What became of the sessions in which a thread was talked in.
 
+use crate::read::Committed;
 use holdpoint_domain::Event;
 use holdpoint_domain::interruption_thread::InterruptionThreadEvent;
 use holdpoint_domain::registration::{RegistrationEvent, SessionRegistered, SessionStatus};
-use holdpoint_replay::Committed;
 use std::collections::BTreeSet;
 
 /// The registrations of sessions, of any tenant, in the order of the log.
 #[derive(Default)]
-pub(crate) struct Sessions {
+pub struct Sessions {
     registrations: Vec<Committed>,
 }
 
 impl Sessions {
     /// Keeps a record that registers a session.
-    pub(crate) fn see(&mut self, record: &Committed) {
+    pub fn see(&mut self, record: &Committed) {
         if registration(record).is_some() {
             self.registrations.push(record.clone());
         }
     }
 
-    /// The records behind `began` that suspend or close one of these sessions of a tenant, or open
+    /// Records behind `began` that suspend or close one of these sessions of a tenant, or open
     /// it again.
-    pub(crate) fn changes<'r>(
+    #[must_use]
+    pub fn changes<'r>(
         &'r self,
         tenant: &str,
         sessions: &BTreeSet<&str>,
@@ -38,7 +39,7 @@ impl Sessions {
     }
 }
 
-/// Whether a registration takes a session away or brings it back.
+/// Tells whether a registration takes a session away or brings it back.
 fn changes(away: &mut BTreeSet<String>, body: &SessionRegistered) -> bool {
     let name = body.session_id.to_string();
     match body.status {
@@ -58,7 +59,8 @@ fn registration(record: &Committed) -> Option<&SessionRegistered> {
 }
 
 /// The session that a record of a thread names.
-pub(crate) fn session_of(record: &Committed) -> Option<&str> {
+#[must_use]
+pub fn session_of(record: &Committed) -> Option<&str> {
     match &record.envelope()?.event {
         Event::InterruptionThread(InterruptionThreadEvent::TurnTaken(body)) => {
             body.session_id.as_deref()

@@ -1,64 +1,75 @@
-//! One line for each event of a decision point.
+//! Rows of a decision point.
 
-use holdpoint_domain::Event;
+use super::{Form, named_by_application, short, shown};
+use crate::words::{claimed, kind_in_words, moment, quoted, responded};
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
 use holdpoint_domain::decision_point::{
-    ApprovalConsumed, ApprovalRevoked, DecisionPointCancelled, DecisionPointCreated,
-    DecisionPointEscalated, DecisionPointEvent, DecisionPointRefined, DefaultTaken,
-    DependentsReleased, GuidanceGiven, OutcomeReported, Response, RoundOpened,
+    ApprovalConsumed, ApprovalRevoked, DecisionPointCreated, DecisionPointEscalated,
+    DecisionPointEvent, DecisionPointRefined, DefaultTaken, DependentsReleased, GuidanceGiven,
+    OnTimeout, OutcomeReported, Response, RoundOpened,
 };
 
-use super::{short, shown};
+/// Who answers what, and what is said beside it.
+type Given<'e> = (&'e Principal, &'e Response, Option<&'e str>);
 
-/// Returns what happened, in one line; `None` for events of other systems.
-pub(super) fn of_decision_point(event: &Event) -> Option<String> {
-    let happened = match event {
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body)) => created(body),
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointRefined(body)) => refined(body),
-        Event::DecisionPoint(DecisionPointEvent::GuidanceGiven(body)) => guidance_given(body),
-        Event::DecisionPoint(DecisionPointEvent::RoundOpened(body)) => round_opened(body),
-        Event::DecisionPoint(DecisionPointEvent::VoteCast(body)) => {
-            format!("vote of {}", answer(&body.by, &body.response, body.comment.as_deref()))
-        }
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointResolved(body)) => {
-            format!("answered by {}", answer(&body.by, &body.response, body.comment.as_deref()))
-        }
-        Event::DecisionPoint(DecisionPointEvent::LateResponseRecorded(body)) => {
-            let late = answer(&body.by, &body.response, body.comment.as_deref());
-            format!("too late, does not count: {late}")
-        }
-        other => ended(other)?,
-    };
-    Some(format!("{}: {happened}", shown(event.decision_point().unwrap_or_default())))
+/// Tells an event of a decision point, behind its id.
+pub(super) fn tell(event: &DecisionPointEvent, form: Form) -> String {
+    format!("{}: {}", shown(event.decision_id()), happened(event, form))
 }
 
-/// Returns what is no answer.
-fn ended(event: &Event) -> Option<String> {
-    Some(match event {
-        Event::DecisionPoint(DecisionPointEvent::DefaultTaken(body)) => default_taken(body),
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointAborted(body)) => {
+fn happened(event: &DecisionPointEvent, form: Form) -> String {
+    use DecisionPointEvent as E;
+    match event {
+        E::DecisionPointCreated(body) => form.of(|| created(body), || created_in_words(body)),
+        E::DecisionPointRefined(body) => refined(body),
+        E::GuidanceGiven(body) => form.of(|| guidance_given(body), || guidance_in_words(body)),
+        E::RoundOpened(body) => form.of(|| round_opened(body), || round_in_words(body)),
+        E::VoteCast(body) => {
+            let vote = (&body.by, &body.response, body.comment.as_deref());
+            form.of(|| format!("vote of {}", answer(vote)), || says(vote))
+        }
+        E::DecisionPointResolved(body) => {
+            let given = (&body.by, &body.response, body.comment.as_deref());
+            let (by, said) = (|| who(given.0), || said(given.1, given.2));
+            form.of(
+                || format!("answered by {}", answer(given)),
+                || format!("it is answered by {}: {}", by(), said()),
+            )
+        }
+        E::LateResponseRecorded(body) => {
+            let late = (&body.by, &body.response, body.comment.as_deref());
+            format!("too late, does not count: {}", form.of(|| answer(late), || says(late)))
+        }
+        E::DefaultTaken(body) => default_taken(body),
+        E::DecisionPointAborted(body) => {
             format!("nobody answered until {}: aborted, nothing is decided", body.expires_at)
         }
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointCancelled(body)) => cancelled(body),
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointSuperseded(body)) => {
+        E::DecisionPointCancelled(body) => {
+            format!("cancelled by {}{}", name(&body.by), aside(body.reason.as_deref()))
+        }
+        E::DecisionPointSuperseded(body) => {
             format!("superseded by {}, {}", shown(&body.superseded_by), name(&body.by))
         }
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointReminded(body)) => {
-            format!("reminded by {}", name(&body.by))
-        }
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointWarned(body)) => {
-            format!("warning at 80 %, due {}", body.due_at)
-        }
-        Event::DecisionPoint(DecisionPointEvent::DecisionPointEscalated(body)) => escalated(body),
-        Event::DecisionPoint(DecisionPointEvent::ApprovalConsumed(body)) => consumed(body),
-        Event::DecisionPoint(DecisionPointEvent::ApprovalLapsed(body)) => {
+        E::DecisionPointReminded(body) => format!("reminded by {}", name(&body.by)),
+        E::DecisionPointWarned(body) => format!("warning at 80 %, due {}", body.due_at),
+        E::DecisionPointEscalated(body) => escalated(body),
+        E::ApprovalConsumed(body) => form.of(|| consumed(body), || consumed_in_words(body)),
+        E::ApprovalLapsed(body) => {
             format!("the approval was not spent until {}: it lapsed", body.valid_until)
         }
-        Event::DecisionPoint(DecisionPointEvent::ApprovalRevoked(body)) => revoked(body),
-        Event::DecisionPoint(DecisionPointEvent::DependentsReleased(body)) => released(body),
-        Event::DecisionPoint(DecisionPointEvent::OutcomeReported(body)) => outcome_reported(body),
-        _ => return None,
-    })
+        E::ApprovalRevoked(body) => revoked(body, form),
+        E::DependentsReleased(body) => released(body),
+        E::OutcomeReported(body) => form.of(|| outcome_reported(body), || outcome_in_words(body)),
+    }
+}
+
+fn revoked(body: &ApprovalRevoked, form: Form) -> String {
+    let reason = body.reason.as_deref();
+    let by = form.of(
+        || format!("{}{}", name(&body.by), aside(reason)),
+        || format!("{}{}", who(&body.by), beside(reason)),
+    );
+    format!("the approval is revoked by {by}")
 }
 
 fn created(body: &DecisionPointCreated) -> String {
@@ -106,14 +117,6 @@ fn default_taken(body: &DefaultTaken) -> String {
     format!("nobody answered until {}: the default {option} is taken", body.expires_at)
 }
 
-fn cancelled(body: &DecisionPointCancelled) -> String {
-    format!("cancelled by {}{}", name(&body.by), aside(body.reason.as_deref()))
-}
-
-fn revoked(body: &ApprovalRevoked) -> String {
-    format!("the approval is revoked by {}{}", name(&body.by), aside(body.reason.as_deref()))
-}
-
 fn escalated(body: &DecisionPointEscalated) -> String {
     let (to, by) = (shown(&body.to), name(&body.by));
     format!("escalated to {to} by {by}{}", aside(body.reason.as_deref()))
@@ -146,7 +149,7 @@ fn released(body: &DependentsReleased) -> String {
 }
 
 /// Returns who answers what, and what is said beside it.
-fn answer(by: &Principal, response: &Response, comment: Option<&str>) -> String {
+fn answer((by, response, comment): Given<'_>) -> String {
     let said = match response {
         Response::Option(id) => format!("option {}", shown(id)),
         Response::Text(words) => format!("text: {}", shown(words)),
@@ -178,6 +181,74 @@ fn name(by: &Principal) -> String {
     format!("{kind} {}", shown(&by.id))
 }
 
+fn created_in_words(body: &DecisionPointCreated) -> String {
+    let terms = &body.terms;
+    let issue = terms.issue_id.as_ref().map(|issue| format!(" on {}", named_by_application(issue)));
+    let end = terms.expires_at.map(|end| {
+        let then = match terms.on_timeout {
+            OnTimeout::Default => "the default is taken",
+            OnTimeout::Abort => "nothing is decided",
+            OnTimeout::Hold => "it goes on waiting",
+        };
+        format!(", until {}, after which {then}", moment(end))
+    });
+    let quorum = terms.policy.as_ref().map(|policy| match policy.quorum {
+        1 => ", one has to approve".to_string(),
+        quorum => format!(", {quorum} have to approve"),
+    });
+    let prompt = quoted(&terms.proposal.prompt);
+    format!(
+        "{} asks{}: {prompt}{}{}",
+        who(&body.by),
+        issue.unwrap_or_default(),
+        quorum.unwrap_or_default(),
+        end.unwrap_or_default()
+    )
+}
+
+fn guidance_in_words(body: &GuidanceGiven) -> String {
+    format!(
+        "{} asks for another proposal: {}{}; it goes on as {}",
+        who(&body.by),
+        quoted(&body.guidance),
+        beside(body.comment.as_deref()),
+        named_by_application(&body.next_id)
+    )
+}
+
+fn round_in_words(body: &RoundOpened) -> String {
+    let prior = named_by_application(&body.prior_id);
+    format!("round {} of the question, after {prior}", body.iteration)
+}
+
+fn consumed_in_words(body: &ApprovalConsumed) -> String {
+    format!("the approval is used by {} for {}", who(&body.by), quoted(&body.binding.tool))
+}
+
+fn outcome_in_words(body: &OutcomeReported) -> String {
+    let became = claimed(body.claim.status);
+    format!("{} claims, and nothing proves, that the call {became}", who(&body.by))
+}
+
+fn says((by, response, comment): Given<'_>) -> String {
+    format!("{} says {}", who(by), said(response, comment))
+}
+
+/// Returns what is answered in words, and what is said beside it.
+fn said(response: &Response, comment: Option<&str>) -> String {
+    format!("{}{}", responded(response), beside(comment))
+}
+
+/// A comment.
+fn beside(words: Option<&str>) -> String {
+    words.map(|words| format!(", and beside it {}", quoted(words))).unwrap_or_default()
+}
+
+/// Somebody, and what of that nothing proves.
+fn who(by: &Principal) -> String {
+    format!("{} ({})", named_by_application(&by.id), kind_in_words(by.kind, by.authenticated_by))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,8 +258,9 @@ mod tests {
     use holdpoint_domain::core::time::Timestamp;
     use holdpoint_domain::decision_point::{
         ActionBinding, ApprovalLapsed, ApprovalPolicy, DecisionOption, DecisionPointAborted,
-        DecisionPointReminded, DecisionPointResolved, DecisionPointSuperseded, DecisionPointWarned,
-        LateResponseRecorded, OnTimeout, Proposal, Terms, Urgency, VoteCast,
+        DecisionPointCancelled, DecisionPointReminded, DecisionPointResolved,
+        DecisionPointSuperseded, DecisionPointWarned, LateResponseRecorded, OnTimeout, Proposal,
+        Terms, Urgency, VoteCast,
     };
 
     const EPOCH: &str = "1970-01-01T00:00:00.000000000Z";
@@ -247,8 +319,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn assert_line(event: impl Into<Event>, expected: &str) {
-        assert_eq!(of_decision_point(&event.into()), Some(format!("DP-1: {expected}")));
+    fn assert_line(event: impl Into<DecisionPointEvent>, expected: &str) {
+        assert_eq!(tell(&event.into(), Form::Codes), format!("DP-1: {expected}"));
     }
 
     #[test]
@@ -395,7 +467,7 @@ mod tests {
         let prompt = "x".repeat(4_096).into();
         let proposal = Proposal { prompt, ..proposal() }.into();
         let anew = DecisionPointRefined { decision_id: id(), by: alice(), proposal };
-        let line = of_decision_point(&anew.into()).unwrap_or_default();
+        let line = tell(&anew.into(), Form::Codes);
         assert!(line.contains("xxx.. (2 options)") && line.len() < 400, "{line}");
     }
 }
