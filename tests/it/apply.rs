@@ -1,6 +1,7 @@
 //! What `apply` promises: one answer for each line, in order, and nothing of a bad line on record.
 
 use crate::apply_support::{HASH, Session, answers, apply, initialize, story};
+use crate::machine::configure;
 use crate::program::{Place, by_person, json, json_lines, skip, status, text};
 use holdpoint_engine::shell::user_name;
 use serde_json::{Value, json};
@@ -83,6 +84,7 @@ fn nobody_answers_or_aborts_through_apply_under_a_name_that_is_not_theirs() {
 #[test]
 fn an_agent_grants_overrides_aborts_and_answers_nothing_through_apply() {
     let place = Place::new();
+    configure("[hold]\noverride_approvers = [\"ada\"]\n");
     let (id, mut lines) = (format!("LOOP-{}", "8".repeat(32)), story(&"8".repeat(32)));
     lines.pop();
     lines[0]["submit"]["hold"] = json!({ "policy": "AFTER", "override_approvers": ["ada"] });

@@ -1,14 +1,14 @@
 //! The built-in defaults are a floor: less than them is said by the machine's file and the user's
 //! own, or by a person at a terminal, and by nothing else.
 
-use crate::apply_support::{answers, apply};
+use crate::apply_support::{answers, apply, story};
 use crate::decision_support::{asked, decision};
 use crate::machine::{configure, home, take_claims, told};
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, by_person, json, status, text};
 use crate::session::{code, table};
 use crate::terminal::Terminal;
 use holdpoint_engine::floors::KEYS;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 
 const DOCUMENT: &str = include_str!("../../docs/configuration.md");
@@ -122,6 +122,40 @@ fn two_lines_in_a_project_let_no_script_answer_as_somebody_else() {
     fs::remove_file(home().join(".config/holdpoint/config.toml")).unwrap();
     let spend = decision(&place, &[&["consume", &id][..], &bind].concat());
     assert_eq!((status(&spend), &json(&spend)["error"]["code"]), (5, &"policy_loosened".into()));
+}
+
+/// A run that `apply` begins with this hold.
+fn begun(place: &Place, digit: &str, hold: &Value) -> Value {
+    let mut line = story(&digit.repeat(32)).swap_remove(0);
+    line["submit"]["hold"] = hold.clone();
+    answers(&apply(place, &[line])).remove(0)
+}
+
+#[test]
+fn no_run_of_apply_lets_anybody_override_whom_no_owner_names() {
+    let place = Place::new();
+    let named = json!({ "policy": "AFTER", "override_approvers": ["zoe"] });
+    let unheld = json!({ "policy": "NEVER", "override_approvers": ["zoe"] });
+    for (digit, hold) in [("1", &named), ("2", &unheld)] {
+        let answer = begun(&place, digit, hold);
+        assert_eq!(answer["refusal"]["code"], "POLICY_LOOSENED", "{answer:#}");
+        let said = answer.to_string();
+        assert!(said.contains("override_approvers: nobody is demanded"), "{said}");
+        assert!(said.contains("the built-in defaults"), "{said}");
+    }
+    let nobody = json!({ "policy": "AFTER", "override_approvers": [] });
+    assert!(begun(&place, "3", &nobody)["receipt"].is_object());
+    // The user's own file names her.
+    configure("[hold]\noverride_approvers = [\"zoe\"]\n");
+    let answer = begun(&place, "4", &named);
+    assert!(answer["receipt"].is_object(), "{answer:#}");
+    fs::remove_file(home().join(".config/holdpoint/config.toml")).unwrap();
+    assert_eq!(begun(&place, "5", &named)["refusal"]["code"], "POLICY_LOOSENED");
+    // So does the policy that a person gives the log.
+    let set = by_person(&place.command(&["policy", "set", "--override-approvers", "zoe"]));
+    assert_eq!(status(&set), 0, "{}", told(&set));
+    let answer = begun(&place, "6", &named);
+    assert!(answer["receipt"].is_object(), "{answer:#}");
 }
 
 #[test]

@@ -121,11 +121,9 @@ impl Defaults {
         if hold.retry_needs_person == Some(false) && self.retry_needs_person {
             note("retry_needs_person", "true".to_string(), "false".to_string());
         }
-        let mut overriding = hold.override_approvers.iter().flat_map(|names| names.iter());
-        if let Some(name) = overriding.find(|name| !self.override_approvers.contains(name)) {
-            let known = self.override_approvers.join(", ");
-            let expected = if known.is_empty() { "nobody".to_string() } else { known };
-            note("override_approvers", expected, name.to_string());
+        let overriding = hold.override_approvers.as_deref().unwrap_or_default();
+        if let Err(loosened) = self.check_overriding(overriding, &[]) {
+            note(loosened.field, loosened.expected, loosened.found);
         }
         if hold.show_output == Some(true) && !self.show_output {
             note("show_output", "false".to_string(), "true".to_string());
@@ -154,11 +152,25 @@ impl Defaults {
                     let (expected, found) = ("true".to_string(), "false".to_string());
                     return Err(Loosened { field: "retry_needs_person", expected, found });
                 }
+                let of_log = world.policy().override_approvers.unwrap_or_default();
+                self.check_overriding(&hold.override_approvers, &of_log)?;
                 let approval = begun.approval.as_ref();
                 approval.map_or(Ok(()), |spent| self.check_spent(world, &spent.decision_id))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks whether each of these may override: one whom the owners of the files name, or the
+    /// policy that a person gave the log.
+    fn check_overriding(&self, named: &[Text], of_log: &[Text]) -> Result<(), Loosened> {
+        let may =
+            |name: &Text| [&self.override_approvers, of_log].iter().any(|it| it.contains(name));
+        let Some(name) = named.iter().find(|name| !may(name)) else { return Ok(()) };
+        let known: Vec<&str> =
+            self.override_approvers.iter().chain(of_log).map(|name| &**name).collect();
+        let expected = if known.is_empty() { "nobody".to_string() } else { known.join(", ") };
+        Err(Loosened { field: "override_approvers", expected, found: name.to_string() })
     }
 
     fn check_spent(&self, world: &World, decision_id: &str) -> Result<(), Loosened> {

@@ -204,11 +204,16 @@ pub struct Rules {
     pub has_seventh_words: bool,
     /// Tells whether what a thread waits for ends with it by an event.
     pub names_waits: bool,
+    /// Tells whether who is not answered leaves the marks of a thread as they were, also where it
+    /// has no subject.
+    pub marks_stay: bool,
 }
 
 impl Rules {
     /// Those that every new event is made by.
-    pub const NEWEST: &'static Self =
+    pub const NEWEST: &'static Self = &Self { number: 8, marks_stay: true, ..*Self::SEVENTH };
+
+    const SEVENTH: &'static Self =
         &Self { number: 7, has_seventh_words: true, names_waits: true, ..*Self::SIXTH };
 
     const SIXTH: &'static Self = &Self {
@@ -251,14 +256,15 @@ impl Rules {
         opens_escalations: false,
         has_seventh_words: false,
         names_waits: false,
+        marks_stay: false,
     };
 
     /// Those of a number; `None`: this program does not have them.
     #[must_use]
     pub fn numbered(number: u32) -> Option<&'static Self> {
-        let [second, third, fourth] = [Self::SECOND, Self::THIRD, Self::FOURTH];
-        let all = [Self::FIRST, second, third, fourth, Self::FIFTH, Self::SIXTH, Self::NEWEST];
-        all.into_iter().find(|rules| rules.number == number)
+        let first = [Self::FIRST, Self::SECOND, Self::THIRD, Self::FOURTH];
+        let others = [Self::FIFTH, Self::SIXTH, Self::SEVENTH, Self::NEWEST];
+        first.into_iter().chain(others).find(|rules| rules.number == number)
     }
 }
 

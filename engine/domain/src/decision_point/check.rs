@@ -138,10 +138,13 @@ pub(crate) fn check_chosen_names(terms: &Terms) -> Result<(), No> {
     let mut blocks = terms.blocks.iter();
     blocks.try_for_each(|name| check_chosen_name("name of what is blocked", name))?;
     let mut approvers = terms.policy.iter().flat_map(|policy| policy.approvers.iter());
-    approvers.try_for_each(|name| {
-        check_legible("approver", name)?;
-        check_plain_name("approver", name, is_reserved_name)
-    })
+    approvers.try_for_each(|name| check_chosen_person("approver", name))
+}
+
+/// The name of somebody who is asked, or told of a question.
+pub(crate) fn check_chosen_person(field: &'static str, name: &str) -> Result<(), No> {
+    check_legible(field, name)?;
+    check_plain_name(field, name, is_reserved_name)
 }
 
 fn check_chosen_name(field: &'static str, name: &str) -> Result<(), No> {
@@ -198,10 +201,23 @@ pub(crate) fn check_plain_name(
     is_own: fn(&str) -> bool,
 ) -> Result<(), No> {
     check_no_blank_around(field, name)?;
+    check_unreserved(field, name, is_own)
+}
+
+fn check_unreserved(field: &'static str, name: &str, is_own: fn(&str) -> bool) -> Result<(), No> {
     match is_own(name) {
         true => Err(No::ReservedName { field, found: shown(name) }),
         false => Ok(()),
     }
+}
+
+/// Nobody is named in a policy, or granted anything, under a name of Holdpoint itself. What was
+/// recorded before this was asked for is not judged by it.
+pub(crate) fn check_none_reserved<'a>(
+    field: &'static str,
+    mut names: impl Iterator<Item = &'a str>,
+) -> Result<(), No> {
+    names.try_for_each(|name| check_unreserved(field, name, is_reserved_name))
 }
 
 /// Nobody else asks under the name of Holdpoint itself.

@@ -12,14 +12,13 @@ use crate::core::limits::MAX_LIST_ITEMS;
 use crate::core::payload::{List, Text};
 use crate::core::people::People;
 use crate::core::refusal::{CommonRefusal, person_needed};
-use crate::core::text::{
-    check_identifier, check_legible, is_reserved_name, readable, shown, visible,
-};
+use crate::core::text::{check_identifier, is_reserved_name, readable, shown, visible};
 use crate::core::time::Timestamp;
 use crate::decision_point::apply::warning;
 use crate::decision_point::check::{
-    check_asks, check_binding, check_chosen_names, check_chosen_words, check_claim, check_length,
-    check_new_response, check_number, check_plain_name, check_terms, options, refined_default,
+    check_asks, check_binding, check_chosen_names, check_chosen_person, check_chosen_words,
+    check_claim, check_length, check_new_response, check_number, check_plain_name, check_terms,
+    options, refined_default,
 };
 use crate::decision_point::command::DecisionPointCommand as Command;
 use crate::decision_point::command::{
@@ -505,7 +504,7 @@ fn escalate(
 ) -> Result<Vec<Event>, No> {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
-    check_legible("target of the escalation", &command.to)?;
+    check_chosen_person("target of the escalation", &command.to)?;
     let reason = readable(command.reason.as_deref());
     check_reason(reason)?;
     point.check_open(view.time(point, now))?;

@@ -253,12 +253,17 @@ impl GatePolicy {
         if quorum > 1 && self.after != HoldPolicy::Never {
             return Err(PolicyFault::QuorumAfter { quorum });
         }
-        let lists = [Some(&self.approvers), self.escalation_approvers.as_ref()];
-        let lists = lists.into_iter().chain([self.override_approvers.as_ref()]).flatten();
-        for name in lists.flat_map(|list| list.iter()) {
+        for name in self.names() {
             check_identifier("approver", name)?;
         }
         Ok(())
+    }
+
+    /// Returns each name in it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let lists = [Some(&self.approvers), self.escalation_approvers.as_ref()];
+        let lists = lists.into_iter().chain([self.override_approvers.as_ref()]).flatten();
+        lists.flat_map(|list| list.iter()).map(|name| &**name)
     }
 
     /// Both at once: what either demands.

@@ -19,6 +19,7 @@ use crate::core::hash::Digest;
 use crate::core::ids::Entropy;
 use crate::core::limits::{CLOCK_AHEAD_NS, CLOCK_STEP_NS};
 use crate::core::time::Timestamp;
+use crate::decision_point::check::check_none_reserved;
 use crate::decision_point::command::DecisionPointCommand;
 use crate::evidence_capture::command::EvidenceCaptureCommand;
 use crate::evidence_capture::types::GuardedEnd;
@@ -289,6 +290,11 @@ fn register(
     command: &RegistrationCommand,
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
+    if let RegistrationCommand::ChangeCapability(c) = command
+        && c.is_granted
+    {
+        check_none_reserved("actor_id", core::iter::once(&*c.actor_id))?;
+    }
     let registration = registration::rules::register(world.registered(), command, at)?;
     let mut events = vec![Event::from(registration)];
     if let RegistrationCommand::RegisterSession(c) = command

@@ -14,6 +14,7 @@ use crate::core::clocks::Moment;
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
 use crate::core::time::Timestamp;
+use crate::decision_point::check::check_none_reserved;
 use crate::decision_point::command::DecisionPointCommand;
 use crate::decision_point::event::DecisionPointEvent;
 use crate::decision_point::refusal::DecisionPointRefusal as No;
@@ -137,7 +138,7 @@ pub(crate) fn approve_start(
 /// A policy that demands at least what the one before did; any, where the one before was lost.
 pub(crate) fn set(world: &World, command: &ChangePolicy) -> Result<Vec<Event>, Refusal> {
     check_principal(&command.by)?;
-    command.policy.check()?;
+    check_chosen(&command.policy)?;
     let before = world.policy();
     if !world.is_policy_lost() {
         before.check_kept_by(&command.policy)?;
@@ -155,7 +156,7 @@ pub(crate) fn relax(
     now: Moment,
 ) -> Result<Vec<Event>, Refusal> {
     check_principal(&command.by)?;
-    command.policy.check()?;
+    check_chosen(&command.policy)?;
     let before = world.policy();
     let Some(decision_id) = &command.approval else { return Err(Refusal::ApprovalNeeded) };
     let input_sha256 = relax_binding(&before, &command.policy);
@@ -168,6 +169,12 @@ pub(crate) fn relax(
     }
     check_approved_by(world, &before, point)?;
     Ok(vec![spent.into(), changed(command, Some(point.decision_id.clone()))])
+}
+
+/// Checks whether a new policy can be kept, by people.
+fn check_chosen(policy: &GatePolicy) -> Result<(), Refusal> {
+    policy.check()?;
+    Ok(check_none_reserved("name in a policy", policy.names())?)
 }
 
 /// Those whom the policy before names approve; where it names nobody, whoever sits at a terminal.
@@ -206,7 +213,7 @@ pub(crate) fn policy_changed(world: &mut World, record: Record<'_>, body: &Polic
 /// Checks whether a policy may take the place of one that names somebody who is gone.
 pub(crate) fn check_unlocking(world: &World, body: &PolicyUnlocked) -> Result<(), Refusal> {
     check_principal(&body.by)?;
-    body.policy.check()?;
+    check_chosen(&body.policy)?;
     let before = world.policy();
     if before == body.policy {
         return Err(PolicyRefusal::Unchanged.into());

@@ -61,6 +61,7 @@ mod reason_codes;
 mod registrations;
 mod registrations_ended;
 mod replay_determinism;
+mod reserved_names;
 mod revocations;
 mod rules_evidence_capture;
 mod rules_execution_loop;

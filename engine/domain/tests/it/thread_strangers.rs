@@ -2,11 +2,12 @@
 //! they say, in whatever session or in none, and nothing is done.
 
 use holdpoint_domain::interruption_thread::{
-    ConfirmAnswer, Directive, Fate, IntentClass, InterruptionThreadCommand, PendingState,
-    ReasonCode, SubjectRelation, TakeTurn, ToolStatus, TurnInput, TurnRequest,
+    ConfirmAnswer, Directive, Fate, IntentClass, InterruptionThreadCommand, Marks, Pending,
+    PendingState, ReasonCode, SubjectRelation, TakeTurn, ThreadState, ToolStatus, Turn, TurnInput,
+    TurnRequest, decide_turn,
 };
 use holdpoint_domain::registration::SessionStatus;
-use holdpoint_domain::{Command, Event};
+use holdpoint_domain::{Command, Event, Time};
 use holdpoint_testing::threads::drawn::row;
 use holdpoint_testing::threads::requests::{
     answering, chat, failure, intent, interrupting, nlp_clarify, relating, request, tool,
@@ -164,4 +165,90 @@ fn somebody_else_without_a_session_is_refused_where_the_thread_s_own_is_suspende
     let Outcome::Refused(refusal) = stage.give(&take(of), AT) else { panic!("served") };
     assert_eq!(refusal.code(), "X_FAIL_TENANT_SCOPE_INVALID");
     assert_eq!(asked_of(&stage), before);
+}
+
+/// A caller's question names no subject, and nobody else gives it one.
+#[test]
+fn the_speaker_s_own_yes_counts_in_a_thread_without_a_subject() {
+    for (anns, bobs) in [(Some("s-ann"), Some("s-bob")), (Some("s-ann"), None), (None, None)] {
+        let mut asked = stage();
+        let of = next(&asked, ANN, anns, request("ann", "payment", TurnInput::None));
+        asked.give(&row(of, Directive::Confirm), AT).events();
+        for said in sayings(PendingState::Confirm) {
+            let mut stage = asked.clone();
+            let of = next(&stage, BOB, bobs, said.clone());
+            assert_one_question(&stage.give(&take(of), AT).events(), bobs);
+            assert_eq!(asked_of(&stage), asked_of(&asked), "{said:?}");
+            let yes = answering(request("ann", "payment", TurnInput::None), ConfirmAnswer::Yes);
+            let yes = match stage.state("acme", "t").resume_buffers.is_empty() {
+                true => yes,
+                false => relating(yes, SubjectRelation::Switch, 9_000),
+            };
+            let yes = next(&stage, ANN, anns, yes);
+            let events = stage.give(&take(yes), AT).events();
+            let decision = &turns(&events)[0].decision;
+            assert_eq!(decision.reason_code, ReasonCode::ConfirmYesDispatch, "{said:?}");
+            stage.assert_rebuilt();
+        }
+    }
+}
+
+/// Whatever a thread waits for, with and without a subject and something interrupted, in whatever
+/// session: its marks are Ann's.
+#[test]
+fn table_nothing_that_somebody_else_says_marks_the_thread() {
+    let pending = [
+        Pending::Confirm { intent_type: "PAY".into(), attempts: 1 },
+        Pending::MemoryPermission {
+            deferred_response_text: "A secret.".into(),
+            resumes_turn: None,
+            attempts: 1,
+        },
+        Pending::Tool { request_id: "TOOL-2".into(), attempts: 1 },
+        Pending::StepUp { attempts: 1 },
+    ];
+    let subjects = [None, Some("weather")];
+    let marks = subjects.iter().flat_map(|active| subjects.map(|it| (*active, it)));
+    let marks: Vec<(Option<&str>, Option<&str>)> = marks.collect();
+    let said: Vec<TurnRequest> =
+        [PendingState::Confirm, PendingState::Tool].into_iter().flat_map(sayings).collect();
+    let mut served = 0_u32;
+    for (waits, (active, interrupted)) in
+        pending.iter().flat_map(|it| marks.iter().map(move |subjects| (it, *subjects)))
+    {
+        let marks = Marks {
+            active_subject_ref: active.map(Into::into),
+            interrupted_subject_ref: interrupted.map(Into::into),
+            active_speaker_user_id: Some("ann".into()),
+            active_session_id: Some("s-ann".into()),
+            pending: Some(waits.clone()),
+            return_check_lapsed: true,
+            buffer_lapsed: true,
+            return_check: None,
+        };
+        let state = ThreadState { marks: marks.clone(), ..ThreadState::default() };
+        for (request, status) in
+            said.iter().flat_map(|it| SessionStatus::ALL.iter().map(move |status| (it, *status)))
+        {
+            let turn = Turn {
+                turn_id: 9,
+                session_id: Some("s-bob"),
+                session_status: status,
+                request,
+                at: Time::from_nanoseconds(AT),
+            };
+            let Ok(decision) = decide_turn(&state, &turn) else { continue };
+            served += 1;
+            let mut expected = marks.clone();
+            // Speech that is cut off is what was interrupted last.
+            let cuts = request.interruption.is_some() && status != SessionStatus::Closed;
+            let captures = decision.remainders.iter().any(|words| words.fate == Fate::Captured);
+            if cuts && (captures || status == SessionStatus::Suspended) {
+                expected.interrupted_subject_ref = decision.after.interrupted_subject_ref.clone();
+                assert!(expected.interrupted_subject_ref.is_some());
+            }
+            assert_eq!(decision.after, expected, "{status} {request:?}");
+        }
+    }
+    assert!(served > 400, "{served}");
 }
