@@ -50,7 +50,15 @@ impl ActArgs {
     /// person's.
     fn principal(&self, act: Act, point: Option<&DecisionPoint>) -> Principal {
         let is_for_person = point.is_none_or(DecisionPoint::needs_person);
-        self.speaker.principal(act.doer() == Doer::Answerer && is_for_person)
+        self.speaker.principal(match act.doer() {
+            Doer::Anybody => false,
+            Doer::Answerer => is_for_person,
+            Doer::Requester => {
+                let by = self.speaker.principal(is_for_person);
+                let is_other = |asker: &Principal| !asker.is_holdpoint() && by.id != asker.id;
+                point.is_none_or(|point| is_other(&point.requested_by))
+            }
+        })
     }
 }
 

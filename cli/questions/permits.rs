@@ -24,7 +24,9 @@ pub(crate) enum Act {
 pub(crate) enum Doer {
     /// A person, where the question needs one.
     Answerer,
-    /// Whoever the rules let: a person is one at a terminal.
+    /// The requester, as whatever they are, or a person: at a terminal, where Holdpoint asked.
+    Requester,
+    /// Any program.
     Anybody,
 }
 
@@ -34,7 +36,8 @@ impl Act {
         match self {
             Self::Choose => (true, Doer::Answerer),
             Self::Text | Self::Guidance | Self::Accept => (false, Doer::Answerer),
-            Self::Revise | Self::Notify | Self::Cancel | Self::Consume => (false, Doer::Anybody),
+            Self::Revise | Self::Notify | Self::Cancel => (false, Doer::Requester),
+            Self::Consume => (false, Doer::Anybody),
         }
     }
 

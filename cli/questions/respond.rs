@@ -57,7 +57,7 @@ pub(crate) struct Reply {
 
 /// The outcome of an answer.
 pub(crate) enum ReplyOutput {
-    Hold(HoldAnswer),
+    Hold(Box<HoldAnswer>),
     Decision(Box<ChangeOutput>),
 }
 
@@ -167,7 +167,8 @@ pub(crate) fn hand_in(global: &Global, reply: Reply, terms: Terms) -> Result<Rep
     if is_request(&reply.id) {
         terms.expect_of_hold(&reply.id)?;
         let decision = choice::of_hold(global, &reply.id, &reply.answer)?;
-        return HoldAnswer::hand_in(global, reply, decision, &terms).map(ReplyOutput::Hold);
+        let answer = HoldAnswer::hand_in(global, reply, decision, &terms)?;
+        return Ok(ReplyOutput::Hold(Box::new(answer)));
     }
     terms.expect_of_decision(&reply)?;
     let act = reply.answer.act();

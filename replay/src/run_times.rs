@@ -9,8 +9,8 @@ use holdpoint_domain::human_decision::{HeldRequest, RequestOutcome};
 const LATE_NS: u64 = 1_000_000_000;
 
 impl Run {
-    /// Length from its beginning to its end, in nanoseconds, without the time in which it waited for a
-    /// person. `None` where it has not ended, or where nobody saw its end.
+    /// Length from its beginning to its end, in nanoseconds, without the time in which it waited
+    /// for a person. `None` where it has not ended, or where nobody saw its end.
     #[must_use]
     pub fn lasted(&self) -> Option<u64> {
         self.entity.halt.as_ref()?;
@@ -24,8 +24,8 @@ impl Run {
         seen.sum::<Option<u64>>().filter(|_| !self.entity.attempts.is_empty())
     }
 
-    /// The same for whoever reads it: where the log's time stood still, for the log was ahead of the
-    /// clock, as long as its attempts were measured.
+    /// The same for whoever reads it: where the log's time stood still, for the log was ahead of
+    /// the clock, as long as its attempts were measured.
     #[must_use]
     pub fn took_ns(&self) -> Option<u64> {
         let walls = self.entity.attempts.iter().filter_map(|attempt| attempt.resources.as_ref());
@@ -48,8 +48,8 @@ impl Run {
         Some(late.unwrap_or(recorded_at))
     }
 
-    /// Time when the command of the last attempt ended, where that was recorded later: by how long its
-    /// recorder or its guard saw it run.
+    /// Time when the command of the last attempt ended, where that was recorded later: by how long
+    /// its recorder or its guard saw it run.
     fn command_ended(&self) -> Option<Timestamp> {
         let attempt = self.entity.current_attempt()?;
         let ran_ns = attempt.resources.as_ref()?.wall_ns;

@@ -384,7 +384,7 @@ fn what_waits_behind_a_link_is_not_said_to_be_taken_up_and_doctor_names_the_way_
     assert!(doctor.contains("move the directory back"), "{doctor}");
     let expired = place.holdpoint(&["decision", "expire"]);
     assert_eq!(status(&expired), 1, "{}", text(&expired.stderr));
-    assert!(text(&expired.stderr).contains("cannot be told"), "{}", text(&expired.stderr));
+    assert!(text(&expired.stderr).contains("does not tell whether"), "{}", text(&expired.stderr));
     fs::remove_file(&runs).unwrap();
     fs::rename(&elsewhere, &runs).unwrap();
     waiting.expect_on_record();

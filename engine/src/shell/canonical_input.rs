@@ -70,7 +70,7 @@ pub fn canonical_input(text: &str) -> Result<Vec<u8>, CanonicalInputError> {
         return Err(CanonicalInputError::TooLong { found: text.len() });
     }
     let value = strict_value(text)?;
-    expect_exact_numbers(text)?;
+    for_each_number(text, check_number)?;
     serde_json_canonicalizer::to_vec(&value).map_err(|error| not_json(&error))
 }
 
@@ -185,15 +185,22 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
-/// Checks that every number of a text that is known to be JSON survives its
-/// [canonical form](canonical_input).
+/// Checks that every number of a text that is known to be JSON is read as the number that it is: a
+/// 64-bit integer, or one that survives its [canonical form](canonical_input).
 ///
 /// # Errors
 /// [`CanonicalInputError::InexactNumber`].
 pub fn expect_exact_numbers(text: &str) -> Result<(), CanonicalInputError> {
-    let mut rest = text;
+    let is_integer = |it: &str| it.parse::<u64>().is_ok() || it.parse::<i64>().is_ok();
+    for_each_number(text, |it| if is_integer(it) { Ok(()) } else { check_number(it) })
+}
+
+fn for_each_number(
+    mut rest: &str,
+    check: impl Fn(&str) -> Result<(), CanonicalInputError>,
+) -> Result<(), CanonicalInputError> {
     while let Some(literal) = next_number(&mut rest) {
-        check_number(literal)?;
+        check(literal)?;
     }
     Ok(())
 }

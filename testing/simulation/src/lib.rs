@@ -1,9 +1,9 @@
 //! A simulated disk: crash a log at every call, in every way, without a machine to unplug.
 //!
-//! [`SimulatedDisk`] is a [`Storage`](holdpoint_engine::log::Storage) in memory with two images: what the
-//! cache shows, and what is durable. A write goes to the cache and becomes durable, sector by
-//! sector of 512 bytes, with a sync of the file; a new name, a rename or a removal with a sync of
-//! its directory, and not with a sync of the file. Making a file or a directory, reserving,
+//! [`SimulatedDisk`] is a [`Storage`](holdpoint_engine::log::Storage) in memory with two images:
+//! what the cache shows, and what is durable. A write goes to the cache and becomes durable, sector
+//! by sector of 512 bytes, with a sync of the file; a new name, a rename or a removal with a sync
+//! of its directory, and not with a sync of the file. Making a file or a directory, reserving,
 //! giving back blocks and LOCK obey the same rules.
 //!
 //! - **Power loss** leaves, of everything that is not durable, any combination: each sector holds

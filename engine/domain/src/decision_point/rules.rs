@@ -543,8 +543,7 @@ fn consume(view: PointsView<'_>, command: &ConsumeApproval, now: Moment) -> Resu
     Ok(vec![consumed(point, &command.by, &command.binding)])
 }
 
-/// Reports an outcome. A decision point that was found again in the log is kept no more: nothing is
-/// added to it.
+/// Reports an outcome. Nothing is added to what was found again in the log.
 fn report(view: PointsView<'_>, command: &ReportOutcome) -> Result<Vec<Event>, No> {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;

