@@ -13,8 +13,9 @@ use crate::questions::rejecting::{expect_asked_once, expect_rejectable};
 use crate::ui::{Exit, Failure, closest, excerpt, now};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
+use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{
-    DecisionPoint, DecisionPointCommand, DecisionPointRefusal, Response,
+    DecisionPoint, DecisionPointCommand, DecisionPointRefusal, RespondToDecisionPoint, Response,
 };
 use holdpoint_engine::shell::TypedLine;
 use serde_json::json;
@@ -38,6 +39,19 @@ pub(crate) struct Change {
     pub(crate) decision: String,
     #[command(flatten)]
     pub(crate) by: ActArgs,
+}
+
+/// Returns the command of an answer, of its decision and its principal. Its random bits are
+/// supplied where it is handed in.
+pub(crate) fn responding(
+    response: Response,
+    comment: Option<String>,
+) -> impl FnOnce(String, Principal) -> DecisionPointCommand {
+    let entropy = Entropy::default();
+    move |decision_id, by| {
+        let answer = RespondToDecisionPoint { decision_id, entropy, by, response, comment };
+        DecisionPointCommand::RespondToDecisionPoint(answer)
+    }
 }
 
 impl ActArgs {

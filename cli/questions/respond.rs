@@ -5,7 +5,7 @@ use crate::log::ids::{self, are_digits, begins};
 use crate::log::verdict::and_permits;
 use crate::log::{Directory, IdOf, LiveState, Question, decision_id, or_archived, other_logs};
 use crate::questions::choice::{self, Answer};
-use crate::questions::decision_change::{ActArgs, Change};
+use crate::questions::decision_change::{ActArgs, Change, responding};
 use crate::questions::decision_output::{ChangeOutput, standing, told_whole};
 use crate::questions::hold_answer::HoldAnswer;
 use crate::questions::permits::NOT_OF_A_HOLD;
@@ -14,9 +14,7 @@ use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, excerpt, path};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::World;
-use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::decision_point::{DecisionPointCommand, RespondToDecisionPoint};
 use holdpoint_replay::Tells;
 use std::path::PathBuf;
 
@@ -173,16 +171,7 @@ pub(crate) fn hand_in(global: &Global, reply: Reply, terms: Terms) -> Result<Rep
     terms.expect_of_decision(&reply)?;
     let act = reply.answer.act();
     let response = choice::of_decision(global, &reply.id, reply.answer)?;
-    let (comment, entropy) = (reply.reason, Entropy::default());
-    let command = |decision_id, by| {
-        DecisionPointCommand::RespondToDecisionPoint(RespondToDecisionPoint {
-            decision_id,
-            entropy,
-            by,
-            response,
-            comment,
-        })
-    };
+    let command = responding(response, reply.reason);
     let change = Change { decision: reply.id, by: terms.by };
     let output = change.hand_in(global, act, command)?;
     Ok(ReplyOutput::Decision(Box::new(output)))

@@ -4,6 +4,7 @@
 use super::arguments::{Binding, Cancel, Create, Refine, Respond};
 use super::caller::Caller;
 use crate::log::configuration::{AskedApproval, floors};
+use crate::questions::decision_change::responding;
 use crate::questions::decision_output::ChangeOutput;
 use crate::questions::decision_session::Only;
 use crate::questions::long_over::look_up;
@@ -12,11 +13,10 @@ use crate::questions::rejecting::{expect_rejectable, expect_rejecting};
 use crate::ui::{Exit, Failure};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Principal;
-use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::decision_point::{
     ActionBinding, CancelDecisionPoint, CreateDecisionPoint, DecisionPointCommand,
-    RefineDecisionPoint, RespondToDecisionPoint, Response,
+    RefineDecisionPoint, Response,
 };
 use holdpoint_engine::shell::canonical_input_sha256;
 use serde_json::{Value, json};
@@ -112,18 +112,10 @@ pub(super) fn refine(caller: &Caller<'_>, arguments: Refine) -> Result<Value, Fa
 
 /// `decision_respond`.
 pub(super) fn respond(caller: &Caller<'_>, mut arguments: Respond) -> Result<Value, Failure> {
-    let (comment, entropy) = (arguments.comment.take(), Entropy::default());
+    let comment = arguments.comment.take();
     let wanted = std::mem::take(&mut arguments.decision_id);
     let response = response(arguments)?;
-    let output = change(caller, (&wanted, Act::Choose), |decision_id, by| {
-        DecisionPointCommand::RespondToDecisionPoint(RespondToDecisionPoint {
-            decision_id,
-            entropy,
-            by,
-            response,
-            comment,
-        })
-    })?;
+    let output = change(caller, (&wanted, Act::Choose), responding(response, comment))?;
     let ChangeOutput { decision, next_decision, replayed, .. } = output;
     Ok(json!({ "decision": decision, "next_decision": next_decision, "replayed": replayed }))
 }

@@ -45,17 +45,16 @@ pub(super) fn judge(line: &[u8]) -> LineKind {
     if line.is_empty() {
         return LineKind::Nothing;
     }
-    if let Err(error) = check(line) {
-        let is_json = error.is_data();
+    let taken = check(line).map_err(|error| (error.is_data(), error.to_string()));
+    // Checked here, where a number is still as it was written.
+    let taken = taken.and_then(|()| {
+        let exact = expect_exact_numbers(&String::from_utf8_lossy(line));
+        exact.map_err(|error| (true, error.to_string()))
+    });
+    if let Err((is_json, error)) = taken {
         let code = if is_json { ErrorCode::INVALID_REQUEST } else { ErrorCode::PARSE_ERROR };
         let said = format!("the line cannot be taken: {error}");
         return LineKind::Wrong(Wrong { code, said, id: id_in(line), is_answered: is_json });
-    }
-    // Checked here, where a number is still as it was written.
-    if let Err(error) = expect_exact_numbers(&String::from_utf8_lossy(line)) {
-        let (code, said) =
-            (ErrorCode::INVALID_REQUEST, format!("the line cannot be taken: {error}"));
-        return LineKind::Wrong(Wrong { code, said, id: id_in(line), is_answered: true });
     }
     match serde_json::from_slice::<Message>(line) {
         Ok(message) if is_bad_initialize(&message) => {
