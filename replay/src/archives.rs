@@ -4,7 +4,7 @@
 
 use crate::anchor::{STATEMENT, statement_of};
 use crate::read::ReadError;
-use crate::records::indexes::TiedIndexes;
+use crate::records::indexes::LogTies;
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::log::HistoryArchived;
 use holdpoint_domain::world::{REGISTRY, Term};
@@ -188,7 +188,7 @@ fn each_hint(
     let anchor = ChainPosition { sequence: head.anchor_sequence, link: head.anchor_link, time: 0 };
     let mut found = Disregard("a hint is all that is lost: whoever reads the segment is told");
     let reader = LogReader::of(log).map_err(of_survey)?;
-    let mut tied = TiedIndexes::begin(&reader, &mut found).map_err(of_read)?;
+    let mut tied = LogTies::begin(&reader, &mut found).map_err(of_read)?;
     tied.back_to(&reader, 0, &mut found).map_err(of_read)?;
     for first in reader.firsts() {
         let opened = reader.open(*first, &mut found).map_err(of_survey)?;

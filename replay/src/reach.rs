@@ -1,7 +1,7 @@
 //! Reach of a reading, and what that proves of each record that it shows.
 
 use crate::read::ReadError;
-use crate::records::indexes::TiedIndexes;
+use crate::records::indexes::LogTies;
 use crate::records::part::{Part, last_run};
 use crate::report::{Report, Unproven, Verdict};
 use holdpoint_domain::log::UnprovenRecords;
@@ -108,7 +108,7 @@ impl Reach {
     pub(crate) fn of_part<S: ReadStorage>(
         reader: &LogReader<'_, S>,
         part: &Part,
-        tied: &TiedIndexes,
+        tied: &LogTies,
     ) -> Self {
         let Part { segments_read, segments_by_index, segments_read_by_index, .. } = *part;
         let (segments_read, followed) =
@@ -118,7 +118,7 @@ impl Reach {
         reach
     }
 
-    pub(crate) fn take_ties(&mut self, tied: &TiedIndexes) {
+    pub(crate) fn take_ties(&mut self, tied: &LogTies) {
         self.take_links(tied.ties());
         let by_state =
             tied.ties().ranges().into_iter().skip(1).zip(tied.stated_by().into_iter().cycle());
@@ -255,7 +255,7 @@ impl Reach {
 pub(crate) fn tie_whole<S: ReadStorage>(storage: &S) -> Result<Reach, ReadError> {
     let reader = LogReader::of(storage)?;
     let mut found = Disregard("whoever reads the log is told what is wrong");
-    let mut tied = TiedIndexes::by_reading(&reader, &mut found)?;
+    let mut tied = LogTies::by_reading(&reader, &mut found)?;
     tied.back_to(&reader, 0, &mut found)?;
     let mut reach = Reach::begin(&reader);
     reach.take_ties(&tied);

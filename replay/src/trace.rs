@@ -13,7 +13,7 @@ mod runs;
 
 use crate::reach::{Reach, durable_to};
 use crate::read::{ReadError, ReadOptions};
-use crate::records::indexes::TiedIndexes;
+use crate::records::indexes::LogTies;
 use crate::records::part::check_end;
 use crate::records::{Part, Span, span};
 use causes::Causes;
@@ -232,7 +232,7 @@ pub fn trace<S: ReadStorage>(
     let reader = LogReader::of(storage)?;
     let mut part = Part::begin(&reader);
     part.extend(reader.witness(true));
-    let (mut tied, mut looked) = (TiedIndexes::begin(&reader, &mut part)?, Looked::default());
+    let (mut tied, mut looked) = (LogTies::begin(&reader, &mut part)?, Looked::default());
     part.reach.followed = check_end(&reader, tied.is_followed(), options, &mut part)?;
     let by = (&mut tied, &mut looked);
     let Some(causes) = Causes::of(&reader, by, sequence, depth, &mut part)? else {

@@ -15,7 +15,7 @@ use crate::log::verdict::exit_of;
 use crate::log::{ArchiveArgs, Directory, IdOf, coverage, ids, run_id};
 use crate::ui::text::command_line;
 use crate::ui::{Exit, Failure, Output, TimesArgs, counted, excerpt, moment};
-use crate::verbs::state::diff::bisect::{Asked, Search};
+use crate::verbs::state::diff::bisect::{Search, StateQuery};
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::report::Head;
 use holdpoint_replay::{
@@ -132,8 +132,8 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let entity = args.entity.as_deref();
     let asked = match (&args.predicate, &args.exec) {
-        (Some(text), _) => Asked::predicate(text, entity.is_some())?,
-        (None, command) => Asked::Command(command.as_deref().unwrap_or_default()),
+        (Some(text), _) => StateQuery::predicate(text, entity.is_some())?,
+        (None, command) => StateQuery::Command(command.as_deref().unwrap_or_default()),
     };
     let (from, to) = points(args)?;
     let from = args.from.is_some().then_some(from).filter(|from| *from != Until::Sequence(0));

@@ -3,7 +3,7 @@
 
 use super::exclude::holding;
 use super::filter::{Filter, OneOf};
-use super::indexes::TiedIndexes;
+use super::indexes::LogTies;
 use super::part::Part;
 use super::prefilter::Prefilter;
 use super::search::Order;
@@ -31,7 +31,7 @@ pub(crate) fn beginnings<S: ReadStorage>(
     let filter = Filter { one_of: Some(OneOf::Begun(begun)), ..Filter::default() };
     let reader = LogReader::of(storage)?;
     let mut part = Part::begin(&reader);
-    let tied = TiedIndexes::begin(&reader, &mut part)?;
+    let tied = LogTies::begin(&reader, &mut part)?;
     let (prefilter, read) = (Prefilter::of(&filter), 0);
     let mut looking = Looking { reader: &reader, filter: &filter, prefilter, tied, part, read };
     looking.look(&ids, visit)
@@ -42,7 +42,7 @@ struct Looking<'l, 's, S> {
     reader: &'l LogReader<'s, S>,
     filter: &'l Filter,
     prefilter: Prefilter,
-    tied: TiedIndexes,
+    tied: LogTies,
     part: Part,
     /// So many bytes of segments were read.
     read: u64,

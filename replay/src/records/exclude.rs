@@ -1,7 +1,7 @@
 //! Statements of one section of a sealed segment's index, of which nothing else is read: which
 //! terms no record of the segment holds, and its rows.
 
-use super::indexes::TiedIndexes;
+use super::indexes::LogTies;
 use super::part::Part;
 use super::threads::made_of_each;
 use super::vouched::OpenIndex;
@@ -14,7 +14,7 @@ use memchr::memmem::Finder;
 /// that the newest state says is the right one. `None`: none tells.
 pub(crate) fn may_hold<S: ReadStorage>(
     reader: &LogReader<'_, S>,
-    tied: &mut TiedIndexes,
+    tied: &mut LogTies,
     first: u64,
     lists: &[impl AsRef<[TermHash]>],
     part: &mut Part,
@@ -39,7 +39,7 @@ pub(crate) fn may_hold<S: ReadStorage>(
 /// index that the newest state says is the right one. `None`: it has to be asked otherwise.
 pub(crate) fn rows_of<S: ReadStorage>(
     reader: &LogReader<'_, S>,
-    tied: &mut TiedIndexes,
+    tied: &mut LogTies,
     first: u64,
     part: &mut Part,
 ) -> Result<Option<Rows>, ReadError> {
@@ -54,7 +54,7 @@ const OPEN_AT_ONCE: usize = 16;
 /// else none of its rows.
 pub(super) fn rows_holding<S: ReadStorage>(
     reader: &LogReader<'_, S>,
-    tied: &mut TiedIndexes,
+    tied: &mut LogTies,
     segments: &[u64],
     written: &[Finder<'_>],
     part: &mut Part,
@@ -67,7 +67,7 @@ pub(super) fn rows_holding<S: ReadStorage>(
 /// [`may_hold`], and as its index names records. `None`: none tells.
 pub(super) fn holding<S: ReadStorage>(
     reader: &LogReader<'_, S>,
-    tied: &mut TiedIndexes,
+    tied: &mut LogTies,
     segments: &[u64],
     terms: &[TermHash],
     part: &mut Part,
@@ -82,7 +82,7 @@ type Told<T> = Result<Option<T>, ReadError>;
 /// processor runs at once. `None`: there is none to be asked.
 fn asked_each<S: ReadStorage, T: Send>(
     reader: &LogReader<'_, S>,
-    tied: &mut TiedIndexes,
+    tied: &mut LogTies,
     segments: &[u64],
     part: &mut Part,
     ask: &(dyn Fn(&OpenIndex<S::File>) -> Told<T> + Sync),
@@ -145,7 +145,7 @@ fn rows_if_held<F: ReadFile>(opened: &OpenIndex<F>, written: &[Finder<'_>]) -> T
 /// terms nobody knows what they hold.
 fn section<S: ReadStorage>(
     reader: &LogReader<'_, S>,
-    tied: &mut TiedIndexes,
+    tied: &mut LogTies,
     first: u64,
     section: Section,
     part: &mut Part,

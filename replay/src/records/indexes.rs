@@ -50,7 +50,7 @@ impl RecordStatement {
 }
 
 /// The ties of a log, and the indexes that tied records vouch for.
-pub(crate) struct TiedIndexes {
+pub(crate) struct LogTies {
     pub(super) ties: Ties,
     pub(super) vouched: Vouched,
     /// Segments that can be tied by what a state says, whatever lies behind them.
@@ -66,7 +66,7 @@ pub(crate) struct TiedIndexes {
     pub(super) uses_indexes: bool,
 }
 
-impl TiedIndexes {
+impl LogTies {
     /// Nothing is tied yet. What lies behind HEAD's record is read for what it says is unproven:
     /// HEAD may have been set back.
     pub(crate) fn begin<S: ReadStorage>(

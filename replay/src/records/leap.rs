@@ -5,7 +5,7 @@
 //! one, the state, the index, and what is shown. What lies between is in nobody's reach: it is
 //! neither shown nor searched.
 
-use super::indexes::TiedIndexes;
+use super::indexes::LogTies;
 use super::vouched::{Believed, Vouched};
 use crate::read::{Committed, ReadError};
 use holdpoint_domain::World;
@@ -48,7 +48,7 @@ impl Leap {
     }
 }
 
-impl TiedIndexes {
+impl LogTies {
     /// Ties the sealed segment at a place of the list by its index, by the right of the newest
     /// state that the chain states, whatever lies behind the segment. `false`: nothing was tied;
     /// what lies behind it has to lead there. Segments must be asked for from the newest one on.
@@ -134,7 +134,7 @@ impl LeapSource {
     /// Goes back from HEAD to the record that states the newest state of which there is a snapshot.
     fn of<S: ReadStorage>(
         reader: &LogReader<'_, S>,
-        begun: &TiedIndexes,
+        begun: &LogTies,
     ) -> Result<Option<Box<Self>>, ReadError> {
         // Snapshots are caches: where none can be had, the long way is taken.
         let listed = list_snapshots(reader.storage()).unwrap_or_default();
@@ -162,7 +162,7 @@ impl LeapSource {
             }
         }
         let Some((by, world)) = world else { return Ok(None) };
-        let TiedIndexes { ties, mut vouched, .. } = tied;
+        let LogTies { ties, mut vouched, .. } = tied;
         vouched.take_state(by, world.segment_indexes(), world.unproven_records());
         // What the log says is unproven states nothing.
         Ok((!vouched.says_unproven(by)).then(|| Box::new(Self { ties, vouched, by })))

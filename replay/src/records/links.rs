@@ -1,6 +1,6 @@
 //! The links of single records, without reading the log whole.
 
-use super::indexes::TiedIndexes;
+use super::indexes::LogTies;
 use crate::read::ReadError;
 use holdpoint_domain::log::SegmentIndexes;
 use holdpoint_log_files::survey::{io_error, segment_path};
@@ -26,7 +26,7 @@ pub fn links_of<S: ReadStorage>(
         return Ok(Some(found));
     }
     let (reader, mut findings) = (LogReader::of(storage)?, Vec::new());
-    let mut tied = TiedIndexes::knowing(&reader, known, &mut findings)?;
+    let mut tied = LogTies::knowing(&reader, known, &mut findings)?;
     for (at, first) in reader.firsts().iter().enumerate().rev() {
         let inside: Vec<u64> = wanted.range(*first..=reader.end_of(at)).copied().collect();
         let links = links_in(&reader, &mut tied, *first, &inside, &mut findings)?;
@@ -42,7 +42,7 @@ pub fn links_of<S: ReadStorage>(
 /// The links of these records of a segment.
 fn links_in<S: ReadStorage>(
     reader: &LogReader<'_, S>,
-    tied: &mut TiedIndexes,
+    tied: &mut LogTies,
     first: u64,
     wanted: &[u64],
     findings: &mut Vec<Finding>,

@@ -3,7 +3,7 @@
 use super::Line;
 use super::exclude::may_hold;
 use super::filter::Filter;
-use super::indexes::TiedIndexes;
+use super::indexes::LogTies;
 use super::part::{Part, check_end, times_before};
 use super::prefilter::Prefilter;
 pub use super::searched::Searched;
@@ -77,7 +77,7 @@ pub(super) struct RecordSearch<'r, 's, 'f, S> {
     pub(super) filter: &'f Filter,
     order: Order,
     pub(super) prefilter: Arc<Prefilter>,
-    pub(super) tied: TiedIndexes,
+    pub(super) tied: LogTies,
     seen: MetRecords,
     /// The terms by which segments are excluded: a wanted record holds one of each list.
     pub(super) excluded_by: Vec<Vec<TermHash>>,
@@ -102,7 +102,7 @@ impl<'r, 's, 'f, S: ReadStorage> RecordSearch<'r, 's, 'f, S> {
         let is_timed = filter.since.or(filter.until).is_some();
         let mut part = Part::begin(reader);
         let times = if is_timed { times_before(reader, &mut part)? } else { Vec::new() };
-        let (tied, begin) = (TiedIndexes::begin(reader, &mut part)?, None);
+        let (tied, begin) = (LogTies::begin(reader, &mut part)?, None);
         let (prefilter, seen) = (Prefilter::of(filter).into(), MetRecords::default());
         let (excluded, excluded_by) = (BTreeSet::new(), terms_to_exclude_by(filter));
         let mut search = Self {

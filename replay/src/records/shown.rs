@@ -2,7 +2,7 @@
 //! order.
 
 use super::filter::Filter;
-use super::indexes::TiedIndexes;
+use super::indexes::LogTies;
 use super::part::Part;
 use super::prefilter::Prefilter;
 use super::search::Order;
@@ -83,7 +83,7 @@ impl<'v> RecordSink<'v> {
     pub(super) fn in_pieces<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
-        tied: &TiedIndexes,
+        tied: &LogTies,
         segment: &mut OpenSegment<S::File>,
         from: Run,
         part: &mut Part,

@@ -6,7 +6,7 @@ use super::{Beginning, Role, STEP_RECORDS_MAX, Step, StepRecord};
 use crate::finding::Finding;
 use crate::read::{Committed, ReadError};
 use crate::records::Line;
-use crate::records::indexes::TiedIndexes;
+use crate::records::indexes::LogTies;
 use crate::records::part::Part;
 use crate::tell::in_words;
 use holdpoint_domain::log::RULES_ADOPTED;
@@ -52,7 +52,7 @@ impl Causes {
     /// `None` when there is no such record.
     pub(super) fn of<S: ReadStorage>(
         reader: &LogReader<'_, S>,
-        (tied, looked): (&mut TiedIndexes, &mut Looked),
+        (tied, looked): (&mut LogTies, &mut Looked),
         sequence: u64,
         depth: u32,
         part: &mut Part,
@@ -82,7 +82,7 @@ impl Causes {
     fn follow<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
-        (tied, looked): (&mut TiedIndexes, &mut Looked),
+        (tied, looked): (&mut LogTies, &mut Looked),
         due: u64,
         depth: u32,
         part: &mut Part,

@@ -4,7 +4,7 @@ use super::looked::{Batch, Looked, StoryIndex};
 use super::{EFFECTS_MAX, Step};
 use crate::finding::Finding;
 use crate::read::{Committed, ReadError, cause_named_by};
-use crate::records::indexes::TiedIndexes;
+use crate::records::indexes::LogTies;
 use crate::records::may_hold;
 use crate::records::part::Part;
 use holdpoint_domain::world::Term;
@@ -57,7 +57,7 @@ impl Effects {
     /// at a place before the batch, in the segment of the batch.
     pub(super) fn of<S: ReadStorage>(
         reader: &LogReader<'_, S>,
-        (tied, looked): (&mut TiedIndexes, &mut Looked),
+        (tied, looked): (&mut LogTies, &mut Looked),
         asked: Batch,
         before: Option<(u64, Run)>,
         depth: u32,
@@ -93,7 +93,7 @@ impl Effects {
     fn look<S: ReadStorage>(
         &mut self,
         reader: &LogReader<'_, S>,
-        (tied, looked): (&mut TiedIndexes, &mut Looked),
+        (tied, looked): (&mut LogTies, &mut Looked),
         segment: &mut OpenSegment<S::File>,
         asked: Batch,
         depth: u32,

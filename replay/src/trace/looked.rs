@@ -2,7 +2,7 @@
 //! or else by reading them.
 
 use crate::read::ReadError;
-use crate::records::indexes::TiedIndexes;
+use crate::records::indexes::LogTies;
 use crate::records::is_gone_on_from;
 use crate::records::part::Part;
 use holdpoint_log_files::reader::OpenSegment;
@@ -48,7 +48,7 @@ impl Looked {
     pub(super) fn tie<S: ReadStorage>(
         &self,
         reader: &LogReader<'_, S>,
-        tied: &mut TiedIndexes,
+        tied: &mut LogTies,
         steps: &BTreeSet<u64>,
         part: &mut Part,
     ) -> Result<(), ReadError> {
@@ -67,7 +67,7 @@ impl Looked {
     fn tie_steps<S: ReadStorage>(
         &self,
         reader: &LogReader<'_, S>,
-        tied: &mut TiedIndexes,
+        tied: &mut LogTies,
         steps: &BTreeSet<u64>,
         part: &mut Part,
     ) -> Result<(), ReadError> {
@@ -89,7 +89,7 @@ impl Looked {
     fn led_elsewhere<S: ReadStorage>(
         &self,
         reader: &LogReader<'_, S>,
-        tied: &TiedIndexes,
+        tied: &LogTies,
     ) -> Option<u64> {
         let is_other = |(at, link): &&(u64, Link)| tied.ties().has_link(*at, link) == Some(false);
         let newest = self.met.iter().filter(is_other).map(|(at, _)| *at).max()?;
@@ -105,7 +105,7 @@ impl StoryIndex {
     /// same record.
     pub(super) fn of<S: ReadStorage>(
         reader: &LogReader<'_, S>,
-        tied: &mut TiedIndexes,
+        tied: &mut LogTies,
         first: u64,
         part: &mut Part,
     ) -> Result<Option<Self>, ReadError> {

@@ -29,12 +29,12 @@ const ENTITY: &str = "entity";
 
 /// A search: what is asked of each state, and between which places.
 pub(super) struct Search<'a> {
-    pub(super) asked: Asked<'a>,
-    /// Where it does not hold yet; else before the first record.
+    pub(super) asked: StateQuery<'a>,
+    /// Place at which it does not hold yet; else before the first record.
     pub(super) from: Option<Until>,
-    /// Where it holds; else the end of the log.
+    /// Place at which it holds; else the end of the log.
     pub(super) to: Option<Until>,
-    /// What the state shows as `entity`, also when it has left the state of the whole.
+    /// Entity that is shown as `entity`, also when it has left the state of the whole.
     pub(super) entity: Option<&'a str>,
 }
 
@@ -116,13 +116,13 @@ struct BisectDocument<'a> {
 }
 
 /// What is asked about each state.
-pub(super) enum Asked<'a> {
+pub(super) enum StateQuery<'a> {
     Predicate(Box<Predicate>),
     Command(&'a str),
 }
 
-impl<'a> Asked<'a> {
-    /// That an expression holds.
+impl<'a> StateQuery<'a> {
+    /// Reads an expression that is to hold. It may name `entity` where there is one.
     pub(super) fn predicate(text: &str, with_entity: bool) -> Result<Self, Failure> {
         Ok(Self::Predicate(Box::new(Predicate::parse(text, with_entity)?)))
     }
