@@ -2,7 +2,7 @@
 
 use crate::ui::{Exit, Failure};
 
-/// What one field has to be.
+/// A field and the value that it has to have.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
     field: &'static str,

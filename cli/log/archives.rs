@@ -27,7 +27,7 @@ pub(crate) struct ArchiveArgs {
 }
 
 impl ArchiveArgs {
-    /// That none is named where only one form of a verb reads them.
+    /// Fails where an archive is named and this form of the verb reads none.
     pub(crate) fn expect_none(&self, form: &str) -> Result<(), Failure> {
         if self.archive.is_empty() && !self.no_archive {
             return Ok(());

@@ -121,7 +121,7 @@ impl Directory {
         read.map_err(|error| self.unreadable(&error))
     }
 
-    /// What reading the whole log proves.
+    /// Returns the report of reading the whole log.
     pub(crate) fn verified(&self) -> Result<Report, Failure> {
         self.read(|storage, options| verify(storage, options, &mut |_| {}))
     }

@@ -114,7 +114,7 @@ pub(crate) fn who(kind: Actor, id: &str, by: Authentication, more: &str) -> Stri
     format!("{} ({}{more})", named(id), kind_in_words(kind, by))
 }
 
-/// Who said yes to a start; `told` tells when.
+/// Words the approval of a start; `told` words a time.
 pub(crate) fn approved(point: &DecisionPoint, told: impl Fn(Timestamp) -> String) -> String {
     let id = visible(&point.decision_id);
     let Some(ending) = &point.ending else { return format!("{id} is not answered") };
@@ -126,7 +126,7 @@ pub(crate) fn approved(point: &DecisionPoint, told: impl Fn(Timestamp) -> String
     format!("{option}by {by}, {}, in {id}", told(ending.ended_at))
 }
 
-/// What a person was asked about an attempt, and what was answered; `told` tells when.
+/// Words a question about an attempt and its answer; `told` words a time.
 pub(crate) fn asked(run: &Run, held: &HeldRequest, told: impl Fn(Timestamp) -> String) -> String {
     let id = held.request_id();
     let Some(decided) = held.decided() else {

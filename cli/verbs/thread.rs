@@ -25,7 +25,7 @@ pub(crate) enum ThreadVerb {
 }
 
 impl ThreadVerb {
-    /// Whether its JSON is an array of what there is.
+    /// Returns whether its JSON is an array of all items.
     pub(crate) const fn is_array(&self) -> bool {
         matches!(self, Self::List(args) if args.is_array())
     }

@@ -45,7 +45,7 @@ impl TerminalSize {
     }
 }
 
-/// What of the output of an attempt its recorder gave up because the disk was full.
+/// Output of an attempt that its recorder gave up because the disk was full.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(crate) struct NotRecorded {
     /// Number of bytes.

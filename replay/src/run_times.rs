@@ -1,4 +1,4 @@
-//! How long runs took, and how long they waited for people.
+//! Durations of runs, and of their waits for people.
 
 use crate::outcome::RunOutcome;
 use crate::run::Run;

@@ -21,7 +21,7 @@ pub use thread_rows::ThreadRow;
 /// Longest piece of foreign text in a line, in bytes.
 const TEXT_BYTES_MAX: usize = 240;
 
-/// How an event is told.
+/// Form in which an event is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// In codes and values.

@@ -1,4 +1,4 @@
-//! What `thread`, `thread list --health` and the lines of `apply` promise about interruption
+//! Promises of `thread`, `thread list --health` and the lines of `apply` about interruption
 //! threads.
 
 use crate::apply_support::{answers, apply};

@@ -87,7 +87,7 @@ impl Found {
         Ok(Self { records, next_from, searched })
     }
 
-    /// What is to be said of it, in sentences. The failures are those of `log`.
+    /// Returns the notes on a page, in sentences. The failures are those of `log`.
     fn notes(&self, directory: &Directory, filter: &Filter) -> Result<Vec<String>, Failure> {
         let mut notes = Vec::new();
         if !self.searched.is_sound() {

@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 
 /// From so many columns on, what goes on stands below the moments.
 const ROOMY_COLUMNS: usize = 60;
-/// Where that is.
+/// Columns before text that goes on below the moments.
 const INDENT: usize = 10;
 
 /// So many of the newest records stand before those that follow.
@@ -139,7 +139,7 @@ fn show_and_follow(
     follow::follow(global, directory, &filter, (end.unwrap_or(0), awaited), &watch)
 }
 
-/// What was read to find out what is shown, and to show it.
+/// Adds the reading for the selection to that for showing it.
 fn both(looked: Option<Searched>, mut shown: Searched) -> Searched {
     looked.into_iter().for_each(|looked| shown.join(looked));
     shown

@@ -71,7 +71,7 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
-/// What one field of a run has to be.
+/// A condition on one field of a run.
 #[derive(Clone, Debug)]
 enum FieldFilter {
     Status(RunStatus),

@@ -65,7 +65,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether no log is read.
+    /// Returns whether no log is read.
     pub(crate) fn needs_no_log(&self) -> bool {
         self.format == Format::Verifier
     }

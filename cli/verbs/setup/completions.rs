@@ -31,7 +31,7 @@ pub(crate) struct Args {
     dir: Option<PathBuf>,
 }
 
-/// What may be written.
+/// Names of the texts that may be written.
 const FORMS: [&str; 6] = ["bash", "elvish", "fish", "powershell", "zsh", "man"];
 
 /// Writes it.

@@ -52,13 +52,13 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether the log that was found is of no concern.
+    /// Returns whether the log that was found is of no concern.
     pub(crate) fn needs_no_log(&self) -> bool {
         self.subject == Some(Subject::Config)
     }
 }
 
-/// What may be asked of it.
+/// Subject of a check that is asked for by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Subject {
     /// Show what the configuration and the policies have in force, or what is wrong and where.

@@ -1,4 +1,4 @@
-//! What an attempt printed as a recording that asciinema plays: asciicast, version 2.
+//! The output of an attempt as a recording that asciinema plays: asciicast, version 2.
 
 use holdpoint_domain::evidence_capture::OutputStream;
 use holdpoint_replay::merged_output::{Chunk, MergedOutput};
@@ -51,7 +51,7 @@ pub fn outputs(run: &Run, attempt: u8) -> Vec<&CapturedOutput> {
     of_attempt.filter(|it| STREAMS.contains(&it.stream)).collect()
 }
 
-/// What appears, and when: nothing appears before what came before it.
+/// Player of output in its order: nothing appears before the output that came before it.
 struct Player<'p> {
     put: &'p mut dyn FnMut(&Value) -> io::Result<()>,
     ends: LineEnds,
@@ -96,7 +96,7 @@ fn missing(bytes: u64) -> String {
     format!("{bytes} byte{plural} are missing here")
 }
 
-/// How lines end. Without a terminal between, nobody has put the cursor back to the beginning of a
+/// Ends of lines. Without a terminal between, nobody has put the cursor back to the beginning of a
 /// line, unless the command did.
 struct LineEnds {
     /// There was a terminal between.
@@ -148,7 +148,7 @@ impl Decoder {
         text
     }
 
-    /// What has no end, at the end.
+    /// Returns the line without an end, at the end.
     fn rest(self) -> String {
         String::from_utf8_lossy(&self.open).into_owned()
     }

@@ -9,7 +9,7 @@ use holdpoint_domain::decision_point::{
     OnTimeout, OutcomeReported, Response, RoundOpened,
 };
 
-/// Who answers what, and what is said beside it.
+/// An answer: its principal, the response and the comment.
 type Given<'e> = (&'e Principal, &'e Response, Option<&'e str>);
 
 /// Tells an event of a decision point, behind its id.

@@ -23,7 +23,7 @@ pub struct ThreadRow<'a> {
     time: Time,
     tenant_id: String,
     correlation_id: String,
-    /// Of a row of what ended: the turn that left the words unsaid.
+    /// Turn that left the words unsaid, in a row of words that ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn_id: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub struct ThreadRow<'a> {
     idempotency_key: Option<&'a str>,
     #[serde(flatten)]
     outcome: RowOutcome<'a>,
-    /// What is proven of its record, once that is known.
+    /// Standing of its record, once that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     standing: Option<&'static str>,
 }
@@ -55,7 +55,7 @@ enum RowOutcome<'a> {
         decided_by: DecidedBy,
         #[serde(skip_serializing_if = "Option::is_none")]
         dropped_pending: Option<PendingState>,
-        /// What becomes of the words that the turn touches.
+        /// Fates of the words that the turn touches.
         #[serde(skip_serializing_if = "<[Remainder]>::is_empty")]
         remainders: &'a [Remainder],
         payload: Payload<'a>,
@@ -94,13 +94,13 @@ struct RowRefusal<'a> {
     directive: Option<&'static str>,
     class: RefusalClass,
     message: &'a str,
-    /// What the turn left unsaid: lost with it, or kept by the thread or its open plan.
+    /// Words that the turn left unsaid: lost with it, or kept by the thread or its open plan.
     #[serde(skip_serializing_if = "<[Remainder]>::is_empty")]
     remainders: &'a [Remainder],
-    /// What becomes of these words.
+    /// Fate of these words.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupt_resume_policy: Option<ResumePolicy>,
-    /// What happens to speech that is under way.
+    /// Action on speech that is under way.
     #[serde(skip_serializing_if = "Option::is_none")]
     tts_control: Option<TtsControl>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -268,7 +268,7 @@ impl<'a> ThreadRow<'a> {
     }
 }
 
-/// What becomes of the words that a refused turn leaves unsaid: there is one remainder at most.
+/// Returns the fate of words that a refused turn leaves unsaid: one remainder at most.
 fn policy_of(remainders: &[Remainder]) -> Option<ResumePolicy> {
     remainders.first().map(|words| words.fate.policy())
 }

@@ -34,7 +34,7 @@ const NO_FACTS: [&str; 18] = [
     "not_counted",
 ];
 
-/// What `log --stat` counts; the rest is its verdict.
+/// Keys that `log --stat` counts; the rest is its verdict.
 const COUNTED: [&str; 4] = ["records_by_kind", "batches", "first_time", "last_time"];
 
 /// The standing of a record of which `verify` of a salvaged log finds that it states what is false.

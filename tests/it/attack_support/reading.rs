@@ -240,7 +240,7 @@ pub(crate) struct Reading {
     pub(crate) code: i32,
     /// The records by which what was shown is known, where not all of the log was read.
     pub(crate) stated_by: BTreeSet<u64>,
-    /// What `log` and `export` showed, and the report of the others.
+    /// Output of `log` and `export`, and the report of the others.
     pub(crate) values: Vec<Value>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) says_why: bool,

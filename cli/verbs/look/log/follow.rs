@@ -1,4 +1,4 @@
-//! What follows the newest records, as it is written.
+//! The records behind the newest ones, as they are written.
 
 use crate::args::Global;
 use crate::log::coverage::WitnessWait;

@@ -1,4 +1,4 @@
-//! How much a log holds, and of what.
+//! Counts of a log's records, by kind.
 
 use crate::args::Global;
 use crate::log::coverage::followed;

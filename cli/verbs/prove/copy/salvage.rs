@@ -1,4 +1,4 @@
-//! What verifies of a damaged log, copied into a new one.
+//! Copies the part of a damaged log that verifies into a new one.
 
 use crate::args::Global;
 use crate::log::Directory;

@@ -18,7 +18,7 @@ struct Schemas {
     input: Schema,
     /// A line of output.
     output: Schema,
-    /// What a record holds, with every event, as `log --json` shows it.
+    /// Content of a record, with every event, as `log --json` shows it.
     record: Schema,
 }
 

@@ -93,7 +93,7 @@ fn nothing_here(directory: &Directory, report: &Report) -> Check {
     Check::fail(LOG, message, "hooks make no log and deny every call while there is none")
 }
 
-/// What a `continue` that was killed left beside the log.
+/// Checks for files that a killed `continue` left beside the log.
 fn left(directory: &Directory) -> Vec<Check> {
     let log = path(&directory.path);
     let left = match left_beside(&directory.path) {

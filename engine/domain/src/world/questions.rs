@@ -502,7 +502,7 @@ fn option(decision: HumanDecision) -> DecisionOption {
     DecisionOption { short: id.clone(), id, label: label.into(), description: None, reject }
 }
 
-/// What proves the name of whoever answered by these means.
+/// Returns the proof of a name that these means of an answer give.
 fn proof(means: &AnswerMeans) -> Authentication {
     match means.channel {
         AnswerChannel::Terminal | AnswerChannel::YesFlag | AnswerChannel::OsUser => {

@@ -17,7 +17,7 @@ pub(crate) mod thread {
     }
 }
 
-/// Whoever waits for a moment farther away than this waits for a wake-up: one that is lost is
+/// A wait for a moment farther away than this is one for a wake-up: one that is lost is
 /// found as a deadlock.
 const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -26,7 +26,7 @@ const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
 const LEAP: Duration = Duration::from_millis(70);
 
 thread_local! {
-    /// What the clock shows: all threads of a model are run by one real thread.
+    /// Time by the clock: all threads of a model are run by one real thread.
     static PASSED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
@@ -66,7 +66,7 @@ type Held<'a, T> = Option<(shuttle::sync::MutexGuard<'a, T>, &'a shuttle::sync::
 #[derive(Debug, Default)]
 pub(crate) struct Condvar(shuttle::sync::Condvar);
 
-/// How waiting for a moment ended.
+/// End of a wait for a moment.
 #[derive(Debug)]
 pub(crate) struct WaitEnd {
     has_timed_out: bool,
@@ -88,7 +88,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// As the real locks, which know no poison.
+/// Returns the value in any case, as the real locks do, which know no poison.
 fn unpoisoned<T>(result: std::sync::LockResult<T>) -> T {
     result.unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -76,7 +76,7 @@ fn heard(heard: &Heard) -> Detail {
     ("heard", format!("{words} {state}, meaning {sure}{}", candidate.unwrap_or_default()))
 }
 
-/// What the turn brought.
+/// Details of a turn's request.
 fn asked(request: &TurnRequest) -> Vec<Detail> {
     let relation = request.interrupt_subject_relation.map(|relation| {
         let sure = request.interrupt_subject_relation_confidence_bp;
@@ -102,7 +102,7 @@ fn interruption(interruption: &Interruption) -> Detail {
     ("interrupts", format!("{phrase} {sure} {band}, risk {risk}"))
 }
 
-/// What had been said and what had not, at the place where it was interrupted.
+/// Detail of the words said and unsaid at an interruption.
 fn snapshot(snapshot: &TtsResumeSnapshot) -> Detail {
     let cursor = usize::try_from(snapshot.spoken_cursor_byte).unwrap_or(usize::MAX);
     let (spoken, unsaid) =
@@ -131,7 +131,7 @@ fn input(input: &TurnInput) -> Option<Detail> {
     })
 }
 
-/// What the turn came to.
+/// Details of a turn's decision.
 fn came_to(decision: &TurnDecision) -> Vec<Detail> {
     let outcome = decision.interrupt_continuity_outcome.map(|outcome| format!(", {outcome}"));
     let policy = decision.interrupt_resume_policy.map(|policy| format!(", {policy}"));
