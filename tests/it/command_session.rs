@@ -153,8 +153,9 @@ fn a_hang_up_reaches_the_command_and_is_recorded_as_nobodys_word() {
 fn ctrl_z_stops_the_command_with_all_that_it_started_and_fg_continues_them() {
     let place = Place::new();
     let Some(mut terminal) = shell(&place) else { return };
-    // Each counts on as long as it is not stopped.
-    let counts = "while :; do echo >> counted; sleep 0.01; done";
+    // Counts on as long as it is not stopped. A subshell is forked: behind `vfork`, a shell whose
+    // child is stopped waits in the kernel and is not shown as stopped itself.
+    let counts = "while :; do echo >> counted; (sleep 0.01); done";
     let script = format!("setsid sh -c '{counts}' & echo $! > pid; read -r go < fifo; kill 0");
     let made = Command::new("mkfifo").arg(place.directory.path().join("fifo")).status().unwrap();
     assert!(made.success());

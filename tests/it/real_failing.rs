@@ -91,7 +91,7 @@ fn fail_each(
 ) -> (u32, u32) {
     let (mut hits, mut told) = (0, 0);
     for is_old in [false, true] {
-        for number in [1].into_iter().chain(part((2..CALLS_MAX).collect(), 3)) {
+        for number in [1].into_iter().chain(part((2..CALLS_MAX).collect(), 6)) {
             let place = with_a_log(is_old);
             let injected = format!("{}:error={}:when={number}", injection.calls, injection.error);
             let Outcome { output, is_hit } = one(&place, &injected, injection.calls);
