@@ -190,7 +190,6 @@ impl Verb {
     pub(crate) fn rules(&self) -> Rules {
         let of_a_log = Rules::default();
         let no_log = Rules { needs_no_log: true, ..of_a_log };
-        let asks = Rules { may_ask: true, ..of_a_log };
         let minds = Rules { minds_its_configuration: true, ..of_a_log };
         match self {
             Self::Init(_) | Self::Inbox(_) | Self::Copy(_) | Self::Continue(_) => no_log,
@@ -198,10 +197,13 @@ impl Verb {
             Self::Export(Deferred(args)) => Rules { needs_no_log: args.needs_no_log(), ..of_a_log },
             Self::Run(_) => Rules { passes_status_on: true, may_ask: true, ..minds },
             Self::Apply(_) => Rules { may_ask: true, ..minds },
-            Self::Hook(_) => Rules { passes_status_on: true, ..asks },
-            Self::Mcp(_) => asks,
+            Self::Hook(Deferred(args)) => {
+                Rules { passes_status_on: true, may_ask: args.may_ask(), ..of_a_log }
+            }
+            Self::Mcp(_) => Rules { may_ask: true, ..of_a_log },
             Self::Decision(Deferred(verb)) => {
-                Rules { lists: matches!(verb, DecisionVerb::List(_)), ..asks }
+                let lists = matches!(verb, DecisionVerb::List(_));
+                Rules { lists, may_ask: matches!(verb, DecisionVerb::Create(_)), ..of_a_log }
             }
             Self::Thread(Deferred(verb)) => Rules { lists: verb.is_array(), ..of_a_log },
             Self::Policy(_) => minds,

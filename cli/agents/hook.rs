@@ -99,6 +99,11 @@ impl Args {
         self.terms.host
     }
 
+    /// Tells whether this hook may put a question.
+    pub(crate) const fn may_ask(&self) -> bool {
+        matches!(self.verb, HookVerb::PreToolUse(_))
+    }
+
     /// What of the options cannot be kept, in words: the hook then answers nothing else.
     pub(crate) fn check(&self) -> Result<(), String> {
         match &self.verb {

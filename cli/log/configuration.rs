@@ -17,7 +17,7 @@
 //! quorum = 1                     # of a start; what comes after it one person decides
 //! authentication = "terminal"    # os-user or terminal
 //! separation = false             # true: only another user than the one who asks
-//! show_output = true             # false: hides what a command printed while a question is open
+//! show_output = true             # false: hides what a command printed while its hold asks
 //!
 //! [[hold.escalation_targets]]
 //! target = "on-call"

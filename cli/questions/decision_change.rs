@@ -138,7 +138,7 @@ impl Change {
         if is_by_argument {
             return Ok(None);
         }
-        expect_offered(session, point, &given.response)?;
+        expect_offered(session, point, &point.meant(&given.response))?;
         let doubts = session.look(|world| Doubts::of(world, point, now()))?;
         let answer = (&given.response, given.comment.as_deref());
         let line = Offer::of_decision(global, point, doubts, answer).typed()?;

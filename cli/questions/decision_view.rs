@@ -499,7 +499,9 @@ fn add_answer(page: &mut Page, global: &Global, point: &DecisionPoint) {
         }
         DecisionPointState::Refining => {
             command("propose anew", &["create", "--revises", &id, "--option", "ID:LABEL"]);
-            command("or accept", &["respond", &id, "--accept"]);
+            if let Some(way) = point.own_ways().next() {
+                command("or accept", &["respond", &id, &way.id]);
+            }
         }
         _ => {}
     }

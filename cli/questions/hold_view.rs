@@ -253,8 +253,11 @@ fn meaning(question: &Question, decision: HumanDecision) -> String {
     let next = question.context().attempt.saturating_add(1);
     let targets: Vec<String> = question.targets.iter().map(|target| named(target)).collect();
     let means = match decision {
+        HumanDecision::Continue if question.is_reported && next > question.max_attempts => {
+            "leave the loop as this attempt left it: no attempt is left, and it may be ended".into()
+        }
         HumanDecision::Continue if question.is_reported => {
-            "let the loop go on: its next instruction may be given, or it may be ended".to_string()
+            "let the loop go on: its next instruction may be given, or it may be ended".into()
         }
         HumanDecision::Continue => "end the run here, as this attempt left it".to_string(),
         HumanDecision::Retry => {

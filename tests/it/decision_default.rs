@@ -2,7 +2,8 @@
 //! is answered by accepting the proposal or the guidance of a later round.
 
 use crate::decision_support::{asked, done, refused, shown};
-use crate::program::Place;
+use crate::program::{Place, status, text};
+use crate::terminal::at_terminal;
 use serde_json::{Value, json};
 
 /// As the seed has it, where nobody has to approve.
@@ -95,5 +96,39 @@ fn in_a_later_round_the_guidance_is_an_answer_in_its_own_words() {
         assert_eq!(found["response_text"], "Take both");
         assert_eq!(found["selected_option"], Value::Null);
         place.verified();
+    }
+}
+
+/// What a person at a terminal is offered is taken, and what `decision show` names as well.
+#[test]
+fn where_a_person_is_needed_the_guidance_is_an_answer_as_it_is_and_approves_nothing() {
+    for terms in
+        [&["--blocks", "w"][..], &["--quorum", "1", "--reject", "b"], &["--bind-tool", "t"]]
+    {
+        for is_refined in [false, true] {
+            let place = Place::new();
+            let input: &[&str] =
+                if terms[0] == "--bind-tool" { &["--bind-input", "{}"] } else { &[] };
+            let id = asked(&place, &[&["gt-7"], terms, input].concat());
+            let answer = |words: &[&str]| {
+                let output = at_terminal(&place, &[&["decision", "respond"], words].concat());
+                assert_eq!(status(&output), 0, "{terms:?}: {}", text(&output.stderr));
+            };
+            answer(&[&id, "--guidance", "Take both"]);
+            let next = shown(&place, "gt-7")["id"].as_str().unwrap().to_string();
+            let view = text(&place.holdpoint(&["decision", "show", &next]).stdout);
+            assert!(view.contains(&format!("{next} _guidance")), "{view}");
+            if is_refined {
+                done(&place, &["create", "--revises", &next, "--prompt", "Which, then?"]);
+            }
+            answer(&[&next, "_guidance"]);
+            let found = shown(&place, &next);
+            assert_eq!(found["resolution_kind"], "text", "{found:#}");
+            assert_eq!(
+                (&found["response_text"], &found["approved"]),
+                (&json!("Take both"), &json!(false))
+            );
+            place.verified();
+        }
     }
 }

@@ -59,6 +59,25 @@ fn an_escalation_is_asked_of_a_person_without_waiting_and_runs_show_and_inbox_sa
     assert_eq!(status(&place.holdpoint(&["verify"])), 0);
 }
 
+/// Whether somebody waits or not, and also where no more of them may be open.
+#[test]
+fn a_run_that_leaves_its_question_open_names_the_escalation_too() {
+    let place = Place::with_log();
+    let held = |words: &[&str]| {
+        let command = ["--", "tail", "-n", "1", "/dev/zero"];
+        let hold = ["run", "--hold", "after", "--no-wait", "--max-memory", "64MiB"];
+        let output = place.holdpoint(&[&hold[..], words, &command].concat());
+        assert_eq!(status(&output), 122, "{}", text(&output.stderr));
+        output
+    };
+    let told = json(&held(&["--json"]));
+    let asked = told["escalation"].as_str().unwrap_or_else(|| panic!("{told:#}"));
+    assert_eq!(told["sandbox_decision"], "ESCALATE");
+    assert_eq!(json(&place.holdpoint(&["decision", "show", asked, "--json"]))["state"], "pending");
+    let said = text(&held(&[]).stderr);
+    assert!(said.contains("a person is needed, DP-"), "{said}");
+}
+
 /// The loop of a program that reports through `apply`, held after its attempt, with its question.
 fn held(place: &Place, max_attempts: u8) -> (String, String) {
     let (id, mut lines) = (format!("LOOP-{ID}"), story(ID));
@@ -110,6 +129,20 @@ fn after_continue_apply_gives_a_loop_its_next_instruction_and_a_halted_loop_none
     let after = place.records();
     let kinds: Vec<&Value> = after[before..].iter().map(|record| &record["kind"]).collect();
     assert!(kinds.iter().all(|kind| **kind == "log.command_refused"), "{kinds:?}");
+    place.verified();
+}
+
+#[test]
+fn where_every_attempt_is_used_continue_promises_no_instruction_and_the_refusal_says_why() {
+    let place = Place::with_log();
+    let (loop_id, request) = held(&place, 1);
+    let shown = text(&place.holdpoint(&["decision", "show", &request]).stdout);
+    assert!(shown.contains("no attempt is left") && !shown.contains("next instruction"), "{shown}");
+    assert_eq!(status(&at_terminal(&place, &["decision", "respond", &request, "CONTINUE"])), 0);
+    let refusal = &instruct(&place, &loop_id)["refusal"];
+    assert_eq!(refusal["code"], "INSTRUCTION_NOT_PERMITTED");
+    let message = refusal["message"].as_str().unwrap();
+    assert!(message.contains("attempts are used") && !message.contains("CONTINUE"), "{message}");
     place.verified();
 }
 

@@ -110,6 +110,11 @@ fn a_projects_file_lets_fewer_be_open_and_never_more() {
         let held = place.holdpoint(&["run", "--hold", "before", "--no-wait", "--", "true"]);
         assert_eq!(status(&held), 125, "{}", text(&held.stderr));
     }
+    // A file that is not understood bounds nothing less.
+    project(&place, "[questions]\nper_log = 2\n[hold\n");
+    assert_eq!((status(&create(&place, 2)), code(&create(&place, 2))), (2, json!("configuration")));
+    denied(&place, &[], &call("s", "ls"), "holdpoint.toml:");
+    assert_eq!(status(&place.holdpoint(&["decision", "list"])), 0, "what waits is shown");
     project(&place, "[questions]\nper_log = 0\n");
     let output = run(&place, &["pre-tool-use"], &call("s", "ls"));
     assert_eq!(status(&output), 2, "{}", text(&output.stderr));

@@ -1,10 +1,11 @@
 //! What a command printed is no part of what a person decides about it: the doors to it beside a
 //! question are on record, and a floor shuts them.
 
+use crate::apply_support::{answers, apply};
 use crate::machine::configure;
 use crate::program::{Place, json, status, text, with_hold};
 use crate::terminal::Terminal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 
 const HIDES: &str = "[hold]\nshow_output = false\n";
@@ -124,4 +125,20 @@ fn a_project_shows_nothing_that_a_floor_hides() {
     assert!(error["message"].as_str().unwrap().contains("holdpoint.toml:2"), "{error:#}");
     fs::write(&project, HIDES).unwrap();
     assert_eq!(json(&check(false))["show_output"], false);
+}
+
+/// An agent that says so has not seen a prompt.
+#[test]
+fn that_an_output_was_shown_is_recorded_by_the_prompt_alone() {
+    let place = Place::with_log();
+    assert_eq!(status(&place.holdpoint(&[&RUN[..3], &["--no-wait"], &RUN[3..]].concat())), 122);
+    let (_, request) = run_and_question(&place);
+    for kind in ["AGENT", "AUTOMATION", "HUMAN"] {
+        let line = json!({ "actor": { "kind": kind, "id": "carol" },
+            "submit": { "command": "human_decision.show_output", "request_id": request } });
+        let answer = &answers(&apply(&place, &[line]))[0];
+        let message = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer:#}"));
+        assert!(message.contains("the prompt that shows an output records it"), "{message}");
+    }
+    assert_eq!(shown_records(&place), Vec::<Value>::new());
 }

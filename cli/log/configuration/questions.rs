@@ -2,7 +2,7 @@
 
 use super::{Configuration, floors};
 use crate::args::Global;
-use crate::ui::{Exit, Failure};
+use crate::ui::Failure;
 use holdpoint_domain::world::OpenBounds;
 use holdpoint_engine::floors::QuestionsTable;
 use std::sync::OnceLock;
@@ -10,14 +10,9 @@ use std::sync::OnceLock;
 /// What the project's file of this process says.
 static BOUNDS: OnceLock<OpenBounds> = OnceLock::new();
 
-/// Takes the bounds of the project's file for every log that this process opens. A file that cannot
-/// be read is told of by whoever works under it.
+/// Takes the bounds of the project's file for every log that this process opens.
 pub(crate) fn bound_questions(global: &Global) -> Result<(), Failure> {
-    let table = match Configuration::load(global) {
-        Ok(configuration) => configuration.settings.questions,
-        Err(failure) if failure.exit == Exit::REFUSED => return Err(failure),
-        Err(_) => return Ok(()),
-    };
+    let table = Configuration::load(global)?.settings.questions;
     if table != QuestionsTable::default() {
         // A process has one configuration.
         let _ = BOUNDS.set(table.over(floors()?.open_bounds()));

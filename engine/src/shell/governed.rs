@@ -546,6 +546,7 @@ impl<'a, S: Storage> Runner<'a, S> {
             return Ok(HeldRun::LeftOpen(Box::new(LeftOpen {
                 loop_id: self.loop_id,
                 question,
+                fault: self.fault,
                 attempts: self.attempts,
                 first_sequence: self.first_sequence,
                 last_sequence,

@@ -185,6 +185,8 @@ pub struct LeftOpen {
     pub loop_id: String,
     /// The question.
     pub question: Question,
+    /// Decision of Phase-21 on the last fault, if there was one.
+    pub fault: Option<FaultOutcome>,
     /// Number of attempts that were dispatched.
     pub attempts: u8,
     /// Sequence of the run's first record.

@@ -271,6 +271,10 @@ fn through_the_api(at: usize, command: &Command) -> Result<(), Fault> {
     let means = match command {
         Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer)) => &answer.means,
         Command::HumanDecision(HumanDecisionCommand::OverrideVisibility(answer)) => &answer.means,
+        Command::HumanDecision(HumanDecisionCommand::ShowOutput(_)) => {
+            let message = "the prompt that shows an output records it, and no line of `apply`";
+            return Err(Fault::at(at, message).inside("command"));
+        }
         _ => return Ok(()),
     };
     if means.channel == AnswerChannel::Api {

@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::io::IsTerminal;
+use std::time::Duration;
 
 /// What is said where the disk had no room for what was printed.
 const EVIDENCE_DROPPED: &str = "the disk is full: some of what the command printed is not on the \
@@ -57,7 +58,7 @@ pub(super) fn tell_run(global: &Global, run: &HeldRun, behind: &Behind) -> Resul
     }
     match run {
         HeldRun::Ended(report) => tell(global, report),
-        HeldRun::LeftOpen(_) => {}
+        HeldRun::LeftOpen(open) => tell_open(open),
         HeldRun::EndWaits(end) => complain(&waiting(end)),
     }
     behind.complain();
@@ -78,6 +79,17 @@ fn tell(global: &Global, report: &RunReport) {
         let (id, place) = (&report.loop_id, place(global));
         // Where stderr is closed there is nobody to tell.
         let _ = streams::mention(&format!("{dim}holdpoint: recorded as {id} in {place}{dim:#}"));
+    }
+}
+
+/// Tells a person what else than the open question the attempt came to.
+fn tell_open(open: &LeftOpen) {
+    if open.is_evidence_dropped {
+        complain(EVIDENCE_DROPPED);
+    }
+    let needed = open.fault.as_ref().map(needed).unwrap_or_default();
+    if let Some(needed) = needed.strip_prefix(": ") {
+        complain(needed);
     }
 }
 
@@ -155,13 +167,13 @@ fn unasked() -> String {
 }
 
 /// What a person would be warned of, where a program is told.
-fn warning(report: &RunReport) -> Option<Cow<'static, str>> {
-    let is_unasked = |fault: &FaultOutcome| {
+fn warning(fault: Option<&FaultOutcome>, is_evidence_dropped: bool) -> Option<Cow<'static, str>> {
+    let is_unasked = |fault: &&FaultOutcome| {
         fault.sandbox_decision == SandboxDecision::Escalate && fault.escalation.is_none()
     };
-    match report.is_evidence_dropped {
+    match is_evidence_dropped {
         true => Some(EVIDENCE_DROPPED.into()),
-        false => report.fault.as_ref().filter(|fault| is_unasked(fault)).map(|_| unasked().into()),
+        false => fault.filter(is_unasked).map(|_| unasked().into()),
     }
 }
 
@@ -250,60 +262,41 @@ struct Stream {
     gap: u64,
 }
 
-impl<'a> Told<'a> {
-    fn of(global: &Global, report: &'a RunReport, behind: &Behind) -> Self {
-        let (fault, execution) = (report.fault.as_ref(), report.execution.as_ref());
-        Self {
-            loop_id: &report.loop_id,
+/// What every outcome of a run tells.
+struct Common<'a> {
+    loop_id: &'a str,
+    attempts: u8,
+    records: Records,
+    wall: Duration,
+    fault: Option<&'a FaultOutcome>,
+    execution: Option<&'a ExecutionReport>,
+    is_evidence_dropped: bool,
+}
+
+impl<'a> Common<'a> {
+    fn told(self, global: &Global, behind: &Behind) -> Told<'a> {
+        let Self { fault, execution, .. } = self;
+        Told {
+            loop_id: self.loop_id,
             exit_status: behind.exit,
-            reason: Some(report.halted.reason),
-            stop_condition: report.halted.stop_condition,
+            reason: None,
+            stop_condition: None,
             fault_type: fault.map(|fault| fault.fault_type),
             fault_code: fault.map(|fault| fault.code.as_str()),
             sandbox_decision: fault.map(|fault| fault.sandbox_decision),
             escalation: fault.and_then(|fault| fault.escalation.as_deref()),
-            details: report.details.as_deref(),
-            decision: report.decision.as_ref().map(Decision::of),
-            request_id: None,
-            attempts: report.attempts,
-            records: Records { first: report.first_sequence, last: report.last_sequence },
-            wall_ms: u64::try_from(report.wall.as_millis()).unwrap_or(u64::MAX),
-            stdout: execution.map(|execution| Stream::of(&execution.stdout)),
-            stderr: execution.map(|execution| Stream::of(&execution.stderr)),
-            evidence_dropped: report.is_evidence_dropped,
-            containment: execution.map(|execution| execution.containment.name()),
-            end_waits: false,
-            warning: warning(report),
-            left_behind: left_behind(execution),
-            could_not_be_stopped: beyond_reach(execution),
-            log: absolute(global),
-            error: behind.error(),
-        }
-    }
-
-    fn of_open(global: &Global, open: &'a LeftOpen, behind: &Behind) -> Self {
-        let execution = open.execution.as_ref();
-        Self {
-            loop_id: &open.loop_id,
-            exit_status: behind.exit,
-            reason: None,
-            stop_condition: None,
-            fault_type: None,
-            fault_code: None,
-            sandbox_decision: None,
-            escalation: None,
             details: None,
             decision: None,
-            request_id: Some(open.question.request_id()),
-            attempts: open.attempts,
-            records: Records { first: open.first_sequence, last: open.last_sequence },
-            wall_ms: u64::try_from(open.wall.as_millis()).unwrap_or(u64::MAX),
+            request_id: None,
+            attempts: self.attempts,
+            records: self.records,
+            wall_ms: u64::try_from(self.wall.as_millis()).unwrap_or(u64::MAX),
             stdout: execution.map(|execution| Stream::of(&execution.stdout)),
             stderr: execution.map(|execution| Stream::of(&execution.stderr)),
-            evidence_dropped: open.is_evidence_dropped,
+            evidence_dropped: self.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             end_waits: false,
-            warning: None,
+            warning: warning(fault, self.is_evidence_dropped),
             left_behind: left_behind(execution),
             could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
@@ -313,38 +306,57 @@ impl<'a> Told<'a> {
 }
 
 impl<'a> Told<'a> {
+    fn of(global: &Global, report: &'a RunReport, behind: &Behind) -> Self {
+        let common = Common {
+            loop_id: &report.loop_id,
+            attempts: report.attempts,
+            records: Records { first: report.first_sequence, last: report.last_sequence },
+            wall: report.wall,
+            fault: report.fault.as_ref(),
+            execution: report.execution.as_ref(),
+            is_evidence_dropped: report.is_evidence_dropped,
+        };
+        Self {
+            reason: Some(report.halted.reason),
+            stop_condition: report.halted.stop_condition,
+            details: report.details.as_deref(),
+            decision: report.decision.as_ref().map(Decision::of),
+            ..common.told(global, behind)
+        }
+    }
+
+    fn of_open(global: &Global, open: &'a LeftOpen, behind: &Behind) -> Self {
+        let common = Common {
+            loop_id: &open.loop_id,
+            attempts: open.attempts,
+            records: Records { first: open.first_sequence, last: open.last_sequence },
+            wall: open.wall,
+            fault: open.fault.as_ref(),
+            execution: open.execution.as_ref(),
+            is_evidence_dropped: open.is_evidence_dropped,
+        };
+        Self { request_id: Some(open.question.request_id()), ..common.told(global, behind) }
+    }
+
     fn of_waiting(
         global: &Global,
         end: &'a EndWaits,
         (behind, warning): (&Behind, &'a str),
     ) -> Self {
-        let execution = end.execution.as_ref();
-        let stream = |of: &CapturedOutput| Stream::of(of);
-        Self {
+        let common = Common {
             loop_id: &end.loop_id,
-            exit_status: behind.exit,
-            reason: None,
-            stop_condition: None,
-            fault_type: None,
-            fault_code: None,
-            sandbox_decision: None,
-            escalation: None,
-            details: end.details.as_deref(),
-            decision: None,
-            request_id: None,
             attempts: end.attempts,
             records: Records { first: end.first_sequence, last: end.last_sequence },
-            wall_ms: u64::try_from(end.wall.as_millis()).unwrap_or(u64::MAX),
-            stdout: execution.map(|execution| stream(&execution.stdout)),
-            stderr: execution.map(|execution| stream(&execution.stderr)),
-            evidence_dropped: end.is_evidence_dropped,
-            containment: execution.map(|execution| execution.containment.name()),
+            wall: end.wall,
+            fault: None,
+            execution: end.execution.as_ref(),
+            is_evidence_dropped: end.is_evidence_dropped,
+        };
+        Self {
+            details: end.details.as_deref(),
             end_waits: true,
             warning: Some(warning.into()),
-            left_behind: left_behind(execution),
-            could_not_be_stopped: beyond_reach(execution),
-            log: absolute(global),
-            error: behind.error(),
+            ..common.told(global, behind)
         }
     }
 }

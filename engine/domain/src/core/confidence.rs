@@ -56,7 +56,7 @@ impl Confidence {
 
 /// A score that is no confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("a confidence is 0 to 9999 basis points, found {found}; only a human may be certain")]
+#[error("a confidence is 0 to 9999 basis points, found {found}")]
 pub struct ConfidenceOutOfRange {
     /// The basis points that were offered.
     pub found: u16,
@@ -154,9 +154,7 @@ impl BasisPoints {
 
 /// A fraction that is no confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
-#[error(
-    "a confidence is from 0 up to 1, which is none, found {found}; only a human may be certain"
-)]
+#[error("a confidence is from 0 up to 1, which is none, found {found}")]
 pub struct ScoreOutOfRange {
     /// The number that was offered.
     pub found: f64,

@@ -201,14 +201,16 @@ pub(crate) fn instruct(
         return match entity.completion_barrier() {
             Some(barrier @ Barrier::Open(_)) => Err(held_back(entity, barrier)),
             Some(Barrier::Decided(decision)) => {
-                not_permitted(alloc::format!("{decision} was decided"))
+                not_permitted(alloc::format!("{decision} was decided; start a new loop"))
             }
-            _ => not_permitted(String::from("nobody decided CONTINUE")),
+            _ => not_permitted(String::from(
+                "nobody decided CONTINUE; ask a person, or start a new loop",
+            )),
         };
     }
     if entity.attempt_count() >= entity.max_attempts {
         return not_permitted(alloc::format!(
-            "all {} of its attempts are used",
+            "all {} of its attempts are used; start a new loop",
             entity.max_attempts
         ));
     }

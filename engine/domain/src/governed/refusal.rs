@@ -64,10 +64,9 @@ refusals! {
         /// The decision instead.
         found: String,
     } = "RETRY_NOT_PERMITTED" in Gating,
-    /// Nobody decided that the loop may have another instruction.
+    /// Nobody decided that the loop may have another instruction, or no attempt is left for it.
     #[error(
-        "loop {loop_id} may not be given another instruction: {found}; ask a person and CONTINUE, \
-         or start a new loop"
+        "loop {loop_id} may not be given another instruction: {found}"
     )]
     InstructionNotPermitted {
         /// The loop.

@@ -81,15 +81,7 @@ impl<'c> Lists<'c> {
             Command::Log(LogCommand::SetPolicy(c) | LogCommand::RelaxPolicy(c)) => {
                 Self { people: c.people.as_ref(), ..Self::of_policy(&c.policy) }
             }
-            Command::DecisionPoint(_)
-            | Command::ExecutionLoop(_)
-            | Command::Log(_)
-            | Command::EvidenceCapture(_)
-            | Command::SandboxFault(_)
-            | Command::HumanDecision(_)
-            | Command::Registration(_)
-            | Command::InterruptionThread(_)
-            | Command::Application(_) => return None,
+            _ => return None,
         })
     }
 
@@ -179,15 +171,7 @@ impl World {
                 let names = approvers.iter().chain(others.into_iter().flatten()).collect();
                 (self.person_for_loop(entity.loop_id())?, names)
             }
-            Command::DecisionPoint(_)
-            | Command::ExecutionLoop(_)
-            | Command::Log(_)
-            | Command::EvidenceCapture(_)
-            | Command::SandboxFault(_)
-            | Command::HumanDecision(_)
-            | Command::Registration(_)
-            | Command::InterruptionThread(_)
-            | Command::Application(_) => return None,
+            _ => return None,
         };
         let takes_claims = terms.authentication == Authentication::None;
         Some(AskedPerson { asked_by: terms.asked_by?, takes_claims, names })

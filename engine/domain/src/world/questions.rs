@@ -92,15 +92,7 @@ impl OpenBounds {
                 let open = world.open_questions(at).count();
                 self.check_log(world, open).map_err(Refusal::from)
             }
-            Command::Log(_)
-            | Command::ExecutionLoop(_)
-            | Command::EvidenceCapture(_)
-            | Command::SandboxFault(_)
-            | Command::HumanDecision(_)
-            | Command::Registration(_)
-            | Command::InterruptionThread(_)
-            | Command::DecisionPoint(_)
-            | Command::Application(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 
