@@ -402,7 +402,7 @@ fn a_copy_that_is_not_adopted_is_continued_and_answers_nobody_before_it_is() {
     assert_eq!(told["is_adopted"], false, "{told:#}");
     let run = place.holdpoint(&["run", "--hold", "after", "--", "true"]);
     assert_eq!(status(&run), 125, "{}", text(&run.stderr));
-    assert!(text(&run.stderr).contains("inbox add"), "{}", text(&run.stderr));
+    assert!(text(&run.stderr).contains("inbox --add"), "{}", text(&run.stderr));
 }
 
 #[test]

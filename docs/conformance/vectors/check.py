@@ -127,7 +127,7 @@ with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as at_end:
     os.environ |= {"HOME": folder, "XDG_CONFIG_HOME": folder, "XDG_STATE_HOME": folder}
     os.chdir(folder)
     logs = [os.path.join(folder, file.stem) for file in files]  # Gone: in nobody's inbox.
-    at_end.callback(run, [program, "inbox", "remove", *logs], capture_output=True)
+    at_end.callback(run, [program, "inbox", "--remove", *logs], capture_output=True)
     count = sum(check(program, file, only, faults) for file in files
                 if only.startswith(file.stem) or file.stem.startswith(only))
 print(*faults, f"{count} vectors, {len(faults)} not as expected", sep="\n")
