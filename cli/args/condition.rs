@@ -1,5 +1,6 @@
 //! Conditions of the command line, `FIELD=VALUE`, of which all must hold.
 
+use crate::ui::suggest::closest;
 use crate::ui::{Exit, Failure};
 
 /// A field and the value that it has to have.
@@ -16,7 +17,18 @@ impl Condition {
             let field = fields.iter().find(|known| **known == field)?;
             Some(Self { field, value: value.to_string() })
         });
-        read.ok_or_else(|| format!("write FIELD=VALUE; the fields are {}", fields.join(", ")))
+        read.ok_or_else(|| {
+            let field = text.split('=').next().unwrap_or_default();
+            match closest(fields.iter().copied(), field).filter(|closest| *closest != field) {
+                Some(closest) => format!("did you mean {closest}=VALUE?"),
+                None => format!("write NAME=VALUE; the names are {}", fields.join(", ")),
+            }
+        })
+    }
+
+    /// The field and its value.
+    pub(crate) fn parts(&self) -> (&'static str, &str) {
+        (self.field, &self.value)
     }
 
     /// The field and its value.
@@ -45,9 +57,10 @@ mod tests {
     #[test]
     fn a_condition_has_a_known_field_and_a_field_has_one_value() {
         let read = |text| Condition::parse(text, &["kind", "text"]);
-        for wrong in ["kind", "kinds=x", "=x", ""] {
+        for wrong in ["kind", "actor=x", "=x", ""] {
             assert!(read(wrong).unwrap_err().contains("kind, text"), "{wrong}");
         }
+        assert_eq!(read("kinds=x").unwrap_err(), "did you mean kind=VALUE?");
         let mut all = ["text=a=b", "kind=x"].map(|text| read(text).unwrap()).to_vec();
         assert_eq!(Condition::take(&mut all, "text"), Ok(Some("a=b".to_string())));
         assert_eq!(Condition::take(&mut all, "text"), Ok(None));

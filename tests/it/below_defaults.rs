@@ -152,7 +152,7 @@ fn no_run_of_apply_lets_anybody_override_whom_no_owner_names() {
     fs::remove_file(home().join(".config/holdpoint/config.toml")).unwrap();
     assert_eq!(begun(&place, "5", &named)["refusal"]["code"], "POLICY_LOOSENED");
     // So does the policy that a person gives the log.
-    let set = by_person(&place.command(&["policy", "set", "--override-approvers", "zoe"]));
+    let set = by_person(&place.command(&["policy", "set", "override_approvers=zoe"]));
     assert_eq!(status(&set), 0, "{}", told(&set));
     let answer = begun(&place, "6", &named);
     assert!(answer["receipt"].is_object(), "{answer:#}");

@@ -199,7 +199,7 @@ fn an_approval_of_before_another_user_was_demanded_is_asked_for_anew() {
     let place = Place::new();
     let before = ask(&place, &[], &call("s", "make deploy"));
     respond(&place, &before, "approve");
-    let demanded = by_person(&place.command(&["policy", "set", "--separation"]));
+    let demanded = by_person(&place.command(&["policy", "set", "separation=true"]));
     assert_eq!(status(&demanded), 0, "{}", text(&demanded.stderr));
     assert_ne!(ask(&place, &[], &call("s", "make deploy")), before);
 }

@@ -210,7 +210,7 @@ fn every_verb_that_writes_refuses_a_log_that_is_short_of_head() {
         (&["decision", "cancel", &open], 6),
         (&spend, 6),
         (&["decision", "expire"], 6),
-        (&["policy", "set", "--before"], 6),
+        (&["policy", "set", "default=before"], 6),
         (&["doctor", "clock-step"], 6),
         (&["archive", "archive"], 6),
     ];

@@ -112,10 +112,10 @@ fn nobody_but_who_is_concerned_revokes_an_approval() {
 
 #[test]
 fn a_policy_that_became_stricter_since_is_applied_when_an_approval_is_spent() {
-    for stricter in [["--approval-timeout", "1m"], ["--quorum", "2"]] {
+    for stricter in ["approval_timeout=1m", "quorum=2"] {
         let place = Place::new();
         let id = approved(&place);
-        let set = by_person(&place.command(&[&["policy", "set"], &stricter[..]].concat()));
+        let set = by_person(&place.command(&["policy", "set", stricter]));
         assert_eq!(status(&set), 0, "{}", text(&set.stderr));
         assert_not_started(&place, &spend(&place, &id, &[]), "says otherwise");
         place.verified();
@@ -141,7 +141,7 @@ fn a_proof_that_became_stricter_since_is_asked_for_when_an_approval_is_spent() {
     configure("[hold]\n");
     assert_not_started(&place, &spend(&place, &id, &[]), "says otherwise");
     take_claims();
-    let by_policy = ["policy", "set", "--authentication", "terminal"];
+    let by_policy = ["policy", "set", "authentication=terminal"];
     let set = by_person(&place.command(&by_policy));
     assert_eq!(status(&set), 0, "{}", text(&set.stderr));
     assert_not_started(&place, &spend(&place, &id, &[]), "says otherwise");

@@ -1,14 +1,13 @@
-//! `holdpoint policy relax`: the log demands less, once those whom it names approve of that.
+//! `holdpoint policy set` of less: the log demands less, once those whom it names approve of that.
 
 use super::change::{confirmed, expect_terminal, no_terminal, tell};
+use crate::args::Global;
 use crate::args::principal::user;
-use crate::args::{Global, LockWaitArgs};
 use crate::questions::decision_session::{DecisionSession, Only};
 use crate::questions::decision_view::{how_to_answer, tell_how_to_answer};
 use crate::questions::permits::Act;
 use crate::ui::program::program;
 use crate::ui::{Exit, Failure, Output, complain};
-use crate::verbs::decide::policy::policy_args::Given;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::payload::{List, Text};
@@ -27,48 +26,40 @@ use std::time::Duration;
 /// How long a wait for news of the log is at most before it is looked at anyway.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// Options of `policy relax`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Wait for the answer, and change the policy when it is an approval. This is the default.
-    #[arg(long, conflicts_with_all = ["no_wait", "approval"])]
-    wait: bool,
-    /// Ask, print the id and exit with 10; `--approval ID` changes the policy later.
-    #[arg(long, conflicts_with = "approval")]
-    no_wait: bool,
-    /// The decision that approved exactly this change.
-    #[arg(long, value_name = "ID")]
-    approval: Option<String>,
-    #[command(flatten)]
-    turn: LockWaitArgs,
-    #[command(flatten)]
-    given: Given,
+/// How a looser policy is asked for.
+pub(super) struct RelaxTerms<'a> {
+    /// The decision that approved it already.
+    pub(super) approval: Option<&'a str>,
+    /// False: the question alone is asked.
+    pub(super) waits: bool,
 }
 
 /// Asks, waits, and changes the policy. Exit 5 where it is not approved, 10 where nobody waits.
-pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let session = DecisionSession::open(global, &args.turn, false)?;
-    if !args.no_wait {
+pub(super) fn relax(
+    global: &Global,
+    session: DecisionSession<'_>,
+    (before, after): (&GatePolicy, &GatePolicy),
+    terms: &RelaxTerms<'_>,
+) -> Result<Exit, Failure> {
+    if terms.waits {
         expect_terminal("relax a policy")?;
     }
-    let before = session.look(|world| world.policy())?;
-    let after = args.given.over(&before, true)?;
-    let line = match args.no_wait {
-        true => None,
-        false => Some(confirmed("relax the policy", "relax", &before, &after)?),
+    let line = match terms.waits {
+        false => None,
+        true => Some(confirmed("relax the policy", "relax", before, after)?),
     };
-    if args.approval.is_none() && line.is_some() && is_locked_out(&session)? {
-        return unlock(global, session, &after, line);
+    if terms.approval.is_none() && line.is_some() && is_locked_out(&session)? {
+        return unlock(global, session, after, line);
     }
-    let point = match &args.approval {
+    let point = match terms.approval {
         Some(wanted) => session.find(wanted, Act::Consume)?,
-        None => ask(global, &session, &before, &after)?,
+        None => ask(global, &session, before, after)?,
     };
-    if args.no_wait {
+    if !terms.waits {
         session.close()?;
         return tell_id(global, &point);
     }
-    let point = if args.approval.is_some() { point } else { answered(global, &session, point)? };
+    let point = if terms.approval.is_some() { point } else { answered(global, &session, point)? };
     let by = user(Actor::Human);
     let approval = Some(point.decision_id.to_string());
     let change = ChangePolicy { by: by.clone(), policy: after.clone(), approval, people: None };
@@ -76,7 +67,7 @@ pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let submitted = session.submit(&point, &by, &Only::default(), &command, line)?;
     let (receipt, _) = session.carried_out(Some(&point.decision_id), submitted)?;
     session.close()?;
-    tell(global, &receipt, &after)
+    tell(global, &receipt, after)
 }
 
 /// Whether root sits here, and the policy names somebody whom the user database no longer has.
