@@ -3,6 +3,11 @@
 use crate::ui::suggest::closest;
 use crate::ui::{Exit, Failure};
 
+/// A boolean value.
+pub(crate) fn boolean(value: &str) -> Result<bool, String> {
+    value.parse().map_err(|_| "true or false".to_string())
+}
+
 /// A field and the value that it has to have.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
@@ -31,9 +36,23 @@ impl Condition {
         (self.field, &self.value)
     }
 
-    /// The field and its value.
-    pub(crate) fn into_parts(self) -> (&'static str, String) {
-        (self.field, self.value)
+    /// Puts all of them into a filter, each field once but those that may be repeated. Exit 2.
+    pub(crate) fn put<T>(
+        all: &[Self],
+        mut into: T,
+        repeated: &str,
+        put: fn(&mut T, &Self) -> Result<(), String>,
+    ) -> Result<T, Failure> {
+        for (place, condition) in all.iter().enumerate() {
+            let (field, before) = (condition.field, all.get(..place).unwrap_or_default());
+            if field != repeated && before.iter().any(|other| other.field == field) {
+                let message = format!("{field} is given twice: name it once");
+                return Err(Failure::new(Exit::USAGE, "given_twice", message));
+            }
+            let unread = |why| Failure::new(Exit::USAGE, "usage", why);
+            put(&mut into, condition).map_err(unread)?;
+        }
+        Ok(into)
     }
 
     /// Takes the value of a field out of all conditions. Exit 2 where it stands there twice.

@@ -24,7 +24,7 @@ const ARCHIVES: [&str; 2] = ["archive", "no_archive"];
 
 /// A line for each verb, below its group: the options that are left to `--help`, and two examples.
 const SHORT: &str = "\
-runs|after quiet iso|runs --failed --since 2h|runs by=ada label=env=prod
+runs|after quiet iso|runs failed=true --since 2h|runs by=ada label=env=prod
 show|depth format iso|show LOOP-71e982|show 12 --trace
 output|attempt raw|output LOOP-71e982 -n 20|output LOOP-71e982 --follow
 log|reverse|log -n 20 actor=ada|log -f kind=execution_loop.halted
@@ -35,7 +35,7 @@ export|force|export LOOP-71e982 --format html --out deploy.html|export --format 
 copy||copy .holdpoint kept|copy damaged mended --salvage
 archive|keep_segments lock_wait|archive old --until 720h|archive old --keep-segments 2
 doctor|lock_wait|doctor|doctor config
-thread list|whole|thread list --open|thread list --health
+thread list|whole|thread list state=open|thread list --health
 thread show|diagnostic reader lock_wait|thread show talk-1|thread show talk-1 --story";
 
 /// The short help of a verb.

@@ -85,7 +85,7 @@ fn what_began_before_the_log_is_as_stated_by_the_record_that_carries_the_state()
     let new = asked(&sample.place, &["PROJ-2"]);
     let _ = fs::remove_dir_all(log.join(names::SNAPSHOTS));
     let said = format!("as stated by record {by}: what is before record {} ", anchor + 1);
-    for line in ["decision list", "decision list --whole", "decision list --state all"] {
+    for line in ["decision list", "decision list --whole", "decision list state=all"] {
         let listed = json(&sample.ask(&format!("{line} --json"), 1));
         for item in listed.as_array().unwrap() {
             let is_new = item["id"] == *new;

@@ -77,7 +77,7 @@ fn the_seeds_own_lines_work() {
         let left = left.as_array().unwrap();
         let turns: Vec<&Value> = left.iter().map(|it| &it["waits_for"]).collect();
         assert_eq!(turns, vec!["refinement"; usize::from(kind == "guidance")]);
-        let pending = shell(&place, "holdpoint decision list --state pending --json");
+        let pending = shell(&place, "holdpoint decision list state=pending --json");
         assert_eq!(json(&pending), json!([]));
         place.verified();
     }
@@ -404,7 +404,7 @@ fn the_time_that_passed_is_recorded_by_whoever_writes_next_and_an_answer_comes_t
         assert_eq!((exit, &error["code"]), (5, &json!("expired")));
         assert_eq!(error["current"]["late_responses"][0]["option_id"], "b");
     }
-    assert_eq!(ids(&list(&place, &["--overdue"])), std::slice::from_ref(&held));
+    assert_eq!(ids(&list(&place, &["overdue=true"])), std::slice::from_ref(&held));
     done(&place, &["respond", &held, "--option", "a"]);
     place.verified();
 }
@@ -420,13 +420,13 @@ fn the_list_shows_the_urgent_first_then_the_oldest_page_by_page() {
     // The page goes on behind it also when it was answered in the meantime.
     done(&place, &["respond", &high_too, "--option", "a"]);
     assert_eq!(ids(&list(&place, &["--after", &high_too])), order[2..]);
-    assert_eq!(ids(&list(&place, &["--urgency", "low"])), std::slice::from_ref(&low));
-    assert_eq!(ids(&list(&place, &["--state", "resolved"])), std::slice::from_ref(&high_too));
-    assert_eq!(ids(&list(&place, &["--state", "all"])), order);
-    assert_eq!(list(&place, &["--requested-by", "nobody"]), [] as [Value; 0]);
+    assert_eq!(ids(&list(&place, &["urgency=low"])), std::slice::from_ref(&low));
+    assert_eq!(ids(&list(&place, &["state=resolved"])), std::slice::from_ref(&high_too));
+    assert_eq!(ids(&list(&place, &["state=all"])), order);
+    assert_eq!(list(&place, &["requested_by=nobody"]), [] as [Value; 0]);
     let next = done(&place, &["respond", &low, "--guidance", "again"])["next_decision"].clone();
-    assert_eq!(ids(&list(&place, &["--state", "refining"])), [id_of(&next)]);
-    assert_eq!(list(&place, &["--state", "open"]).len(), 3);
+    assert_eq!(ids(&list(&place, &["state=refining"])), [id_of(&next)]);
+    assert_eq!(list(&place, &["state=open"]).len(), 3);
     let listed = said(&place, &["list"]);
     assert!(listed.lines().any(|line| line.contains("refining") && line.ends_with("'s turn")));
     for line in listed.lines().skip(1).filter(|line| !line.starts_with('|')) {
@@ -557,7 +557,7 @@ fn looking_needs_no_right_to_write_and_no_log() {
     let id = asked(&place, &["--timeout", "1ms"]);
     let before = contents(&place.log);
     assert_eq!(shown(&place, &id)["overdue"], true);
-    assert_eq!(list(&place, &["--overdue"]).len(), 1);
+    assert_eq!(list(&place, &["overdue=true"]).len(), 1);
     let screen = text(&place.holdpoint(&["decision", "show", &id]).stdout);
     assert!(screen.contains("no answer to it counts any more"), "{screen}");
     assert!(!screen.contains("respond"), "{screen}");

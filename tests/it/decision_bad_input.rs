@@ -20,7 +20,7 @@ const BOUND: [&str; 8] =
 fn open() -> (Place, String, Value) {
     let place = Place::new();
     let id = asked(&place, &["gt-1"]);
-    let listed = done(&place, &["list", "--state", "all"]);
+    let listed = done(&place, &["list", "state=all"]);
     (place, id, listed)
 }
 
@@ -32,7 +32,7 @@ fn all_refused(table: &[(&[&str], i32, &str)]) {
             words.iter().map(|word| if *word == "ID" { id.as_str() } else { *word }).collect();
         let (found, error) = refused(&place, &words);
         assert_eq!((found, &error["code"]), (*exit, &json!(code)), "{words:?}: {error}");
-        assert_eq!(done(&place, &["list", "--state", "all"]), listed, "{words:?}");
+        assert_eq!(done(&place, &["list", "state=all"]), listed, "{words:?}");
     }
     place.verified();
 }
@@ -80,7 +80,7 @@ fn options_in_json_that_are_not_understood_are_refused_with_their_place() {
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(place_in), "{given}: {message}");
     }
-    assert_eq!(done(&place, &["list", "--state", "all"]), listed);
+    assert_eq!(done(&place, &["list", "state=all"]), listed);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn names_that_mean_nothing_are_not_found_and_the_closest_is_suggested() {
     }
     let (exit, _) = refused(&place, &["respond", "nothing like it", "--option", "a"]);
     assert_eq!(exit, 3);
-    assert_eq!(done(&place, &["list", "--state", "all"]), listed);
+    assert_eq!(done(&place, &["list", "state=all"]), listed);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_command_line_that_is_not_understood_makes_no_log() {
         &["respond", "gt-1", "--accept", "--guidance", "b"],
         &["respond", "gt-1", "--accept", "--comment", ""],
         &["respond", "gt-1", "--accept", "--as", ""],
-        &["list", "--state", "lost"],
+        &["list", "state=lost"],
         &["list", "--limit", "-1"],
         &["show", "gt-1", "--at", "first"],
     ] {

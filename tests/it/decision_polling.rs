@@ -209,8 +209,8 @@ fn bug_27_what_is_over_is_listed_where_it_is_asked_for() {
         ids
     };
     assert_eq!(ids(&[]), [id_of(2)]);
-    assert_eq!(ids(&["--state", "resolved"]), [id_of(1)]);
-    assert_eq!(ids(&["--state", "all"]), [id_of(1), id_of(2)]);
+    assert_eq!(ids(&["state=resolved"]), [id_of(1)]);
+    assert_eq!(ids(&["state=all"]), [id_of(1), id_of(2)]);
 }
 
 /// A `decision watch` in the background.
@@ -282,7 +282,7 @@ fn a_watch_follows_one_question_through_its_rounds_and_one_issue_through_its_que
     ask(&place, 2, json!({ "issue_id": "bd-2" }));
     let id = id_of(1);
     let mut by_id = Watcher::start(&place, &["--from", "0", &id, "--json"]);
-    let mut by_issue = Watcher::start(&place, &["--from", "0", "--issue", "bd-1", "--json"]);
+    let mut by_issue = Watcher::start(&place, &["issue=bd-1", "--from", "0", "--json"]);
     for watcher in [&mut by_id, &mut by_issue] {
         assert_eq!(watcher.next(1), kinds(&[("created", 1)]));
     }

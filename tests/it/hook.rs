@@ -78,7 +78,7 @@ pub(crate) fn respond(place: &Place, id: &str, option: &str) {
 }
 
 pub(crate) fn decisions(place: &Place) -> Vec<Value> {
-    let listed = json(&place.holdpoint(&["decision", "list", "--state", "all", "--json"]));
+    let listed = json(&place.holdpoint(&["decision", "list", "state=all", "--json"]));
     listed.as_array().unwrap().clone()
 }
 

@@ -145,7 +145,7 @@ fn a_thread_is_traced_by_its_name_from_the_record_that_began_it() {
     let several = place.holdpoint(&["show", "--trace", "thread:talk"]);
     let said = text(&several.stderr);
     assert_eq!((status(&several), text(&several.stdout).as_str()), (4, ""), "{said}");
-    assert!(said.contains("acme, other") && said.contains("--tenant"), "{said}");
+    assert!(said.contains("acme, other") && said.contains("TENANT/CORRELATION"), "{said}");
 }
 
 #[test]
@@ -391,7 +391,7 @@ fn a_name_of_ten_kibibytes_is_repeated_by_its_beginning_on_one_line() {
         &["show", &of("correlation:")],
         &["show", &of("stream:")],
         &["thread", "show", &long],
-        &["thread", "show", "a", "--tenant", &long],
+        &["thread", "show", &format!("{long}/a")],
         &["diff", "--when", &long],
         &["diff", "--when", &of("totals.events > ")],
         &["hook", &long],
@@ -424,7 +424,7 @@ fn of_an_argument_that_names_nothing_the_beginning_is_repeated() {
             &["run", "--approval", &long, "--", "true"],
             &["run", "--resume", &long, "--", "true"],
             &["thread", "show", &long],
-            &["thread", "show", "a", "--tenant", &long],
+            &["thread", "show", &format!("{long}/a")],
             &["inbox", "--add", &long],
             &["inbox", "--remove", &long],
             &["inbox", "--log", &long],

@@ -125,7 +125,8 @@ fn assert_each_shown(log: &Path, at: &str, state: &Value, seed: u64) -> BTreeSet
     }
     for thread in things("interruption_threads") {
         let [tenant, id] = ["tenant_id", "correlation_id"].map(|key| text(thread, key));
-        let line = ["thread", "show", &id, "--tenant", &tenant, "--at", at, "--json"];
+        let name = format!("{tenant}/{id}");
+        let line = ["thread", "show", &name, "--at", at, "--json"];
         assert_shown(log, &line, thread);
         seen.insert("thread");
     }

@@ -558,7 +558,7 @@ fn what_cannot_start_is_not_asked_about() {
         let output = run(&place, &["run", "--hold", "before", "--", program]);
         assert_eq!(status(&output), exit, "{}", text(&output.stderr));
     }
-    let listed = json(&place.holdpoint(&["decision", "list", "--state", "all", "--json"]));
+    let listed = json(&place.holdpoint(&["decision", "list", "state=all", "--json"]));
     assert_eq!(listed, json!([]));
 }
 

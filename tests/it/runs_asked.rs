@@ -37,7 +37,7 @@ fn a_name_is_found_by_its_beginning_where_one_begins_so_and_as_a_row_shows_it() 
     assert!(said.contains("no run is by nobody-at-all: names on record are "), "{said}");
     assert!(LONG.iter().all(|name| said.contains(name)), "{said}");
     // Who is on record is not taken for another one.
-    let other = place.holdpoint(&["runs", &format!("by={}", LONG[0]), "--failed"]);
+    let other = place.holdpoint(&["runs", &format!("by={}", LONG[0]), "failed=true"]);
     assert_eq!(status(&other), 0);
     assert!(text(&other.stderr).starts_with("holdpoint: no run matches\n"));
 }
@@ -116,7 +116,7 @@ fn of_a_damaged_log_it_is_said_how_many_runs_are_not_shown() {
         (&[][..], "not shown: at least 3 runs: what became of them may lie in the damage"),
         (&["-q"], "not shown: at least 3 runs: "),
         (&["--json"], "not shown: at least 3 runs: "),
-        (&["--failed"], "not shown: at least 3 runs, whether they are wanted or not: "),
+        (&["failed=true"], "not shown: at least 3 runs, whether they are wanted or not: "),
         (&["--until", "2"], "not shown: "),
     ] {
         let output = place.holdpoint(&[&["runs"], options].concat());

@@ -63,7 +63,7 @@ fn a_session_is_one_row_in_the_order_of_beginnings_and_tells_what_became_of_its_
         (&["--since", &session["first_record"].to_string()], &all[..3]),
         (&["--until", &session["last_record"].to_string()], &all),
         (&["--until", &session["first_record"].to_string()], &all[2..]),
-        (&["--failed"], &all[1..2]),
+        (&["failed=true"], &all[1..2]),
         (&[&format!("approver={approver}")], &all[2..3]),
         (&["status=running"], &[]),
         (&["command=asked"], &[]),

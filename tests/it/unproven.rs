@@ -46,7 +46,7 @@ fn a_decision_is_as_unproven_as_the_weakest_record_about_it() {
     respond(&place, &proven);
     for (id, standing) in [(&id, "unproven"), (&proven, "proven")] {
         assert_eq!(done(&place, &["show", id])["standing"], standing);
-        let listed = done(&place, &["list", "--state", "resolved"]);
+        let listed = done(&place, &["list", "state=resolved"]);
         let it = listed.as_array().unwrap().iter().find(|it| id_of(it) == *id).unwrap();
         assert_eq!(it["standing"], standing, "{it}");
         let from = [0, unproven].map(|from| from.to_string());

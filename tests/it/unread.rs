@@ -112,7 +112,7 @@ fn a_record_that_cannot_be_read_is_found_wherever_it_could_be_meant() {
             }
             for words in [
                 &["runs", "status=running", "--since", &begun][..],
-                &["runs", "--failed", "--since", &begun],
+                &["runs", "failed=true", "--since", &begun],
                 &["runs", "--json", "--since", &begun],
                 &["show", id],
                 &["show", &own],

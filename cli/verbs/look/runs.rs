@@ -5,7 +5,7 @@ mod hidden;
 mod names;
 mod table;
 
-use crate::args::condition::Condition;
+use crate::args::condition::{Condition, boolean};
 use crate::args::{Global, labels};
 use crate::log::clock::{self, Dated};
 use crate::log::coverage::{self, UntiedRecords, WitnessWait};
@@ -38,13 +38,11 @@ const SHOWN: usize = 20;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only those whose field has this value, of all that are given: `status`, an outcome other
-    /// than `unfinished` and `session`, or an exit status; `by`, who began it; `approver`, who said
-    /// yes; `command`, a text in it; `label`, as NAME=VALUE, several times too.
-    #[arg(value_name = "FIELD=VALUE", value_parser = wanted)]
-    wanted: Vec<FieldFilter>,
-    /// Only runs that ended, and not well.
-    #[arg(long)]
-    failed: bool,
+    /// than `unfinished` and `session`, or an exit status; `failed`, `true` for runs that ended,
+    /// and not well; `by`, who began it; `approver`, who said yes; `command`, a text in it; `label`,
+    /// as NAME=VALUE, several times too.
+    #[arg(value_name = "FIELD=VALUE", value_parser = condition)]
+    wanted: Vec<Condition>,
     /// Only those that began there or later: a record, a moment, a day, `yesterday`, or how long
     /// ago, such as 2h.
     #[arg(long, value_name = "POINT", value_parser = position::parse)]
@@ -71,26 +69,23 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
-/// A condition on one field of a run.
-#[derive(Clone, Debug)]
-enum FieldFilter {
-    Status(RunStatus),
-    By(String),
-    Approver(String),
-    Command(String),
-    Label(String, String),
+fn condition(text: &str) -> Result<Condition, String> {
+    let fields = ["status", "failed", "by", "approver", "command", "label"];
+    let condition = Condition::parse(text, &fields)?;
+    put(&mut RunFilter::default(), &condition).map(|()| condition)
 }
 
-fn wanted(text: &str) -> Result<FieldFilter, String> {
-    let fields = ["status", "by", "approver", "command", "label"];
-    let (field, value) = Condition::parse(text, &fields)?.into_parts();
-    Ok(match field {
-        "status" => FieldFilter::Status(status(&value)?),
-        "by" => FieldFilter::By(value),
-        "approver" => FieldFilter::Approver(value),
-        "command" => FieldFilter::Command(value),
-        _ => labels::parse(&value).map(|(name, value)| FieldFilter::Label(name, value))?,
-    })
+fn put(filter: &mut RunFilter, condition: &Condition) -> Result<(), String> {
+    let (field, value) = condition.parts();
+    match field {
+        "status" => filter.status = Some(status(value)?),
+        "failed" => filter.failed = boolean(value)?,
+        "by" => filter.by = Some(value.to_string()),
+        "approver" => filter.approved_by = Some(value.to_string()),
+        "command" => filter.command = Some(value.to_string()),
+        _ => filter.labels.extend([labels::parse(value)?]),
+    }
+    Ok(())
 }
 
 fn count(text: &str) -> Result<usize, String> {
@@ -368,22 +363,9 @@ impl Args {
     }
 
     fn wanted(&self) -> Result<RunFilter, Failure> {
-        let mut all = RunFilter { failed: self.failed, ..RunFilter::default() };
-        let mut is_twice = false;
-        for wanted in &self.wanted {
-            is_twice |= match wanted {
-                FieldFilter::Status(status) => all.status.replace(*status).is_some(),
-                FieldFilter::By(name) => all.by.replace(name.clone()).is_some(),
-                FieldFilter::Approver(name) => all.approved_by.replace(name.clone()).is_some(),
-                FieldFilter::Command(text) => all.command.replace(text.clone()).is_some(),
-                FieldFilter::Label(name, value) => {
-                    all.labels.insert(name.clone(), value.clone());
-                    false
-                }
-            };
-        }
-        if is_twice || all.failed && all.status.is_some() {
-            let message = "a run has one outcome, doer, approver and command: name each once";
+        let mut all = Condition::put(&self.wanted, RunFilter::default(), "label", put)?;
+        if all.failed && all.status.is_some() {
+            let message = "a run has one outcome: name failed or status";
             return Err(Failure::new(Exit::USAGE, "given_twice", message));
         }
         // What has not ended may wait for a person as well.

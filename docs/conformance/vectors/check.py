@@ -96,7 +96,7 @@ def check(program, file, only, faults):
             answered.append((vector, id, {"given": refused} if refused else answer))
     records = [json.loads(line) for line in show("log").splitlines()]
     events = {it["sequence"]: it["event"] for it in records if "event" in it}
-    rows = {row["id"]: row for row in json.loads(show("decision", "list", "--state", "all"))}
+    rows = {row["id"]: row for row in json.loads(show("decision", "list", "state=all"))}
     for vector, id, got in answered:
         expected, own = placed(vector["expect"], id), "LOOP-a" + id
         first, last = (got.get("receipt", {}).get(f"{it}_sequence", 0) for it in ("first", "last"))

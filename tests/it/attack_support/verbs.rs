@@ -55,7 +55,7 @@ const SALVAGE: Verb = verb("copy --salvage LOG NEW", Shows::Kept);
 /// the records of `jsonl`, `verify --fail-fast` is `verify` up to its first finding, `replay
 /// --entity` is `--loop` for other things, `diff --other` compares two states as `diff` does,
 /// `--whole` and `--at` read as `replay` does, `report` tells what `verify` and `log` do, and what
-/// its pages carry has a matrix of its own, `runs --failed` and the like choose as `--status` does,
+/// its pages carry has a matrix of its own, `runs failed=true` and the like choose as `--status` does,
 /// and `show REQUEST` is another verb as `show DECISION` is. What waits for more (`log --follow`,
 /// `decision wait`) or serves others (`hook`, `mcp`) begins with the looks
 /// and turns that stand here.

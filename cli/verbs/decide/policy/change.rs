@@ -39,8 +39,7 @@ pub(super) fn set(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     let session = DecisionSession::open(global, &args.turn, may_begin)?;
     let (before, is_lost) = session.look(|world| (world.policy(), world.is_policy_lost()))?;
-    let unread = |message| Failure::new(Exit::USAGE, "usage", message);
-    let after = args.settings.over(&before).map_err(unread)?;
+    let after = args.settings.over(&before)?;
     let loosened = before.check_kept_by(&after).err().filter(|_| !is_lost);
     if let Some(loosened) = &loosened {
         complain(&format!("this is less than before: {loosened}"));

@@ -1,8 +1,9 @@
 //! A policy, as it is given on the command line.
 
-use crate::args::condition::Condition;
+use crate::args::condition::{Condition, boolean};
 use crate::args::durations;
 use crate::questions::approval_args::Proof;
+use crate::ui::Failure;
 use clap::ValueEnum;
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::payload::{List, Text};
@@ -49,10 +50,8 @@ fn setting(text: &str) -> Result<Condition, String> {
 
 impl PolicySettings {
     /// The policy before, with these settings in the place of its own.
-    pub(super) fn over(&self, before: &GatePolicy) -> Result<GatePolicy, String> {
-        let mut policy = before.clone();
-        self.settings.iter().try_for_each(|setting| apply(&mut policy, setting))?;
-        Ok(policy)
+    pub(super) fn over(&self, before: &GatePolicy) -> Result<GatePolicy, Failure> {
+        Condition::put(&self.settings, before.clone(), "", apply)
     }
 }
 
@@ -77,10 +76,6 @@ fn apply(policy: &mut GatePolicy, setting: &Condition) -> Result<(), String> {
         _ => policy.override_approvers = Some(names(value)?),
     }
     Ok(())
-}
-
-fn boolean(value: &str) -> Result<bool, String> {
-    value.parse().map_err(|_| "true or false".to_string())
 }
 
 /// Each name once; empty ones name nobody.

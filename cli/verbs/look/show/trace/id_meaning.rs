@@ -121,7 +121,7 @@ fn first(directory: &Directory, wanted: &str, filter: &Filter) -> Result<u64, Fa
     expect_known(directory, filter)?;
     let advice = IdOf::of(wanted)
         .and_then(|of| did_you_mean(directory, wanted.strip_prefix(of.prefix())?, &[of]))
-        .unwrap_or_else(|| "`holdpoint decision list --state all` lists the decisions".to_string());
+        .unwrap_or_else(|| "`holdpoint decision list state=all` lists the decisions".to_string());
     let message = format!("no record is about {}: {advice}", excerpt(wanted));
     Err(directory.or_missing(Failure::new(Exit::NOT_FOUND, "not_found", message)))
 }
