@@ -14,13 +14,11 @@ pub(crate) const HOW_TO_REJECT: &str = "say by `--reject ID` which one does";
 /// Options that offer ways to answer.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Offered {
-    /// A way to answer; repeat it for each, at most 32. The id ends at the first colon.
-    #[arg(long, value_name = "ID:LABEL", value_parser = option)]
-    option: Vec<DecisionOption>,
-    /// The ways to answer as a JSON array of objects with `id` and `label`, and perhaps `short`,
-    /// `description` and `reject`; `@FILE` reads a file, `-` standard input.
-    #[arg(long = "options", value_name = "JSON|@FILE|-", conflicts_with = "option")]
-    options_json: Option<String>,
+    /// A way to answer; repeat it for each, at most 32. The id ends at the first colon. Or all of
+    /// them as a JSON array of objects with `id` and `label`, and perhaps `short`, `description`
+    /// and `reject`; `@FILE` reads a file, `-` standard input.
+    #[arg(long, value_name = "ID:LABEL|JSON|@FILE|-", value_parser = option)]
+    option: Vec<Offer>,
     /// An option that says no; repeat it for each. Choosing it approves and releases nothing.
     #[arg(long, value_name = "ID")]
     reject: Vec<String>,
@@ -29,27 +27,45 @@ pub(crate) struct Offered {
 impl Offered {
     /// The ways to answer; `None` where none is given.
     pub(crate) fn read(&self) -> Result<Option<Vec<DecisionOption>>, Failure> {
-        let mut options = match &self.options_json {
-            Some(given) => parse(given)?,
-            None => self.option.clone(),
+        let one = |offer: &Offer| match offer {
+            Offer::One(option) => Ok(option.clone()),
+            Offer::Array(_) => {
+                let message = "--option: all of them in one array, or each by itself as ID:LABEL";
+                Err(Failure::new(Exit::USAGE, "usage", message))
+            }
+        };
+        let mut options = match self.option.as_slice() {
+            [Offer::Array(given)] => parse(given)?,
+            each => each.iter().map(one).collect::<Result<_, _>>()?,
         };
         for id in &self.reject {
             mark(&mut options, id)?;
         }
-        Ok((self.options_json.is_some() || !options.is_empty()).then_some(options))
+        Ok((!self.option.is_empty()).then_some(options))
     }
 }
 
-fn option(given: &str) -> Result<DecisionOption, String> {
+/// A way to answer, or the JSON of all.
+#[derive(Clone, Debug)]
+enum Offer {
+    One(DecisionOption),
+    Array(String),
+}
+
+fn option(given: &str) -> Result<Offer, String> {
+    if matches!(given, "" | "-") || given.starts_with(['[', '{', '@']) {
+        return Ok(Offer::Array(given.to_string()));
+    }
     let (id, label) = given.split_once(':').ok_or("write ID:LABEL, as in yes:\"Deploy now\"")?;
     let (id, label) = (id.into(), label.into());
-    Ok(DecisionOption { id, label, short: "".into(), description: None, reject: false })
+    let option = DecisionOption { id, label, short: "".into(), description: None, reject: false };
+    Ok(Offer::One(option))
 }
 
 fn parse(given: &str) -> Result<Vec<DecisionOption>, Failure> {
-    let json = text_or_stdin("--options", given, JSON_BYTES_MAX)?;
+    let json = text_or_stdin("--option", given, JSON_BYTES_MAX)?;
     strict(json.as_bytes())
-        .map_err(|fault| Failure::new(Exit::USAGE, "not_understood", format!("--options: {fault}")))
+        .map_err(|fault| Failure::new(Exit::USAGE, "not_understood", format!("--option: {fault}")))
 }
 
 fn mark(options: &mut [DecisionOption], id: &str) -> Result<(), Failure> {

@@ -186,7 +186,7 @@ impl Drop for Over<'_> {
 
 /// A decision, a question, its loop and a thread.
 fn sample(place: &Place) -> Promise {
-    let options = ["run", "--hold", "after", "--no-wait", "--decision-timeout", "90days"];
+    let options = ["run", "--hold", "after", "--no-wait", "--expires", "after=90days"];
     assert_eq!(status(&place.holdpoint(&[&options[..], &["--", "false"]].concat())), 122);
     let asked_of_person =
         with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));

@@ -244,7 +244,7 @@ fn every_door_takes_a_fraction_below_1_or_refuses_it_by_name_and_writes_nothing(
     let option = r#"[{"id":"a","label":"b","confidence":0.5}]"#;
     let render = place.directory.path().join("render");
     std::fs::write(&render, r#"{"confidence":0.5}"#).unwrap();
-    let of_decision = ["decision", "create", "--prompt", "Deploy?", "--options", option];
+    let of_decision = ["decision", "create", "--prompt", "Deploy?", "--option", option];
     for output in [
         applied(&place, &elsewhere.to_string()),
         place.holdpoint(&of_decision),

@@ -314,9 +314,9 @@ fn silence_approves_nothing_and_nobody_can_agree_that_it_does() {
         ["create", "--prompt", "Which?", "--option", "a:A", "--option", "b:B", "--reject", "b"];
     let endless = refused(&place, &[&ask[..], &bind, &default].concat());
     assert_eq!((endless.0, &endless.1["code"]), (5, &json!("bad_timeout")));
-    let option = [&ask[..], &bind, &default, &["--timeout", "1h", "--default-approves"]].concat();
+    let option = [&ask[..], &bind, &default, &["--expires", "1h", "--default-approves"]].concat();
     assert_eq!(status(&decision(&place, &option)), 2, "there is no such option");
-    let id = asked(&place, &[&bind[..], &default, &["--timeout", "1ms", "--blocks", "x"]].concat());
+    let id = asked(&place, &[&bind[..], &default, &["--expires", "1ms", "--blocks", "x"]].concat());
     let (exit, error) = refused(&place, &[&["consume", &id], &bind[..]].concat());
     assert_eq!((exit, &error["code"]), (5, &json!("not_approved")));
     let over = shown(&place, &id);
@@ -384,7 +384,7 @@ fn one_takes_the_place_of_another_only_where_that_is_asked_for() {
 #[test]
 fn the_time_that_passed_is_recorded_by_whoever_writes_next_and_an_answer_comes_too_late() {
     let place = Place::new();
-    let (end, default) = (["--timeout", "1ms"], ["--on-timeout", "default", "--default", "a"]);
+    let (end, default) = (["--expires", "1ms"], ["--on-timeout", "default", "--default", "a"]);
     let aborted = asked(&place, &[&end[..], &["--blocks", "deploy"]].concat());
     let expired = asked(&place, &[&end[..], &default].concat());
     let held = asked(&place, &[&end[..], &["--on-timeout", "hold"]].concat());
@@ -468,7 +468,7 @@ fn options_come_as_json_with_descriptions_from_a_file_or_from_standard_input() {
         { "id": "memory", "label": "Use in-memory LRU cache", "reject": true },
     ]);
     std::fs::write(place.directory.path().join("options.json"), seed.to_string()).unwrap();
-    let ask = ["--prompt", "Which?", "--options"];
+    let ask = ["--prompt", "Which?", "--option"];
     let of = |given: &str| created(&place, &[&ask[..], &[given]].concat());
     let (inline, file) = (of(&seed.to_string()), of("@options.json"));
     let words = [&["decision", "create", "--json"][..], &ask, &["-"]].concat();
@@ -554,7 +554,7 @@ fn looking_needs_no_right_to_write_and_no_log() {
         assert_eq!((exit, &error["code"]), (3, &json!("nothing_here")), "{words:?}");
     }
     assert!(!place.log.exists());
-    let id = asked(&place, &["--timeout", "1ms"]);
+    let id = asked(&place, &["--expires", "1ms"]);
     let before = contents(&place.log);
     assert_eq!(shown(&place, &id)["overdue"], true);
     assert_eq!(list(&place, &["overdue=true"]).len(), 1);

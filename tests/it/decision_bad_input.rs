@@ -56,9 +56,9 @@ fn options_that_could_not_be_told_apart_or_answered() {
         (&ask(&["--option", "b:"]), 5, "missing_text"),
         (&["create", "--prompt", "Which?", "--option", &long_label], 5, "too_long"),
         (&many, 5, "option_count"),
-        (&["create", "--prompt", "Which?", "--no-text"], 5, "option_count"),
+        (&["create", "--prompt", "Which?", "--text-allowed=false"], 5, "option_count"),
         (&ask(&["--default", "z"]), 5, "bad_default"),
-        (&ask(&["--on-timeout", "default", "--timeout", "1h"]), 5, "bad_default"),
+        (&ask(&["--on-timeout", "default", "--expires", "1h"]), 5, "bad_default"),
         (&ask(&["--reject", "z"]), 5, "bad_option"),
     ]);
 }
@@ -75,7 +75,7 @@ fn options_in_json_that_are_not_understood_are_refused_with_their_place() {
         ("[", "column 2"),
         ("", "empty"),
     ] {
-        let (exit, error) = refused(&place, &["create", "--prompt", "Which?", "--options", given]);
+        let (exit, error) = refused(&place, &["create", "--prompt", "Which?", "--option", given]);
         assert_eq!((exit, &error["code"]), (2, &json!("not_understood")), "{given}");
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(place_in), "{given}: {message}");
@@ -108,16 +108,16 @@ fn texts_that_are_missing_invisible_or_too_long() {
 fn times_in_which_nobody_can_answer() {
     let ask = |more: &[&'static str]| [&ASK[..], more].concat();
     all_refused(&[
-        (&ask(&["--timeout", "0s"]), 5, "bad_timeout"),
-        (&ask(&["--timeout", "999us"]), 5, "bad_timeout"),
-        (&ask(&["--timeout", "367d"]), 5, "bad_timeout"),
-        (&ask(&["--timeout", "500000000years"]), 5, "bad_timeout"),
-        (&ask(&["--timeout", "-5m"]), 2, "bad_timeout"),
-        (&ask(&["--timeout", "soon"]), 2, "bad_timeout"),
-        (&ask(&["--timeout", ""]), 2, "bad_timeout"),
-        (&ask(&["--expires-at", "2020-01-01T00:00:00Z"]), 5, "bad_timeout"),
-        (&ask(&["--expires-at", "2500-01-01T00:00:00Z"]), 5, "bad_timeout"),
-        (&ask(&["--expires-at", "tomorrow"]), 2, "bad_timeout"),
+        (&ask(&["--expires", "0s"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "999us"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "367d"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "500000000years"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "-5m"]), 2, "bad_timeout"),
+        (&ask(&["--expires", "soon"]), 2, "bad_timeout"),
+        (&ask(&["--expires", ""]), 2, "bad_timeout"),
+        (&ask(&["--expires", "2020-01-01T00:00:00Z"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "2500-01-01T00:00:00Z"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "tomorrow"]), 2, "bad_timeout"),
         (&ask(&["--per-round"]), 5, "bad_timeout"),
         (&ask(&[&BOUND[..], &["--valid-for", "0s"]].concat()), 5, "bad_timeout"),
         (&ask(&["--valid-for", "1h"]), 2, "usage"),
@@ -205,8 +205,8 @@ fn a_command_line_that_is_not_understood_makes_no_log() {
     for words in [
         &["create", "--option", "a:A"][..],
         &["create", "--prompt", "Which?", "--option", "no colon"],
-        &["create", "--prompt", "Which?", "--option", "a:A", "--options", "[]"],
-        &["create", "--prompt", "Which?", "--timeout", "1h", "--expires-at", "2500-01-01T00:00Z"],
+        &["create", "--prompt", "Which?", "--option", "a:A", "--option", "[]"],
+        &["create", "--prompt", "Which?", "--expires", "1h", "--expires", "2500-01-01T00:00Z"],
         &["create", "--prompt", "Which?", "--bind-tool", "Bash"],
         &["create", "--prompt", "Which?", "--urgency", "extreme"],
         &["create", "--prompt", "Which?", "--on-timeout", "approve"],
@@ -229,8 +229,8 @@ fn a_command_line_that_is_not_understood_makes_no_log() {
         (&["--evidence", "missing.txt"][..], 1),
         (&["--evidence", "."], 1),
         (&["--context", "@missing.txt"], 1),
-        (&["--options", "@missing.json"], 2),
-        (&["--timeout", "-1s"], 2),
+        (&["--option", "@missing.json"], 2),
+        (&["--expires", "-1s"], 2),
     ] {
         let output = decision(&place, &[&ASK[..], words].concat());
         assert_eq!(status(&output), exit, "{words:?}: {}", text(&output.stderr));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 #[test]
 fn a_default_is_taken_when_the_time_to_answer_is_over_unless_something_else_was_asked_for() {
     let place = Place::new();
-    let given = ["--timeout", "1ms", "--default", "a"];
+    let given = ["--expires", "1ms", "--default", "a"];
     for (more, state, chosen) in [
         (&[][..], "expired", json!("a")),
         (&["--on-timeout", "abort"], "aborted", json!(null)),
@@ -33,13 +33,13 @@ fn a_default_is_taken_when_the_time_to_answer_is_over_unless_something_else_was_
 #[test]
 fn a_refinement_drops_the_default_and_silence_then_decides_nothing() {
     let place = Place::new();
-    let first = asked(&place, &["--timeout", "1h", "--default", "a"]);
+    let first = asked(&place, &["--expires", "1h", "--default", "a"]);
     done(&place, &["respond", &first, "--guidance", "Neither."]);
     let next = shown(&place, &first)["next_id"].as_str().unwrap().to_string();
     let (exit, _) =
-        refused(&place, &["create", "--revises", &next, "--no-default", "--default", "a"]);
+        refused(&place, &["create", "--revises", &next, "--default", "", "--default", "a"]);
     assert_eq!(exit, 2);
-    done(&place, &["create", "--revises", &next, "--no-default"]);
+    done(&place, &["create", "--revises", &next, "--default", ""]);
     let found = shown(&place, &next);
     let expected = (&json!(null), &json!("abort"), &json!("pending"));
     assert_eq!((&found["default_option"], &found["on_timeout"], &found["state"]), expected);

@@ -159,7 +159,7 @@ fn a_run_that_waits_tries_again_and_asks_again_after_an_archive() {
 #[test]
 fn nobody_answers_an_archived_question_and_the_run_times_out() {
     let place = Place::new();
-    let options = ["run", "--hold", "after", "--decision-timeout", "3s", "--", "true"];
+    let options = ["run", "--hold", "after", "--expires", "after=3s", "--", "true"];
     let waiting = start(&place, &options);
     await_request(&place);
     archive(&place);

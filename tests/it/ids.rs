@@ -418,7 +418,7 @@ fn of_an_argument_that_names_nothing_the_beginning_is_repeated() {
             &["decision", "wait", &long, "--timeout", "1s"],
             &["decision", "show", &long],
             &["decision", "respond", &long, "--option", "yes"],
-            &["decision", "wait", &long, "--wait-timeout", "1s"],
+            &["decision", "wait", &long, "--timeout", "1s"],
             &["decision", "list", "--after", &long],
             &["decision", "respond", &long, "yes"],
             &["run", "--approval", &long, "--", "true"],

@@ -443,7 +443,7 @@ fn what_comes_and_what_goes_is_told_line_by_line() {
 #[test]
 fn a_question_that_becomes_overdue_is_told_and_offers_no_word_any_more() {
     let place = Place::with_log();
-    let ends = ["--option", "yes:Yes", "--option", "no:No", "--timeout", "1s"];
+    let ends = ["--option", "yes:Yes", "--option", "no:No", "--expires", "1s"];
     let default = ["--default", "no", "--on-timeout", "default"];
     let id = ask(&place, "Now?", &[&ends[..], &default].concat());
     let mut command = command_in(place.directory.path(), &["inbox", "--follow", "--json"]);

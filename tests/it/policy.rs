@@ -82,7 +82,7 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
     for (options, field) in [
         (vec!["--hold", "never"], "after"),
         (vec!["--hold", "on-failure"], "after"),
-        (vec!["--decision-timeout", "1h"], "decision_timeout"),
+        (vec!["--expires", "after=1h"], "decision_timeout"),
         (vec!["--escalate-to", "bob"], "escalation_approvers"),
     ] {
         assert_refused(&run(&options), 125, &[SYSTEM, field, "not started"]);

@@ -161,7 +161,7 @@ fn a_no_is_never_0_chosen_or_taken_by_default_of_one_or_of_several() {
     assert_eq!(exit(&[&other, &one]), 16);
     respond(&place, &other, "yes");
     assert_eq!(exit(&[&other]), 0);
-    let at_deadline = ["--timeout", "1ms", "--on-timeout", "default", "--default"];
+    let at_deadline = ["--expires", "1ms", "--on-timeout", "default", "--default"];
     for (default, expected) in [("no", 16), ("yes", 11)] {
         let terms = [&words[..], &at_deadline, &[default]].concat();
         let id = created(&place, &terms);

@@ -147,7 +147,7 @@ fn denied_cancelled_superseded_or_unanswered_it_never_starts() {
             assert_eq!(status(&cancelled), 0);
         }
     }
-    let options = ["run", "--hold", "before", "--approval-timeout", "1s", "--", "touch", "f"];
+    let options = ["run", "--hold", "before", "--expires", "before=1s", "--", "touch", "f"];
     let output = run(&place, &options);
     assert_eq!(status(&output), 121, "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("the command was not started"));

@@ -325,7 +325,7 @@ fn hours_to_answer(place: &Place, options: &[&str]) -> u64 {
 fn what_nobody_waits_for_can_be_answered_for_a_day_unless_something_else_is_said() {
     let place = Place::new();
     assert_eq!(hours_to_answer(&place, &[]), 24);
-    assert_eq!(hours_to_answer(&place, &["--approval-timeout", "2h"]), 2);
+    assert_eq!(hours_to_answer(&place, &["--expires", "before=2h"]), 2);
     fs::write(file(&place, "holdpoint.toml"), "[hold]\napproval_timeout = \"3h\"\n").unwrap();
     assert_eq!(hours_to_answer(&place, &[]), 3);
 }

@@ -30,13 +30,11 @@ pub(super) struct HoldArgs {
     /// How many distinct people have to approve before the start, 1 to 16. [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     quorum: Option<u8>,
-    /// How long there is to approve before the start; then nothing is started. [default: 5m; 24h
-    /// with --no-wait]
-    #[arg(long, value_name = "DURATION", value_parser = durations::decision)]
-    approval_timeout: Option<HumanDecisionTimeout>,
-    /// How long the person has after an attempt, 1ms to 366d; then it is ABORT. [default: 5m]
-    #[arg(long, value_name = "DURATION", value_parser = durations::decision)]
-    decision_timeout: Option<HumanDecisionTimeout>,
+    /// How long a question can be answered, 1ms to 366d: `before=` the start, then nothing is
+    /// started [default: 5m; 24h with --no-wait]; `after=` an attempt, then it is ABORT [default:
+    /// 5m]; or both.
+    #[arg(long, value_name = "[before=|after=]DURATION", value_parser = expiry)]
+    expires: Vec<Expiry>,
     /// Leave the question open and exit with 122 instead of waiting for the answer.
     #[arg(long)]
     pub(super) no_wait: bool,
@@ -53,6 +51,22 @@ pub(super) struct HoldArgs {
     /// Let a question be passed on to this person too; may be given several times.
     #[arg(long, value_name = "NAME")]
     escalate_to: Vec<String>,
+}
+
+/// How long the questions of a run can be answered.
+#[derive(Clone, Copy, Debug)]
+struct Expiry {
+    before: Option<HumanDecisionTimeout>,
+    after: Option<HumanDecisionTimeout>,
+}
+
+fn expiry(text: &str) -> Result<Expiry, String> {
+    let time = |text| durations::decision(text).map(Some);
+    Ok(match text.split_once('=') {
+        Some(("before", text)) => Expiry { before: time(text)?, after: None },
+        Some(("after", text)) => Expiry { before: None, after: time(text)? },
+        _ => Expiry { before: time(text)?, after: time(text)? },
+    })
 }
 
 /// What a start is bound to, and what lets it begin.
@@ -164,11 +178,11 @@ pub(super) fn expect_asked(
     let of_any = [
         ("--approver", !hold.approver.is_empty()),
         ("--escalate-to", !hold.escalate_to.is_empty()),
-        ("--decision-timeout", hold.decision_timeout.is_some()),
+        ("--expires", !hold.expires.is_empty()),
         ("--quorum", hold.quorum.is_some()),
     ];
     let of_start = [
-        ("--approval-timeout", hold.approval_timeout.is_some()),
+        ("--expires before=", hold.expires.iter().any(|expiry| expiry.after.is_none())),
         ("--bind-file", !start.bind_file.is_empty()),
         ("--no-bind-file", !start.no_bind_file.is_empty()),
         ("--unbind-env", !start.unbind_env.is_empty()),
@@ -202,8 +216,8 @@ impl HoldArgs {
             after: self.hold.map(Hold::after),
             approvers: (!self.approver.is_empty()).then(|| self.approvers()),
             quorum: self.quorum,
-            approval_timeout: self.approval_timeout,
-            decision_timeout: self.decision_timeout,
+            approval_timeout: self.expires.iter().find_map(|expiry| expiry.before),
+            decision_timeout: self.expires.iter().find_map(|expiry| expiry.after),
             retry_needs_person: self.retry_needs_person,
             escalate_to: self.escalate_to.clone(),
             ..Asked::default()
