@@ -13,7 +13,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-const BIND: [&str; 4] = ["--bind-tool", "Bash", "--bind-input", "{}"];
+const BIND: [&str; 4] = ["--bind", "tool=Bash", "--bind", "input={}"];
 
 /// An approval of an action that nobody has spent.
 fn approved(place: &Place) -> String {

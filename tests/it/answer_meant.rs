@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-const BIND: [&str; 4] = ["--bind-tool", "rm", "--bind-input", "{}"];
+const BIND: [&str; 4] = ["--bind", "tool=rm", "--bind", "input={}"];
 
 /// The program on a log that is not named on its command line.
 fn on(place: &Place, log: &Path, words: &[&str]) -> Command {

@@ -114,7 +114,7 @@ fn two_lines_in_a_project_let_no_script_answer_as_somebody_else() {
     assert_eq!(answered[0]["refusal"]["code"], "POLICY_LOOSENED", "{answered:#?}");
     assert!(answered[0].to_string().contains("the built-in defaults"), "{answered:#?}");
     take_claims();
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let bind = ["--bind", "tool=Bash", "--bind", "input={}"];
     let claims = ["--authentication", "none", "--approvers", "gbob"];
     let id = asked(&place, &[&bind[..], &claims].concat());
     let answer = decision(&place, &["respond", &id, "--option", "a", "--as", "gbob"]);

@@ -150,12 +150,12 @@ fn readers_promise_no_default_that_the_clocks_let_nobody_take() {
 fn an_approval_is_over_by_its_own_time_where_the_log_is_ahead() {
     let place = ahead();
     let words = ["i2", "--requested-by", "agent-7", "--prompt", "P", "--option", "y:Y"];
-    let bound = ["--quorum", "1", "--bind-tool", "t", "--bind-input", "{}", "--valid-for", "1ms"];
+    let bound = ["--quorum", "1", "--bind", "tool=t", "--bind", "input={}", "--valid-for", "1ms"];
     let no = ["--option", "n:N", "--reject", "n"];
     let id = created(&place, &[&words[..], &no, &bound].concat());
     let yes = by_person(&place.command(&["decision", "respond", &id, "--option", "y"]));
     assert_eq!(status(&yes), 0, "{}", text(&yes.stderr));
-    let spend = ["decision", "consume", &id, "--bind-tool", "t", "--bind-input", "{}"];
+    let spend = ["decision", "consume", &id, "--bind", "tool=t", "--bind", "input={}"];
     let spent = place.holdpoint(&spend);
     assert_eq!(status(&spent), 5, "{}", text(&spent.stderr));
     assert!(text(&spent.stderr).contains(SAID), "{}", text(&spent.stderr));

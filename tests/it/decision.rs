@@ -98,7 +98,7 @@ fn shell(place: &Place, line: &str) -> std::process::Output {
 /// Asked, guided, refined, answered, spent, answered too late; another one cancelled. What was done
 /// and which decisions there are is told after each step.
 fn history(place: &Place, after: &mut dyn FnMut(&[&str])) {
-    let bind = ["--bind-tool", "Bash", "--bind-input", r#"{"command":"make deploy"}"#];
+    let bind = ["--bind", "tool=Bash", "--bind", r#"input={"command":"make deploy"}"#];
     let first = asked(place, &[&["gt-1", "--blocks", "deploy"], bind.as_slice()].concat());
     after(&[&first]);
     let told = done(place, &["respond", &first, "--guidance", "Cheaper, please"]);
@@ -288,7 +288,7 @@ fn a_claimed_name_counts_for_nothing_where_the_system_has_to_prove_it() {
 #[test]
 fn an_approval_is_spent_once_and_for_what_it_was_given() {
     let place = Place::new();
-    let bind = |input: &'static str| ["--bind-tool", "Bash", "--bind-input", input];
+    let bind = |input: &'static str| ["--bind", "tool=Bash", "--bind", input];
     let id = asked(&place, &bind(r#"{"a": 1, "b": 2.0}"#));
     let consume = |input| [&["consume", &id], &bind(input)[..]].concat();
     let same = r#"{"b":2,"a":1}"#;
@@ -308,7 +308,7 @@ fn an_approval_is_spent_once_and_for_what_it_was_given() {
 #[test]
 fn silence_approves_nothing_and_nobody_can_agree_that_it_does() {
     let place = Place::new();
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let bind = ["--bind", "tool=Bash", "--bind", "input={}"];
     let default = ["--on-timeout", "default", "--default", "a"];
     let ask =
         ["create", "--prompt", "Which?", "--option", "a:A", "--option", "b:B", "--reject", "b"];
@@ -329,7 +329,7 @@ fn silence_approves_nothing_and_nobody_can_agree_that_it_does() {
 #[test]
 fn an_approval_that_says_no_releases_and_spends_nothing() {
     let place = Place::new();
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let bind = ["--bind", "tool=Bash", "--bind", "input={}"];
     let words = [&["--reject", "b", "--blocks", "deploy"][..], &bind].concat();
     let id = asked(&place, &words);
     let told = done(&place, &["respond", &id, "--option", "b"]);
@@ -547,7 +547,7 @@ fn looking_needs_no_right_to_write_and_no_log() {
         &["cancel", "gt-1"],
         &["notify", "gt-1", "--to", "bob"],
         &["notify", "gt-1"],
-        &["consume", "gt-1", "--bind-tool", "t", "--bind-input", "{}"],
+        &["consume", "gt-1", "--bind", "tool=t", "--bind", "input={}"],
         &["expire"],
     ] {
         let (exit, error) = refused(&place, words);

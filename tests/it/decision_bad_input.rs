@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const ASK: [&str; 5] = ["create", "--prompt", "Which?", "--option", "a:A"];
 /// About an action, with an answer that says no.
 const BOUND: [&str; 8] =
-    ["--bind-tool", "t", "--bind-input", "1", "--option", "b:B", "--reject", "b"];
+    ["--bind", "tool=t", "--bind", "input=1", "--option", "b:B", "--reject", "b"];
 
 /// A log with one open decision, and what the list says of it.
 fn open() -> (Place, String, Value) {
@@ -151,10 +151,10 @@ fn answers_that_answer_nothing() {
         (&["respond", "ID", "--option", "a", "--expect-version", "7"], 4, "stale_version"),
         (&["respond", "ID", "--option", "a", "--as", "a\u{202e}b"], 5, "invalid_identifier"),
         (&["notify", "ID", "--to", "\u{200b}"], 5, "invalid_identifier"),
-        (&["consume", "ID", "--bind-tool", "Bash", "--bind-input", "{}"], 5, "binding_mismatch"),
-        (&["consume", "ID", "--bind-tool", "Bash", "--bind-input", "{"], 2, "not_understood"),
+        (&["consume", "ID", "--bind", "tool=Bash", "--bind", "input={}"], 5, "binding_mismatch"),
+        (&["consume", "ID", "--bind", "tool=Bash", "--bind", "input={"], 2, "not_understood"),
         (
-            &["consume", "ID", "--bind-tool", "B", "--bind-input", r#"{"a":1,"a":2}"#],
+            &["consume", "ID", "--bind", "tool=B", "--bind", r#"input={"a":1,"a":2}"#],
             2,
             "not_understood",
         ),
@@ -207,7 +207,7 @@ fn a_command_line_that_is_not_understood_makes_no_log() {
         &["create", "--prompt", "Which?", "--option", "no colon"],
         &["create", "--prompt", "Which?", "--option", "a:A", "--option", "[]"],
         &["create", "--prompt", "Which?", "--expires", "1h", "--expires", "2500-01-01T00:00Z"],
-        &["create", "--prompt", "Which?", "--bind-tool", "Bash"],
+        &["create", "--prompt", "Which?", "--bind", "tool=Bash"],
         &["create", "--prompt", "Which?", "--urgency", "extreme"],
         &["create", "--prompt", "Which?", "--on-timeout", "approve"],
         &["create", "--prompt", "Which?", "--max-iterations", "-1"],
@@ -351,7 +351,7 @@ fn a_list_of_a_damaged_log_shows_what_is_known_and_says_that_it_is_not_whole() {
 fn an_approval_in_a_damaged_log_is_not_said_to_be_there_to_be_spent() {
     let place = Place::with_log();
     take_claims();
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}", "--authentication", "none"];
+    let bind = ["--bind", "tool=Bash", "--bind", "input={}", "--authentication", "none"];
     let id = asked(&place, &bind);
     done(&place, &["respond", &id, "--option", "a", "--as", "grace"]);
     let approved = || {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const BIND: [&str; 4] = ["--bind-tool", "Bash", "--bind-input", "{}"];
+const BIND: [&str; 4] = ["--bind", "tool=Bash", "--bind", "input={}"];
 
 /// The segments of a log, put aside.
 fn put_aside(place: &Place) -> PathBuf {

@@ -145,7 +145,7 @@ fn a_missing_log_is_told_before_a_missing_terminal() {
 #[test]
 fn an_approval_from_before_the_policy_got_stricter_is_not_spent() {
     let place = Place::new();
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let bind = ["--bind", "tool=Bash", "--bind", "input={}"];
     let id = asked(&place, &bind);
     let (code, said) = typed(&place, &["decision", "respond", &id, "--option", "a"]);
     assert_eq!(code, 0, "{said}");

@@ -109,7 +109,7 @@ fn what_a_hold_does_not_take_is_refused_by_one_name_and_nothing_is_written() {
             &["notify", id, "--to", "boss"],
             &["create", "--revises", id, "--prompt", "Again?"],
             &["create", "--supersedes", id, "--prompt", "Again?"],
-            &["consume", id, "--bind-tool", "Bash", "--bind-input", "{}"],
+            &["consume", id, "--bind", "tool=Bash", "--bind", "input={}"],
         ] {
             let output = at_terminal(&place, &[&["decision"], words, &["--json"]].concat());
             let told = text(&output.stdout);

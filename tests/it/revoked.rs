@@ -8,7 +8,7 @@ use crate::program::{Place, by_person, json, status, text};
 use serde_json::Value;
 use std::process::Output;
 
-const BIND: [&str; 4] = ["--bind-tool", "deploy", "--bind-input", "{}"];
+const BIND: [&str; 4] = ["--bind", "tool=deploy", "--bind", "input={}"];
 
 /// A start that was approved, and waits to be spent.
 fn approved(place: &Place) -> String {

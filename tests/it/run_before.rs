@@ -255,7 +255,7 @@ fn an_approval_is_spent_later_and_once() {
     assert!(!file(&place, "f").exists());
     // Not by the verb that spends approvals of tools, and not on another log.
     let consume =
-        ["decision", "consume", &id, "--bind-tool", "holdpoint run", "--bind-input", "{}"];
+        ["decision", "consume", &id, "--bind", "tool=holdpoint run", "--bind", "input={}"];
     assert_eq!(status(&place.holdpoint(&consume)), 5);
     let mut elsewhere = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
     elsewhere.arg("--log").arg(file(&place, "other")).args(spend);
@@ -317,7 +317,7 @@ fn write_tool(place: &Place, name: &str, script: &str) {
 
 /// A run of the tool with its own surroundings.
 fn tool(place: &Place, options: &[&str], word: &str) -> Command {
-    let arguments = [&["--json", "run", "--stdin", "--bind-file", "data"], options].concat();
+    let arguments = [&["--json", "run", "--stdin", "--bind", "file=data"], options].concat();
     let mut command = command(place, &[&arguments[..], &["--", "tool", word]].concat());
     let root = place.directory.path();
     let usual = std::env::var("PATH").unwrap();

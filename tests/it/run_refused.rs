@@ -424,13 +424,13 @@ fn what_is_said_of_a_question_is_refused_where_nobody_is_asked() {
         "--expires=1h",
         "--quorum=2",
         "--expires=before=1h",
-        "--bind-file=nosuch",
+        "--bind=file=nosuch",
     ] {
         let output = place.holdpoint(&["run", option, "--", "touch", "witness"]);
         let (name, _) = option.split_once('=').unwrap();
         assert_not_started(&output, &[name, "nobody is asked", "--hold before"]);
     }
-    for option in ["--expires=before=1h", "--bind-file=nosuch"] {
+    for option in ["--expires=before=1h", "--bind=file=nosuch"] {
         let held = ["run", "--no-wait", "--hold", "on-failure"];
         let output = place.holdpoint(&[&held[..], &[option, "--", "touch", "witness"]].concat());
         assert_not_started(&output, &["nobody is asked before the start", "--hold always"]);

@@ -91,7 +91,7 @@ fn a_list_of_runs_names_the_records_of_all_that_are_unproven() {
 #[test]
 fn a_wait_for_an_answer_that_may_rest_on_unproven_records_says_so_and_is_refused() {
     let mut place = Place::new();
-    let ids = [asked(&place, &[]), asked(&place, &["--bind-tool", "deploy", "--bind-input", "{}"])];
+    let ids = [asked(&place, &[]), asked(&place, &["--bind", "tool=deploy", "--bind", "input={}"])];
     unprove(&mut place);
     for id in &ids {
         respond(&place, id);
@@ -246,7 +246,7 @@ fn what_is_unproven_is_said_where_it_is_in_an_archive() {
 #[test]
 fn a_state_that_an_unproven_record_carries_is_unproven() {
     let mut place = Place::new();
-    let id = asked(&place, &["--bind-tool", "deploy", "--bind-input", "{}"]);
+    let id = asked(&place, &["--bind", "tool=deploy", "--bind", "input={}"]);
     let anchor = archive(&place, "archive");
     assert_eq!(done(&place, &["show", &id])["standing"], "stated");
     unprove(&mut place);
@@ -256,7 +256,7 @@ fn a_state_that_an_unproven_record_carries_is_unproven() {
     assert_unproven(&place, &id, "in a later archive");
     respond(&place, &id);
     assert_eq!(status(&decision(&place, &["wait", &id])), 5);
-    let spent = ["consume", &id, "--bind-tool", "deploy", "--bind-input", "{}"];
+    let spent = ["consume", &id, "--bind", "tool=deploy", "--bind", "input={}"];
     let (code, error) = refused(&place, &spent);
     assert_eq!((code, &error["code"]), (5, &"approval_unproven".into()), "{error}");
 }
@@ -283,7 +283,7 @@ pub(crate) fn set_back(log: &Path, newest: u64) {
 #[test]
 fn a_salvaged_log_that_was_set_back_before_what_it_says_is_unproven_says_it_still() {
     let mut place = Place::new();
-    let bind = ["--bind-tool", "deploy", "--bind-input", "{}"];
+    let bind = ["--bind", "tool=deploy", "--bind", "input={}"];
     let id = asked(&place, &bind);
     respond(&place, &id);
     unprove(&mut place);

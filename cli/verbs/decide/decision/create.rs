@@ -1,6 +1,6 @@
 //! `holdpoint decision create`: a question is put on record.
 
-use super::binding::binding;
+use super::binding::BindArgs;
 use super::evidence::attachment;
 use super::wait::wait_for;
 use crate::args::principal::{Speaker, claimed, kind_of_caller, user};
@@ -32,7 +32,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Options of a question that another round has from the round before.
-const NOT_REVISED: [&str; 21] = [
+const NOT_REVISED: [&str; 20] = [
     "issue",
     "evidence",
     "urgency",
@@ -48,8 +48,7 @@ const NOT_REVISED: [&str; 21] = [
     "allow_agents",
     "authentication",
     "separation",
-    "bind_tool",
-    "bind_input",
+    "bind",
     "valid_for",
     "blocks",
     "supersedes",
@@ -145,14 +144,10 @@ struct WaitArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Purpose")]
 struct PurposeArgs {
-    /// The tool whose one action is to be approved; `decision consume` spends the approval.
-    #[arg(long, value_name = "TOOL", requires = "bind_input")]
-    bind_tool: Option<String>,
-    /// The input of that action: JSON, of which only the digest is kept.
-    #[arg(long, value_name = "JSON|@FILE|-", requires = "bind_tool")]
-    bind_input: Option<String>,
+    #[command(flatten)]
+    bind: BindArgs,
     /// How long after the answer the approval may be spent. [default: 24h]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, requires = "bind_tool")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, requires = "bind")]
     valid_for: Option<String>,
     /// What waits for the answer, by a name of your own; repeat it. An answer releases it, unless
     /// it says no.
@@ -277,7 +272,6 @@ impl Args {
 
     fn command(&self) -> Result<CreateDecisionPoint, Failure> {
         let (time, purpose) = (&self.time, &self.purpose);
-        let bound = purpose.bind_tool.as_deref().zip(purpose.bind_input.as_deref());
         let is_moment = |given: &&str| given.contains('T');
         let expires = time.expires.as_deref();
         let expires_at = expires.filter(is_moment).map(|given| moment("--expires", given));
@@ -307,7 +301,7 @@ impl Args {
             policy: None,
             blocks: each_once(purpose.blocks.iter().cloned()),
             evidence: evidence.collect::<Result<_, Failure>>()?,
-            binding: bound.map(|(tool, input)| binding(tool, input)).transpose()?,
+            binding: purpose.bind.read()?,
             valid_for_ms: valid_for.transpose()?,
             supersedes: None,
             separation: false,

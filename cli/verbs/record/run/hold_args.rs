@@ -5,13 +5,14 @@ use crate::args::durations;
 use crate::log::configuration::{Asked, InForce};
 use crate::ui::Failure;
 use clap::ValueEnum;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
 use holdpoint_engine::floors::names_nobody;
 use holdpoint_engine::shell::BindingOptions;
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 /// How many attempts a person may allow where nothing else is said.
 const MAX_ATTEMPTS_HELD: u8 = 3;
@@ -74,15 +75,15 @@ fn expiry(text: &str) -> Result<Expiry, String> {
 pub(super) struct StartArgs {
     /// Bind the approval to this file besides those that words of the command name: its path and
     /// content.
-    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "resume")]
-    bind_file: Vec<PathBuf>,
-    /// Do not bind this file, which the command names and writes. It is part of the question.
-    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with = "resume")]
-    no_bind_file: Vec<OsString>,
-    /// Do not bind this variable, which names another file in every step of a continuous
-    /// integration, such as GITHUB_OUTPUT. It is part of the question.
-    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with = "resume")]
-    unbind_env: Vec<OsString>,
+    #[arg(long, value_name = "file=PATH", num_args = 1.., conflicts_with = "resume")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(|text| named(&text, &["file"])))]
+    bind: Vec<NamedBinding>,
+    /// Do not bind this file, which the command names and writes; or this variable, which names
+    /// another file in every step of a continuous integration, such as GITHUB_OUTPUT. It is part
+    /// of the question.
+    #[arg(long, value_name = "file=NAME|env=NAME", num_args = 1.., conflicts_with = "resume")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(|text| named(&text, &["file", "env"])))]
+    unbind: Vec<NamedBinding>,
     /// Spend this approval, given to a question that `--hold before --no-wait` left open.
     #[arg(long, value_name = "ID", conflicts_with = "resume")]
     pub(super) approval: Option<String>,
@@ -91,13 +92,28 @@ pub(super) struct StartArgs {
     pub(super) resume: Option<String>,
 }
 
+/// A kind of what is bound or not, and which one.
+type NamedBinding = (&'static str, OsString);
+
+fn named(text: &OsStr, kinds: &[&'static str]) -> Result<NamedBinding, String> {
+    let name_of = |kind: &&'static str| {
+        let name = text.as_bytes().strip_prefix(kind.as_bytes())?.strip_prefix(b"=")?;
+        Some((*kind, OsStr::from_bytes(name).to_os_string()))
+    };
+    let found = kinds.iter().find_map(name_of);
+    found.ok_or_else(|| format!("write {}=NAME", kinds.join("=NAME or ")))
+}
+
 impl StartArgs {
     /// What is bound besides the command, and what of it is not.
     pub(super) fn binding(&self) -> BindingOptions {
         let mut options = BindingOptions::default();
-        options.files.clone_from(&self.bind_file);
-        options.unbound_files.clone_from(&self.no_bind_file);
-        options.unbound_variables.clone_from(&self.unbind_env);
+        options.files = self.bind.iter().map(|(_, name)| name.into()).collect();
+        let unbound = |kind| {
+            let of_kind = self.unbind.iter().filter(move |(of, _)| *of == kind);
+            of_kind.map(|(_, name)| name.clone()).collect()
+        };
+        (options.unbound_files, options.unbound_variables) = (unbound("file"), unbound("env"));
         options
     }
 }
@@ -183,9 +199,8 @@ pub(super) fn expect_asked(
     ];
     let of_start = [
         ("--expires before=", hold.expires.iter().any(|expiry| expiry.after.is_none())),
-        ("--bind-file", !start.bind_file.is_empty()),
-        ("--no-bind-file", !start.no_bind_file.is_empty()),
-        ("--unbind-env", !start.unbind_env.is_empty()),
+        ("--bind", !start.bind.is_empty()),
+        ("--unbind", !start.unbind.is_empty()),
     ];
     let in_vain = of_any.iter().filter(|_| !asks).chain(of_start.iter().filter(|_| !asks_before));
     match in_vain.into_iter().find(|(_, is_given)| *is_given) {
