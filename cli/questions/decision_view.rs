@@ -499,7 +499,7 @@ fn add_answer(page: &mut Page, global: &Global, point: &DecisionPoint) {
         }
         DecisionPointState::Refining => {
             command("propose anew", &["create", "--revises", &id, "--option", "ID:LABEL"]);
-            command("or accept", &["respond", &id, "--accept"]);
+            command("or accept", &["respond", &id, "_accept"]);
         }
         _ => {}
     }

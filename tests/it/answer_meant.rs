@@ -105,7 +105,7 @@ fn an_issue_that_was_asked_before_answers_nothing_that_takes_a_person() {
     let output = at_terminal(&place, &["decision", "respond", "gt-43", "a"]);
     assert_eq!(status(&output), 4, "{}", text(&output.stderr));
     let version = shown(&place, &new)["version"].to_string();
-    done(&place, &["respond", "gt-43", "--option", "a", "--expect-version", &version]);
+    done(&place, &["respond", "gt-43", "--option", "a", "--expected-version", &version]);
     // A later round is another question than the one before.
     asked(&place, &[&["gt-44"], &BIND[..]].concat());
     let told = done(&place, &["respond", "gt-44", "--guidance", "Less"]);

@@ -109,7 +109,7 @@ fn history(place: &Place, after: &mut dyn FnMut(&[&str])) {
         [&["create", "--revises", &second, "--as", "bot", "--agent"], anew.as_slice()].concat(),
         vec!["notify", &second],
         vec!["notify", &second, "--to", "grace", "--reason", "ada is away"],
-        vec!["respond", &second, "--option", "c", "--comment", "fine"],
+        vec!["respond", &second, "--option", "c", "--reason", "fine"],
         [&["consume", &second], bind.as_slice()].concat(),
     ];
     for words in verbs {
@@ -267,7 +267,7 @@ fn what_is_said_beside_an_answer_is_shown_once_for_each_who_said_it() {
     let policy = ["--approvers", "ada,grace", "--quorum", "2", "--authentication", "none"];
     let id = asked(&place, &policy);
     for (name, why) in [("ada", "it is needed"), ("grace", "it was looked at")] {
-        let respond = ["respond", &id, "--option", "a", "--as", name, "--comment", why];
+        let respond = ["respond", &id, "--option", "a", "--as", name, "--reason", why];
         done(&place, &respond);
         let shown = said(&place, &["show", &id]);
         assert_eq!(shown.matches(why).count(), 1, "{shown}");
@@ -455,7 +455,7 @@ fn a_key_makes_asking_and_answering_safe_to_repeat() {
         (&json!(true), &told["next_decision"]["id"])
     );
     let (exit, error) =
-        refused(&place, &["notify", "--expect-version", "1", &id_of(&told["next_decision"])]);
+        refused(&place, &["notify", "--expected-version", "1", &id_of(&told["next_decision"])]);
     assert_eq!((exit, &error["code"]), (4, &json!("stale_version")));
 }
 
@@ -542,7 +542,7 @@ fn looking_needs_no_right_to_write_and_no_log() {
         &["list", "--after", "gt-1"],
         &["show", "gt-1"],
         &["wait", "gt-1"],
-        &["respond", "gt-1", "--accept"],
+        &["respond", "gt-1", "_accept"],
         &["create", "--revises", "gt-1", "--prompt", "Which?"],
         &["cancel", "gt-1"],
         &["notify", "gt-1", "--to", "bob"],

@@ -50,7 +50,7 @@ fn a_refinement_drops_the_default_and_silence_then_decides_nothing() {
 fn guided(place: &Place, default: Option<&str>) -> String {
     let named = default.map(|id| vec!["--default", id]).unwrap_or_default();
     let id = asked(place, &[&["gt-7"], &named[..]].concat());
-    assert_eq!(refused(place, &["respond", &id, "--accept"]).1["code"], "nothing_to_accept");
+    assert_eq!(refused(place, &["respond", &id, "_accept"]).1["code"], "nothing_to_accept");
     let offers = |shown: &Value, way: &str| {
         shown["options"].as_array().unwrap().iter().any(|option| option["id"] == way)
     };
@@ -64,7 +64,7 @@ fn guided(place: &Place, default: Option<&str>) -> String {
 
 #[test]
 fn in_a_later_round_the_proposal_is_accepted_with_its_default() {
-    for words in [&["--accept"][..], &["--option", "_accept"]] {
+    for words in [&["_accept"][..], &["--option", "_accept"]] {
         for (default, is_refined) in [(Some("b"), false), (Some("b"), true), (None, true)] {
             let place = Place::new();
             guided(&place, default);

@@ -30,7 +30,7 @@ fn told() -> Place {
     let answered = place.holdpoint(&answer);
     assert!([0, 120].contains(&status(&answered)), "{}", text(&answered.stderr));
     let first = asked(&place, &["bd-1", "--idempotency-key", "once"]);
-    done(&place, &["respond", &first, "--option", "a", "--comment", "=fine"]);
+    done(&place, &["respond", &first, "--option", "a", "--reason", "=fine"]);
     let second = asked(&place, &["--default", "b"]);
     let guided = done(&place, &["respond", &second, "--guidance", "shorter"]);
     assert!(guided.is_object());

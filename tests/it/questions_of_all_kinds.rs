@@ -100,10 +100,10 @@ fn what_a_hold_does_not_take_is_refused_by_one_name_and_nothing_is_written() {
         for words in [
             &["respond", id, "--text", "go on"][..],
             &["respond", id, "--guidance", "a smaller one"],
-            &["respond", id, "--accept"],
+            &["respond", id, "_accept"],
             &["respond", id, "CONTINUE", "--as", "ada"],
             &["respond", id, "CONTINUE", "--agent"],
-            &["respond", id, "CONTINUE", "--expect-version", "1"],
+            &["respond", id, "CONTINUE", "--expected-version", "1"],
             &["cancel", id],
             &["notify", id],
             &["notify", id, "--to", "boss"],

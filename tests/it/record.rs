@@ -39,7 +39,7 @@ fn a_version_that_was_not_seen_and_a_key_for_another_event_conflict() {
     };
     assert_eq!((expected("0"), expected("0"), expected("2")), (0, 4, 0));
     let keyed = |file: &'static str| {
-        let more = ["--correlation", "shop", "--key", "k", "--json", file];
+        let more = ["--correlation", "shop", "--idempotency-key", "k", "--json", file];
         let output = place.holdpoint(&to("order-2", &more));
         (status(&output), json(&output)["repeated"].clone())
     };

@@ -91,7 +91,7 @@ fn every_vote_is_told_with_what_nothing_proves_and_without_a_code() {
     let asked = place.holdpoint(&create.split_whitespace().collect::<Vec<_>>());
     let id = text(&asked.stdout).trim().to_string();
     for name in ["alice", "bob"] {
-        let vote = ["decision", "respond", &id, "--option", "go", "--as", name, "--comment", "ok"];
+        let vote = ["decision", "respond", &id, "--option", "go", "--as", name, "--reason", "ok"];
         let output = place.holdpoint(&vote);
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     }

@@ -304,7 +304,7 @@ fn whoever_asked_is_shown_the_reason_of_a_denial() {
     let waiting = command(&place, &ask).spawn().unwrap();
     let id = await_question(&place);
     let why = "not on a Friday\u{202e}!";
-    let deny = ["decision", "respond", &id, "--option", "deny", "--comment", why];
+    let deny = ["decision", "respond", &id, "--option", "deny", "--reason", why];
     let denied = crate::terminal::at_terminal(&place, &deny);
     assert_eq!(status(&denied), 0, "{}", text(&denied.stderr));
     let output = waiting.wait_with_output().unwrap();

@@ -260,7 +260,7 @@ impl Args {
         if !self.speaker.is_given() && !self.only.names_version() {
             return Ok(());
         }
-        let message = "--as, --agent and --expect-version are for --revises; ask as a program by \
+        let message = "--as, --agent and --expected-version are for --revises; ask as a program by \
                        --requested-by NAME";
         Err(Failure::new(Exit::USAGE, "usage", message))
     }
