@@ -94,7 +94,8 @@ fn two_lines_in_a_project_let_no_script_answer_as_somebody_else() {
     let place = Place::new();
     let claimed = "[hold]\nauthentication = \"claimed\"\n";
     fs::write(place.directory.path().join("holdpoint.toml"), claimed).unwrap();
-    let ask = ["run", "--hold", "before", "--no-wait", "--approver", "gbob", "--", "touch", "made"];
+    let ask =
+        ["run", "--hold", "before", "--no-wait", "--approvers", "gbob", "--", "touch", "made"];
     assert_eq!(status(&place.holdpoint(&ask)), 125);
     fs::remove_file(place.directory.path().join("holdpoint.toml")).unwrap();
     // Nor does a line of input ask for less, or spend what was asked for when that was let.

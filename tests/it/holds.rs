@@ -167,8 +167,7 @@ fn continue_passes_the_commands_own_status_on() {
 #[test]
 fn escalation_asks_somebody_else_and_the_waiting_goes_on() {
     let place = Place::new();
-    let waiting =
-        start(&place, &["run", "--hold", "after", "--escalate-to", "the board", "--", "false"]);
+    let waiting = start(&place, &["run", "--hold", "after", "--to", "the board", "--", "false"]);
     let request = await_request(&place);
     let options = ["ESCALATE", "--reason", "above me", "--to", "the board"];
     let unknown = ["ESCALATE", "--reason", "above me", "--to", "nobody"];
@@ -357,7 +356,7 @@ const NOBODY_HERE: &str = "uid 3999999999";
 #[test]
 fn everybody_who_is_proven_stops_a_hold_and_only_an_approver_lets_it_go_on() {
     let place = Place::new();
-    let options = ["run", "--hold", "on-failure", "--approver", NOBODY_HERE, "--no-wait"];
+    let options = ["run", "--hold", "on-failure", "--approvers", NOBODY_HERE, "--no-wait"];
     let output = place.holdpoint(&[&options[..], &["--", "false"]].concat());
     assert_eq!(status(&output), 122, "{}", text(&output.stderr));
     let request = await_request(&place);

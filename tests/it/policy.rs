@@ -83,7 +83,7 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
         (vec!["--hold", "never"], "after"),
         (vec!["--hold", "on-failure"], "after"),
         (vec!["--expires", "after=1h"], "decision_timeout"),
-        (vec!["--escalate-to", "bob"], "escalation_approvers"),
+        (vec!["--to", "bob"], "escalation_approvers"),
     ] {
         assert_refused(&run(&options), 125, &[SYSTEM, field, "not started"]);
         assert!(!file.exists(), "{options:?}");

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// Leaves the question of a hold open about a command that failed.
 fn held(place: &Place) -> String {
-    let run = ["run", "--hold", "on-failure", "--no-wait", "--escalate-to", "boss"];
+    let run = ["run", "--hold", "on-failure", "--no-wait", "--to", "boss"];
     let run = place.holdpoint(&[&run[..], &["--", "false"]].concat());
     assert_eq!(status(&run), 122, "{}", text(&run.stderr));
     newest(place, "hold")

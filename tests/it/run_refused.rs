@@ -419,8 +419,8 @@ fn a_log_without_head_is_written_only_on_request_and_that_is_recorded() {
 fn what_is_said_of_a_question_is_refused_where_nobody_is_asked() {
     let place = Place::new();
     for option in [
-        "--approver=root",
-        "--escalate-to=root",
+        "--approvers=root",
+        "--to=root",
         "--expires=1h",
         "--quorum=2",
         "--expires=before=1h",

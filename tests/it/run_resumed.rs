@@ -190,7 +190,7 @@ fn waiting_for_a_hold_tells_by_its_exit_code_what_was_decided() {
     // Whoever is asked instead is waited for.
     let own = text(&Command::new("id").arg("-un").output().unwrap().stdout);
     let _ = std::fs::remove_file(file(&place, "tries"));
-    let request = held(&place, &["--escalate-to", own.trim()]);
+    let request = held(&place, &["--to", own.trim()]);
     let waiting = command(&place, &["decision", "wait", &request]).spawn().unwrap();
     decide(&place, &request, &["ESCALATE", "--reason", "above me", "--to", own.trim()]);
     let open = with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));

@@ -26,8 +26,8 @@ pub(super) struct HoldArgs {
     #[arg(long, value_name = "WHEN", value_enum, conflicts_with = "resume")]
     hold: Option<Hold>,
     /// Who may answer; left away: every person.
-    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with = "resume")]
-    approver: Vec<String>,
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "resume")]
+    approvers: Vec<String>,
     /// How many distinct people have to approve before the start, 1 to 16. [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     quorum: Option<u8>,
@@ -51,7 +51,7 @@ pub(super) struct HoldArgs {
     retry_needs_person: Option<bool>,
     /// Let a question be passed on to this person too; may be given several times.
     #[arg(long, value_name = "NAME")]
-    escalate_to: Vec<String>,
+    to: Vec<String>,
 }
 
 /// How long the questions of a run can be answered.
@@ -192,8 +192,8 @@ pub(super) fn expect_asked(
     let asks_before = in_force.gate.before || start.approval.is_some();
     let asks = asks_before || in_force.hold.policy != HoldPolicy::Never;
     let of_any = [
-        ("--approver", !hold.approver.is_empty()),
-        ("--escalate-to", !hold.escalate_to.is_empty()),
+        ("--approvers", !hold.approvers.is_empty()),
+        ("--to", !hold.to.is_empty()),
         ("--expires", !hold.expires.is_empty()),
         ("--quorum", hold.quorum.is_some()),
     ];
@@ -220,26 +220,23 @@ pub(super) fn expect_asked(
 impl HoldArgs {
     /// What the command line asks for.
     pub(super) fn asked(&self) -> Result<Asked, Failure> {
-        if self.approver.len() > MAX_LIST_ITEMS {
-            let found = self.approver.len();
+        if self.approvers.len() > MAX_LIST_ITEMS {
+            let found = self.approvers.len();
             let message = format!("{found} approvers; the limit is {MAX_LIST_ITEMS}");
             return Err(not_started("hold", message));
         }
+        let approvers: Vec<_> = self.approvers.iter().map(|name| name.trim().to_string()).collect();
         Ok(Asked {
             never: self.hold == Some(Hold::Never),
             before: self.hold.map(Hold::is_before),
             after: self.hold.map(Hold::after),
-            approvers: (!self.approver.is_empty()).then(|| self.approvers()),
+            approvers: Some(approvers).filter(|approvers| !approvers.is_empty()),
             quorum: self.quorum,
             approval_timeout: self.expires.iter().find_map(|expiry| expiry.before),
             decision_timeout: self.expires.iter().find_map(|expiry| expiry.after),
             retry_needs_person: self.retry_needs_person,
-            escalate_to: self.escalate_to.clone(),
+            escalate_to: self.to.clone(),
             ..Asked::default()
         })
-    }
-
-    fn approvers(&self) -> Vec<String> {
-        self.approver.iter().map(|name| name.trim().to_string()).collect()
     }
 }
