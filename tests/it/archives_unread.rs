@@ -63,8 +63,12 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
     assert_eq!(error["code"], "before_the_log", "{refused:#}");
     assert_eq!(error["archive"].as_str(), sample.archive.to_str(), "{refused:#}");
     assert_eq!(error["archived_to_sequence"].as_u64(), Some(anchor));
-    let alone =
-        sample.expect("a log alone", "show --trace 3 --no-archive", 3, "leave --no-archive away");
+    let alone = sample.expect(
+        "a log alone",
+        "show --trace 3 --archive none",
+        3,
+        "leave --archive none away",
+    );
     assert!(!text(&alone.stderr).contains("--archive DIR"), "{}", text(&alone.stderr));
     // Whether the id of a run was used before may be known there.
     assert_eq!(status(&sample.place.shell("echo behind")), 0);
@@ -74,7 +78,7 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
 
 /// The record that carries the state with which the log begins.
 fn carrier(sample: &Sample) -> u64 {
-    let shown = sample.ask("log kind=log.history_archived --no-archive --json -n 1", 1);
+    let shown = sample.ask("log kind=log.history_archived --archive none --json -n 1", 1);
     sequences(&shown)[0]
 }
 

@@ -381,7 +381,7 @@ fn a_trace_names_the_run_and_who_approved_it_before_any_record() {
     assert_eq!(head[0], run);
     let person = format!("person   {} (person, ", user_name());
     assert!(head[1].starts_with(&person), "{screen}");
-    let part = text(&story.place.holdpoint(&["show", "--trace", &begun, "--depth", "0"]).stdout);
+    let part = text(&story.place.holdpoint(&["show", "--trace", &begun, "--limit", "0"]).stdout);
     assert!(part.starts_with("run      LOOP-") && part.contains("(its end is not in"), "{part}");
 }
 

@@ -144,12 +144,12 @@ fn moments_of_runs_are_told_as_they_are_asked_for_on_every_screen_of_runs() {
             assert_eq!(status(&output), 0, "{verb:?} {option}: {}", text(&output.stderr));
             text(&output.stdout)
         };
-        let (utc, local) = (told("--utc"), told("--iso"));
+        let (utc, local) = (told("--date=utc"), told("--date=iso"));
         assert!(!utc.contains(" ago") && utc.contains("Z"), "{verb:?}: {utc}");
         assert!(!local.contains(" ago") && local.contains("+00:00"), "{verb:?}: {local}");
     }
     for verb in [&["show", "1"][..], &["diff", "1", "2"], &["diff", "--when", "true"]] {
-        let output = place.holdpoint(&[verb, &["--iso"]].concat());
+        let output = place.holdpoint(&[verb, &["--date=iso"]].concat());
         assert_eq!((status(&output), output.stdout.len()), (2, 0), "{verb:?}");
         assert!(text(&output.stderr).contains("are told in UTC"), "{verb:?}");
     }

@@ -83,7 +83,7 @@ fn the_records_of_a_session_are_those_of_its_correlation() {
     assert_eq!((status(&shown), text(&shown.stdout)), (0, text(&of_log.stdout)));
     let kinds: Vec<Value> = json_lines(&shown).iter().map(|line| line["kind"].clone()).collect();
     assert_eq!(kinds[0], "decision_point.created", "{kinds:?}");
-    assert_eq!(status(&of_session(&["--iso"])), 2);
+    assert_eq!(status(&of_session(&["--date=iso"])), 2);
 }
 
 #[test]

@@ -359,7 +359,8 @@ fn a_thread_whose_records_were_archived_keeps_its_state_and_its_story() {
     let after = read(&place, &["thread", "show", "talk"]);
     assert_eq!((&after["state"], &after["version"]), (&before["state"], &before["version"]));
     for form in [&["--rows"][..], &["--story"]] {
-        let output = place.holdpoint(&[&["thread", "show", "talk", "--no-archive"], form].concat());
+        let output =
+            place.holdpoint(&[&["thread", "show", "talk", "--archive=none"], form].concat());
         assert_eq!(status(&output), 3, "{}", text(&output.stderr));
         assert!(text(&output.stderr).contains("archive"), "{}", text(&output.stderr));
         for more in [&[][..], &["--log", "archive"]] {

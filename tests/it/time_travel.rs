@@ -348,14 +348,15 @@ fn a_zone_that_is_not_known_is_told_once_where_a_local_time_depends_on_it() {
         assert_eq!(status(&output), 0, "{line}: {output:?}");
         text(&output.stderr).matches("TZ=Nowhere/X names no zone that is known here").count()
     };
-    let local = ["runs --since 2020-01-25 --until today", "replay --until today", "runs --iso"];
+    let local =
+        ["runs --since 2020-01-25 --until today", "replay --until today", "runs --date iso"];
     // A program is told too: it was given other moments than it asked for.
-    let as_json = ["log --since today --json", "runs --since today --iso --json"];
+    let as_json = ["log --since today --json", "runs --since today --date iso --json"];
     for line in local.into_iter().chain(as_json) {
         assert_eq!(told("Nowhere/X", line), 1, "{line}");
         assert_eq!((told("UTC", line), told(BERLIN, line), told("", line)), (0, 0, 0), "{line}");
     }
-    for line in ["runs", "runs --utc", "runs --since 5m", "runs --since 5m --json"] {
+    for line in ["runs", "runs --date utc", "runs --since 5m", "runs --since 5m --json"] {
         assert_eq!(told("Nowhere/X", line), 0, "{line}");
     }
 }

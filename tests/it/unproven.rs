@@ -119,7 +119,7 @@ fn a_repeated_key_and_a_watch_say_that_an_answer_may_rest_on_unproven_records() 
     unprove(&mut place);
     let watch = |json: bool| {
         let form = if json { &["--json"][..] } else { &[] };
-        let words = [&["decision", "wait", "--follow", "--from", "0"], form].concat();
+        let words = [&["decision", "wait", "--follow", "--since", "0"], form].concat();
         let mut command = place.command(&words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();

@@ -61,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long, short, conflicts_with_all = ["until", "after"])]
     follow: bool,
     /// Only their ids, one a line.
-    #[arg(long, short)]
+    #[arg(short)]
     quiet: bool,
     #[command(flatten)]
     times: TimesArgs,

@@ -153,7 +153,7 @@ impl<V: Victim> Stage<V> {
 
     /// What the genuine log shows, without its archive where that was not read.
     fn genuine_as(&self, verb: Verb, mut words: Vec<String>, attacked: &Reading) -> Arc<Reading> {
-        words.extend(attacked.leaves_archive.then(|| "--no-archive".to_string()));
+        words.extend(attacked.leaves_archive.then(|| "--archive=none".to_string()));
         self.genuine(verb, &words)
     }
 

@@ -27,7 +27,7 @@ const ON_LOG: [&str; 52] = [
     "log actor=selene-os text=talk --json",
     "log --stat [--json]",
     "show --trace 12 [--json]",
-    "runs --utc",
+    "runs --date utc",
     "runs --json",
     "runs status=1 --json",
     "runs status=running --json",

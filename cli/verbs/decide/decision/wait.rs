@@ -24,7 +24,7 @@ pub(crate) struct Args {
     follow: bool,
     /// Follow from this record on, 0 for the log's first [default: the next record].
     #[arg(long, value_name = "SEQ", requires = "follow")]
-    from: Option<u64>,
+    since: Option<u64>,
 }
 
 /// Waits: exit codes 0, 5 and 10 to 17 tell how the question ended. Exit 3 where there is none.
@@ -38,7 +38,7 @@ pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     let id = args.ids.first().map(String::as_str);
     let issue = id.and_then(|id| id.strip_prefix("issue="));
-    follow(global, &Followed { from: args.from, issue, id: id.filter(|_| issue.is_none()) })
+    follow(global, &Followed { from: args.since, issue, id: id.filter(|_| issue.is_none()) })
 }
 
 /// Waits for one decision, and says on stdout what became of it.

@@ -28,7 +28,8 @@ pub(crate) struct TraceArgs {
     pub(super) trace: bool,
     /// So many steps back, and so many on.
     #[arg(
-        long,
+        long = "limit",
+        short = 'n',
         value_name = "N",
         requires = "trace",
         default_value_t = DEPTH,
@@ -105,7 +106,7 @@ fn tell_untied(story: &Trace) {
 /// Says so when there is more than was told.
 fn tell_left_out(story: &Trace) {
     if story.effects_cut {
-        complain("some of what it caused lies deeper: `--depth` says how deep to look");
+        complain("some of what it caused lies deeper: `--limit` says how deep to look");
     }
     if story.effects_left_out > 0 {
         let more = story.effects_left_out;
