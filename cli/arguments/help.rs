@@ -29,7 +29,7 @@ show|depth format|show LOOP-71e982|show 12 --trace
 output|attempt raw|output LOOP-71e982 -n 20|output LOOP-71e982 --follow
 log|reverse|log -n 20 actor=ada|log -f kind=execution_loop.halted
 replay|system whole|replay --at 2h|replay --at 12 --live --json
-diff|entity whole|diff LOOP-71e982|diff 1 9 --when 'totals.faults_reported > 3'
+diff|whole|diff LOOP-71e982|diff 1 9 --when 'totals.faults_reported > 3'
 verify|fail_fast|verify|verify --head HEAD.kept
 export|force|export LOOP-71e982 --format html --out deploy.html|export --format csv --out log.csv
 copy||copy .holdpoint kept|copy damaged mended --salvage

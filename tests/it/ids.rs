@@ -280,9 +280,9 @@ fn what_is_not_found_is_told_with_no_id_of_another_kind() {
     let decision = asked(&place, &format!("{:e<32}", "5c"), None);
     let request = held(&place);
     for (kind, verbs) in [
-        ("DP-", &[&["decision", "show"][..], &["replay", "--entity"], &["show"]][..]),
-        ("REQ-", &[&["decision", "show"], &["replay", "--entity"], &["show"]]),
-        ("LOOP-", &[&["replay", "--loop"], &["log", "--entity"], &["output"]]),
+        ("DP-", &[&["decision", "show"][..], &["replay"], &["show"]][..]),
+        ("REQ-", &[&["decision", "show"], &["replay"], &["show"]]),
+        ("LOOP-", &[&["replay", "--kind", "execution_loop"], &["log"], &["output"]]),
     ] {
         for there in [&decision, &request] {
             let (of, digits) = there.split_once('-').unwrap();

@@ -409,7 +409,7 @@ fn where_nothing_was_good_before_it_is_said_in_words() {
         (&["diff", first, "3"], 2),
         (&["diff", "3", first], 2),
         (&["diff", "LOOP-x", first], 2),
-        (&["diff", first, second, "--other", "elsewhere"], 2),
+        (&["diff", first, second, "./elsewhere"], 2),
     ] {
         let output = place.holdpoint(words);
         assert_eq!((status(&output), text(&output.stdout).as_str()), (exit, ""), "{words:?}");

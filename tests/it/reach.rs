@@ -86,7 +86,7 @@ fn readings(names: &[String; 2], newest: u64) -> Vec<Vec<String>> {
         &["show", "--trace", &record],
         &["replay"],
         &["replay", "--live"],
-        &["replay", "--entity", decision],
+        &["replay", decision],
         &["export", "--format", "jsonl", "--out", "-"],
         &["diff", "0"],
         &["diff", "--when", "decision_points.len() > 0"],

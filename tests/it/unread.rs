@@ -61,7 +61,7 @@ fn what_lies_behind_a_record_of_an_unknown_kind_or_version_is_not_known_and_that
             &["replay", "--at", &end, "--json"],
             &["replay", "--live"],
             &["replay", "--live", "--json"],
-            &["replay", "--entity", &id],
+            &["replay", &id],
             &["diff", "--when", "totals.events > 100000"],
             &["diff", &before, &end],
             &["export", "--format", "jsonl", "--out", "-"],

@@ -36,7 +36,7 @@ const fn verb(line: &'static str, shows: Shows) -> Verb {
 
 pub(crate) const DIFF: Verb = verb("diff 0", Shows::Parts(&["entities"]));
 const BISECT: Verb = verb("diff --when totals.events>=SEQ", Shows::Parts(&["records", "causes"]));
-const REPLAY_LOOP: Verb = verb("replay --loop LOOP", Shows::Parts(&["story"]));
+const REPLAY_LOOP: Verb = verb("replay LOOP --kind execution_loop", Shows::Parts(&["story"]));
 const HEALTH: Verb = verb("thread list --health", Shows::Parts(&["rows"]));
 const RUNS: Verb = verb("runs", Shows::State);
 const RUNS_OK: Verb = verb("runs status=ok", Shows::State);
@@ -53,7 +53,7 @@ const SALVAGE: Verb = verb("copy --salvage LOG NEW", Shows::Kept);
 /// What would tell the same code twice is left out: `log entity=ID`, `actor`, `correlation`,
 /// `--since` and `--until` choose as `loop` and `kind` do, `export --format csv` and `sqlite` write
 /// the records of `jsonl`, `verify --fail-fast` is `verify` up to its first finding, `replay
-/// --entity` is `--loop` for other things, `diff --other` compares two states as `diff` does,
+/// ID` is of other things than loops too, `diff DIR/` compares two states as `diff` does,
 /// `--whole` and `--at` read as `replay` does, `report` tells what `verify` and `log` do, and what
 /// its pages carry has a matrix of its own, `runs failed=true` and the like choose as `--status` does,
 /// and `show REQUEST` is another verb as `show DECISION` is. What waits for more (`log --follow`,

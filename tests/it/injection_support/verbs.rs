@@ -40,9 +40,9 @@ const ON_LOG: [&str; 52] = [
     "inbox [--json]",
     "inbox --all --json",
     "replay [--json]",
-    "replay --loop LOOP [--json]",
+    "replay LOOP --kind execution_loop [--json]",
     "replay --live [--json]",
-    "replay --entity DECISION --json",
+    "replay DECISION --json",
     "replay --until 30 --json",
     "export",
     "export --format csv",
@@ -94,7 +94,7 @@ const WITH_ARCHIVE: [&str; 9] = [
     "verify --archive ARCHIVE --json",
     "log --archive ARCHIVE --json",
     "log --archive ARCHIVE --reverse --json",
-    "replay --archive ARCHIVE --loop LOOP --json",
+    "replay --archive ARCHIVE LOOP --kind execution_loop --json",
     "show --trace 12 --archive ARCHIVE --json",
     "runs --archive ARCHIVE --json",
     "show LOOP --archive ARCHIVE --json",
@@ -233,7 +233,7 @@ impl Verb {
 
     /// Whether it shows states, from snapshots where some can be read.
     fn travels(&self) -> bool {
-        let is_of_state = self.name.contains("--live") || self.name.contains("--entity");
+        let is_of_state = self.name.contains("--live") || self.name.contains("replay DECISION");
         match self.words[0].as_str() {
             "replay" => is_of_state,
             verb => verb == "diff",
