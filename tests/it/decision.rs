@@ -289,12 +289,12 @@ fn a_claimed_name_counts_for_nothing_where_the_system_has_to_prove_it() {
 fn an_approval_is_spent_once_and_for_what_it_was_given() {
     let place = Place::new();
     let bind = |input: &'static str| ["--bind", "tool=Bash", "--bind", input];
-    let id = asked(&place, &bind(r#"{"a": 1, "b": 2.0}"#));
+    let id = asked(&place, &bind(r#"input={"a": 1, "b": 2.0}"#));
     let consume = |input| [&["consume", &id], &bind(input)[..]].concat();
-    let same = r#"{"b":2,"a":1}"#;
+    let same = r#"input={"b":2,"a":1}"#;
     assert_eq!(refused(&place, &consume(same)).1["code"], "not_approved");
     done(&place, &["respond", &id, "--option", "a"]);
-    for other in [r#"{"a":1,"b":3}"#, "{}", "[]"] {
+    for other in [r#"input={"a":1,"b":3}"#, "input={}", "input=[]"] {
         let (exit, error) = refused(&place, &consume(other));
         assert_eq!((exit, &error["code"]), (5, &json!("binding_mismatch")));
     }
