@@ -148,7 +148,7 @@ pub(crate) const BY_ID: [&str; 38] = [
     "replay LOOP",
     "diff LOOP",
     "diff LOOP LOOP",
-    "export --format html LOOP --out page.html",
+    "export --format html LOOP --output page.html",
     "decision show REQ-00000000000000000000000000000000",
     "decision show REQ-00000000",
     "decision wait REQ-00000000000000000000000000000000",

@@ -145,7 +145,7 @@ fn expect_once_in_a_database(sample: &Sample) {
     }
     let out = TempDir::new().unwrap();
     let file = out.path().join("log.db");
-    let words = ["export", "--format", "sqlite", "--out", file.to_str().unwrap()];
+    let words = ["export", "--format", "sqlite", "--output", file.to_str().unwrap()];
     assert_eq!(told(&holdpoint(sample.path(), &words)).0, 6);
     let script = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\nprint(db.execute('SELECT \
                   count(*), max(started_sequence) FROM execution_loops WHERE loop_id = ?', \

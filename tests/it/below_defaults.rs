@@ -171,7 +171,7 @@ fn an_option_that_asks_for_less_takes_a_word_typed_at_the_terminal() {
             125,
             "--retry-needs-person",
         ),
-        ([&ask[..], &["--allow-agents"]].concat(), 5, "--allow-agents"),
+        ([&ask[..], &["--allow", "agents"]].concat(), 5, "--allow agents"),
         ([&ask[..], &["--authentication", "none"]].concat(), 5, "--authentication none"),
     ];
     let made = place.directory.path().join("made");

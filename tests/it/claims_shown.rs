@@ -171,7 +171,7 @@ fn a_result_that_was_reported_is_told_from_one_that_was_observed_on_every_screen
     assert!(of_told.contains("(ok), as its recorder states"), "{of_told}");
     let page = place.log.join("../told.html");
     let told = rows[1]["run"].as_str().unwrap();
-    shown(&place, &["export", "--format", "html", told, "--out", page.to_str().unwrap()]);
+    shown(&place, &["export", "--format", "html", told, "--output", page.to_str().unwrap()]);
     let page = std::fs::read_to_string(&page).unwrap();
     let end = page.split("the run has ended: ").nth(1).unwrap();
     assert!(end.starts_with("it is done (reported, not observed)"), "{end:.200}");

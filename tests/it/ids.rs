@@ -364,7 +364,7 @@ fn every_verb_that_takes_digits_for_a_record_says_what_to_write_for_the_run() {
     log.write(directory.path());
     let elsewhere = TempDir::new().unwrap();
     let page = elsewhere.path().join("page");
-    let report = ["export", "--format", "html", "000009", "--out", page.to_str().unwrap()];
+    let report = ["export", "--format", "html", "000009", "--output", page.to_str().unwrap()];
     for words in [
         &["show", "000009"][..],
         &["output", "000009"],

@@ -85,7 +85,7 @@ fn an_id_of_another_log_of_the_inbox_is_told_with_the_command_that_shows_it() {
     let digits = &id[.."LOOP-".len() + 8];
     let log = other.canonicalize().unwrap();
     let command = format!("`holdpoint --log '{}' show {id}`", log.display());
-    let report = ["export", "--format", "html", &id, "--out", "page.html"];
+    let report = ["export", "--format", "html", &id, "--output", "page.html"];
     for words in
         [&["show", &*id][..], &["show", digits], &["output", &id], &["show", "--trace", digits]]
     {

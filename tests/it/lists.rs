@@ -160,7 +160,7 @@ fn of_an_id_that_is_not_there_the_closest_one_is_suggested() {
             &["show"][..],
             &["output"],
             &["show", "--trace"],
-            &["export", "--format", "html", "--out", &out],
+            &["export", "--format", "html", "--output", &out],
         ] {
             let output = place.holdpoint(&[verb, &[&wrong]].concat());
             let said = text(&output.stderr);

@@ -166,7 +166,7 @@ fn both_verifiers_in_python_agree_on_a_continued_log_and_what_is_salvaged_of_it_
     assert_eq!(status(&salvaged), 0, "{}", text(&salvaged.stderr));
     let report = place.directory.path().join("report.html");
     let out = report.to_str().unwrap();
-    let page = place.holdpoint(&["export", "--format", "html", "--since", "1", "--out", out]);
+    let page = place.holdpoint(&["export", "--format", "html", "--since", "1", "--output", out]);
     assert_eq!(status(&page), 0, "{}", text(&page.stderr));
     let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/cli/verbs/prove/export/report/verify.py");
     let checked = Command::new("python3").args([verifier, out]).output().unwrap();

@@ -114,7 +114,7 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
     for options in [
         vec!["--approvers", "root"],
         vec!["--authentication", "none", "--approvers", "alice"],
-        vec!["--approvers", "alice", "--allow-agents"],
+        vec!["--approvers", "alice", "--allow", "agents"],
     ] {
         let created = machine.call(
             0,

@@ -87,7 +87,7 @@ fn readings(names: &[String; 2], newest: u64) -> Vec<Vec<String>> {
         &["replay"],
         &["replay", "--live"],
         &["replay", decision],
-        &["export", "--format", "jsonl", "--out", "-"],
+        &["export", "--format", "jsonl", "--output", "-"],
         &["diff", "0"],
         &["diff", "--when", "decision_points.len() > 0"],
         &["thread", "list", "--health"],

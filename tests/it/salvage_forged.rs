@@ -259,7 +259,7 @@ fn readings(new: &Path) -> Vec<Vec<String>> {
         &["show", "--trace", "3"],
         &["replay"],
         &["replay", "--kind", "execution_loop", &loop_id],
-        &["export", "--format", "jsonl", "--out", "-"],
+        &["export", "--format", "jsonl", "--output", "-"],
         &["decision", "list"],
         &["decision", "list", "--kind", "hold"],
         &["thread", "list"],

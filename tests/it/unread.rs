@@ -64,7 +64,7 @@ fn what_lies_behind_a_record_of_an_unknown_kind_or_version_is_not_known_and_that
             &["replay", &id],
             &["diff", "--when", "totals.events > 100000"],
             &["diff", &before, &end],
-            &["export", "--format", "jsonl", "--out", "-"],
+            &["export", "--format", "jsonl", "--output", "-"],
         ] {
             let (code, stdout, stderr) = told(&holdpoint(log, words));
             assert_eq!(code, 6, "{words:?}: {stdout}{stderr}");

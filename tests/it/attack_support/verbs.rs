@@ -44,7 +44,7 @@ const SHOW_LOOP: Verb = verb("show LOOP", Shows::Parts(&["outputs"]));
 const SHOW_DECISION: Verb = verb("show DECISION", Shows::State);
 const INBOX: Verb = verb("inbox", Shows::State);
 const OUTPUT: Verb = verb("output LOOP", Shows::State);
-const EXPORT: Verb = verb("export --format jsonl --out -", Shows::Records);
+const EXPORT: Verb = verb("export --format jsonl --output -", Shows::Records);
 const LOG_COPY: Verb = verb("copy LOG NEW", Shows::Made);
 const SALVAGE: Verb = verb("copy --salvage LOG NEW", Shows::Kept);
 

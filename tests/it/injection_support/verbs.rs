@@ -69,9 +69,9 @@ const FROM_LOG: [&str; 7] = [
     "copy --salvage OLD NEW --json",
     "copy OLD NEW",
     "copy OLD NEW --json",
-    "export --format sqlite --out NEW",
-    "export --format html LOOP --out NEW",
-    "export --format html --since 1 --include-evidence --out NEW --json",
+    "export --format sqlite --output NEW",
+    "export --format html LOOP --output NEW",
+    "export --format html --since 1 --include-evidence --output NEW --json",
 ];
 
 /// On the log whose first records are in an archive.

@@ -32,7 +32,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Options of a question that another round has from the round before.
-const NOT_REVISED: [&str; 20] = [
+const NOT_REVISED: [&str; 19] = [
     "issue",
     "evidence",
     "urgency",
@@ -44,8 +44,7 @@ const NOT_REVISED: [&str; 20] = [
     "on_timeout",
     "approvers",
     "quorum",
-    "allow_requester",
-    "allow_agents",
+    "allow",
     "authentication",
     "separation",
     "bind",
