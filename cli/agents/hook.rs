@@ -119,15 +119,9 @@ impl Args {
 
     /// Refuses the options of another event.
     fn expect_own_options(&self) -> Result<(), String> {
-        let of = match self.event {
-            HookEvent::PreToolUse => self.require_answer.then_some("stop"),
-            HookEvent::Stop => self.call.as_ref().map(|_| "pre-tool-use"),
-            HookEvent::PostToolUse | HookEvent::SessionStart => (self.call.is_some()
-                || self.require_answer)
-                .then_some("pre-tool-use` or `hook stop"),
-        };
-        let foreign = |of| Err(format!("an option is given that only `hook {of}` takes"));
-        of.map_or(Ok(()), foreign)
+        let is_own = (self.call.is_none() || self.event == HookEvent::PreToolUse)
+            && (!self.require_answer || self.event == HookEvent::Stop);
+        if is_own { Ok(()) } else { Err("an option of another event is given".to_string()) }
     }
 
     /// The events for which this hook is meant, the usual one first.

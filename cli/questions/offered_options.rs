@@ -17,8 +17,8 @@ pub(crate) struct Offered {
     /// A way to answer; repeat it for each, at most 32. The id ends at the first colon. Or all of
     /// them as a JSON array of objects with `id` and `label`, and perhaps `short`, `description`
     /// and `reject`; `@FILE` reads a file, `-` standard input.
-    #[arg(long, value_name = "ID:LABEL|JSON|@FILE|-", value_parser = option)]
-    option: Vec<Offer>,
+    #[arg(long, value_name = "ID:LABEL|JSON|@FILE|-")]
+    option: Vec<String>,
     /// An option that says no; repeat it for each. Choosing it approves and releases nothing.
     #[arg(long, value_name = "ID")]
     reject: Vec<String>,
@@ -27,16 +27,9 @@ pub(crate) struct Offered {
 impl Offered {
     /// The ways to answer; `None` where none is given.
     pub(crate) fn read(&self) -> Result<Option<Vec<DecisionOption>>, Failure> {
-        let one = |offer: &Offer| match offer {
-            Offer::One(option) => Ok(option.clone()),
-            Offer::Array(_) => {
-                let message = "--option: all of them in one array, or each by itself as ID:LABEL";
-                Err(Failure::new(Exit::USAGE, "usage", message))
-            }
-        };
         let mut options = match self.option.as_slice() {
-            [Offer::Array(given)] => parse(given)?,
-            each => each.iter().map(one).collect::<Result<_, _>>()?,
+            [array] if is_array(array) => parse(array)?,
+            each => each.iter().map(|given| option(given)).collect::<Result<_, _>>()?,
         };
         for id in &self.reject {
             mark(&mut options, id)?;
@@ -45,21 +38,18 @@ impl Offered {
     }
 }
 
-/// A way to answer, or the JSON of all.
-#[derive(Clone, Debug)]
-enum Offer {
-    One(DecisionOption),
-    Array(String),
+fn is_array(given: &str) -> bool {
+    matches!(given, "" | "-") || given.starts_with(['[', '{', '@'])
 }
 
-fn option(given: &str) -> Result<Offer, String> {
-    if matches!(given, "" | "-") || given.starts_with(['[', '{', '@']) {
-        return Ok(Offer::Array(given.to_string()));
-    }
-    let (id, label) = given.split_once(':').ok_or("write ID:LABEL, as in yes:\"Deploy now\"")?;
+fn option(given: &str) -> Result<DecisionOption, Failure> {
+    let Some((id, label)) = given.split_once(':') else {
+        let message =
+            format!("--option {}: write ID:LABEL, as in yes:\"Deploy now\"", excerpt(given));
+        return Err(Failure::new(Exit::USAGE, "usage", message));
+    };
     let (id, label) = (id.into(), label.into());
-    let option = DecisionOption { id, label, short: "".into(), description: None, reject: false };
-    Ok(Offer::One(option))
+    Ok(DecisionOption { id, label, short: "".into(), description: None, reject: false })
 }
 
 fn parse(given: &str) -> Result<Vec<DecisionOption>, Failure> {

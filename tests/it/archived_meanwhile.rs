@@ -61,7 +61,7 @@ const VERBS: [(&str, Check); 22] = [
     (HOLD, |it, output| steady(json(output)) == it.shown[HOLD]),
     (THREAD, |it, output| steady(json(output)) == it.shown[THREAD]),
     ("replay --json", |it, output| reaches(it, &json(output)) && shows_loop(it, output)),
-    ("replay LOOP --kind execution_loop --json", shows_loop),
+    ("replay LOOP --story --json", shows_loop),
     ("replay --live --json", |_, output| json(output).is_object()),
     ("export", |it, output| is_whole(it, sequences(output))),
     ("export --format csv", |it, output| is_whole(it, rows(output))),

@@ -24,7 +24,7 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
     let behind = format!("log --since {} --json", anchor + 1);
     let diff = format!("diff {newest}");
     for line in [
-        "replay LOOP --kind execution_loop",
+        "replay LOOP --story",
         "replay --until 5",
         "log loop=LOOP",
         "log loop=NOBODY",
@@ -58,7 +58,7 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
         sample.expect("gone, and a state is told that rests on it", line, 0, &said);
     }
     assert!(sequences(&sample.ask(&behind, 1)).into_iter().eq(anchor + 1..=newest));
-    let refused = json(&sample.ask("replay LOOP --kind execution_loop --json", 1));
+    let refused = json(&sample.ask("replay LOOP --story --json", 1));
     let error = &refused["error"];
     assert_eq!(error["code"], "before_the_log", "{refused:#}");
     assert_eq!(error["archive"].as_str(), sample.archive.to_str(), "{refused:#}");
@@ -144,7 +144,7 @@ pub(crate) const BY_ID: [&str; 38] = [
     "show --trace thread:nobody",
     "show --trace correlation:nobody",
     "show --trace stream:nobody",
-    "replay LOOP --kind execution_loop",
+    "replay LOOP --story",
     "replay LOOP",
     "diff LOOP",
     "diff LOOP LOOP",
@@ -269,7 +269,7 @@ fn what_is_not_the_archive_is_refused_where_it_was_named_and_told_where_the_log_
         for line in ["log", "replay", "export", "log --stat"] {
             sample.expect(what, line, 0, told);
         }
-        for line in ["show --trace 3", "replay LOOP --kind execution_loop", "log loop=LOOP"] {
+        for line in ["show --trace 3", "replay LOOP --story", "log loop=LOOP"] {
             sample.expect(what, line, 3, told);
         }
     }

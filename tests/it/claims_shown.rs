@@ -15,7 +15,7 @@ const VIEWS: [&[&str]; 7] = [
     &["show", "--trace", "1"],
     &["show", "--trace", "1", "--format", "mermaid"],
     &["show", "--trace", "1", "--format", "dot"],
-    &["replay", "--kind", "execution_loop", "LOOP"],
+    &["replay", "--story", "LOOP"],
     &["diff", "--when", "totals.loops_initialized > 0"],
 ];
 
@@ -86,7 +86,7 @@ fn a_name_of_which_no_proof_was_recorded_is_shown_as_not_proven_in_every_view() 
     let loop_id = log.crash();
     log.write(&place.log);
     let views = VIEWS.iter().filter(|view| view[0] != "replay");
-    for view in views.chain([&&["replay", "--kind", "execution_loop", &*loop_id][..]]) {
+    for view in views.chain([&&["replay", "--story", &*loop_id][..]]) {
         let said = shown(&place, view);
         let told = match view.get(1) {
             Some(&"--trace") => "ci (automation, name not proven)",

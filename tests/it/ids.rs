@@ -282,7 +282,7 @@ fn what_is_not_found_is_told_with_no_id_of_another_kind() {
     for (kind, verbs) in [
         ("DP-", &[&["decision", "show"][..], &["replay"], &["show"]][..]),
         ("REQ-", &[&["decision", "show"], &["replay"], &["show"]]),
-        ("LOOP-", &[&["replay", "--kind", "execution_loop"], &["log"], &["output"]]),
+        ("LOOP-", &[&["replay", "--story"], &["log"], &["output"]]),
     ] {
         for there in [&decision, &request] {
             let (of, digits) = there.split_once('-').unwrap();

@@ -258,7 +258,7 @@ fn readings(new: &Path) -> Vec<Vec<String>> {
         &["log", "--stat"],
         &["show", "--trace", "3"],
         &["replay"],
-        &["replay", "--kind", "execution_loop", &loop_id],
+        &["replay", "--story", &loop_id],
         &["export", "--format", "jsonl", "--output", "-"],
         &["decision", "list"],
         &["decision", "list", "--kind", "hold"],

@@ -13,7 +13,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyVerb {
     /// Show what each file, the log and the project demand, and what is in force.
-    Show(show::Args),
+    Show,
     /// Change what the log demands. A person at a terminal may let it demand more; for less, its
     /// approvers are asked, and where it names none, its owner.
     Set(change::Args),
@@ -22,7 +22,7 @@ pub(crate) enum PolicyVerb {
 /// Carries the verb out. Exit 5 where a rule says no.
 pub(crate) fn main(global: &Global, verb: PolicyVerb) -> Exit {
     let outcome = match verb {
-        PolicyVerb::Show(args) => show::show(global, &args),
+        PolicyVerb::Show => show::show(global),
         PolicyVerb::Set(args) => change::set(global, &args),
     };
     settle(global, outcome)

@@ -5,7 +5,7 @@ mod hidden;
 mod names;
 mod table;
 
-use crate::args::condition::{Condition, boolean};
+use crate::args::condition::{Condition, Fields, boolean};
 use crate::args::{Global, labels};
 use crate::log::clock::{self, Dated};
 use crate::log::coverage::{self, UntiedRecords, WitnessWait};
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// than `unfinished` and `session`, or an exit status; `failed`, `true` for runs that ended,
     /// and not well; `by`, who began it; `approver`, who said yes; `command`, a text in it; `label`,
     /// as NAME=VALUE, several times too.
-    #[arg(value_name = "FIELD=VALUE", value_parser = condition)]
+    #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<RunFilter>)]
     wanted: Vec<Condition>,
     /// Only those that began there or later: a record, a moment, a day, `yesterday`, or how long
     /// ago, such as 2h.
@@ -69,23 +69,22 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
-fn condition(text: &str) -> Result<Condition, String> {
-    let fields = ["status", "failed", "by", "approver", "command", "label"];
-    let condition = Condition::parse(text, &fields)?;
-    put(&mut RunFilter::default(), &condition).map(|()| condition)
-}
+impl Fields for RunFilter {
+    const NAMES: &'static [&'static str] =
+        &["status", "failed", "by", "approver", "command", "label"];
+    const REPEATED: &'static str = "label";
 
-fn put(filter: &mut RunFilter, condition: &Condition) -> Result<(), String> {
-    let (field, value) = condition.parts();
-    match field {
-        "status" => filter.status = Some(status(value)?),
-        "failed" => filter.failed = boolean(value)?,
-        "by" => filter.by = Some(value.to_string()),
-        "approver" => filter.approved_by = Some(value.to_string()),
-        "command" => filter.command = Some(value.to_string()),
-        _ => filter.labels.extend([labels::parse(value)?]),
+    fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
+        match field {
+            "status" => self.status = Some(status(value)?),
+            "failed" => self.failed = boolean(value)?,
+            "by" => self.by = Some(value.to_string()),
+            "approver" => self.approved_by = Some(value.to_string()),
+            "command" => self.command = Some(value.to_string()),
+            _ => self.labels.extend([labels::parse(value)?]),
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn count(text: &str) -> Result<usize, String> {
@@ -363,7 +362,7 @@ impl Args {
     }
 
     fn wanted(&self) -> Result<RunFilter, Failure> {
-        let mut all = Condition::put(&self.wanted, RunFilter::default(), "label", put)?;
+        let mut all = Condition::put(&self.wanted, RunFilter::default())?;
         if all.failed && all.status.is_some() {
             let message = "a run has one outcome: name failed or status";
             return Err(Failure::new(Exit::USAGE, "given_twice", message));

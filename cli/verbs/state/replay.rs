@@ -43,9 +43,11 @@ pub(crate) struct Args {
     /// its search asks about. From the nearest snapshot; events before are not judged.
     #[arg(long, conflicts_with = "id")]
     live: bool,
-    /// Only what the state holds of this system; with the ID of a loop and `execution_loop`, that
-    /// loop with its story.
-    #[arg(long = "kind", value_name = "NAME", value_enum, conflicts_with = "live")]
+    /// Of a loop, also its story.
+    #[arg(long, requires = "id")]
+    story: bool,
+    /// Only what the state holds of this system.
+    #[arg(long = "kind", value_name = "NAME", value_enum, conflicts_with_all = ["id", "live"])]
     system: Option<System>,
     #[command(flatten)]
     shortcuts: Shortcuts,
@@ -61,15 +63,10 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn show_state(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    match (&args.id, args.system) {
-        (Some(wanted), None) => travel::entity(&directory, global, args, wanted),
-        (Some(_), Some(System::ExecutionLoop)) => replay(&directory, global, args),
-        (Some(_), Some(_)) => {
-            let message = "an ID is of one system: leave --kind away, or name execution_loop";
-            Err(Failure::new(Exit::USAGE, "usage", message))
-        }
-        (None, _) if args.live => travel::live(&directory, global, args),
-        (None, _) => replay(&directory, global, args),
+    match &args.id {
+        Some(wanted) if !args.story => travel::entity(&directory, global, args, wanted),
+        None if args.live => travel::live(&directory, global, args),
+        Some(_) | None => replay(&directory, global, args),
     }
 }
 
@@ -248,7 +245,7 @@ fn show(out: &mut Output, rebuilt: &Rebuilt, systems: &Systems<'_>, stories: &St
     }
     if stories.are_too_many {
         out.line("");
-        out.line("`holdpoint replay ID --kind execution_loop` tells the story of one");
+        out.line("`holdpoint replay ID --story` tells the story of one");
     }
 }
 

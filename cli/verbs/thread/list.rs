@@ -1,7 +1,7 @@
 //! `holdpoint thread list`: every thread in a line.
 
 use crate::args::Global;
-use crate::args::condition::Condition;
+use crate::args::condition::{Condition, Fields};
 use crate::log::archived_hint::missing;
 use crate::log::current_state::WholeArg;
 use crate::log::open::read;
@@ -19,7 +19,7 @@ use holdpoint_replay::{Tells, Until, is_salvaged};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only threads of this `tenant`, or whose `state` is `open`.
-    #[arg(value_name = "FIELD=VALUE", value_parser = condition)]
+    #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<ThreadFilter>)]
     wanted: Vec<Condition>,
     /// Show the newest outcome of interruption continuity for every tenant and issue.
     #[arg(long, conflicts_with = "whole")]
@@ -31,31 +31,30 @@ pub(crate) struct Args {
 }
 
 /// A filter of threads.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 struct ThreadFilter {
     tenant: Option<String>,
     /// Threads that did not end.
     is_open: bool,
 }
 
-fn condition(text: &str) -> Result<Condition, String> {
-    let condition = Condition::parse(text, &["tenant", "state"])?;
-    put(&mut ThreadFilter::default(), &condition).map(|()| condition)
-}
+impl Fields for ThreadFilter {
+    const NAMES: &'static [&'static str] = &["tenant", "state"];
 
-fn put(filter: &mut ThreadFilter, condition: &Condition) -> Result<(), String> {
-    match condition.parts() {
-        ("tenant", tenant) => filter.tenant = Some(tenant.to_string()),
-        (_, "open") => filter.is_open = true,
-        _ => return Err("write state=open".to_string()),
+    fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
+        match (field, value) {
+            ("tenant", tenant) => self.tenant = Some(tenant.to_string()),
+            (_, "open") => self.is_open = true,
+            _ => return Err("write state=open".to_string()),
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Lists the live threads, then those that ended, in the order in which they did; exit 3 where
 /// there is no log. What the log does not hold any more is said below them.
 pub(super) fn list(global: &Global, args: Args) -> Result<Exit, Failure> {
-    let filter = Condition::put(&args.wanted, ThreadFilter::default(), "", put)?;
+    let filter = Condition::put(&args.wanted, ThreadFilter::default())?;
     if args.health && filter.is_open {
         let message = "--health is of threads that ended too: leave state=open out";
         return Err(Failure::new(Exit::USAGE, "usage", message));

@@ -24,7 +24,7 @@ const READINGS: [&str; 20] = [
     "log --since 3 --until 9",
     "log -n 90 --until NEWEST",
     "replay --until NEWEST",
-    "replay --until NEWEST LOOP --kind execution_loop",
+    "replay --until NEWEST LOOP --story",
     "replay --until NEWEST LOOP",
     "replay --until 5",
     "show --trace 3",

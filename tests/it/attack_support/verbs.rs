@@ -36,7 +36,7 @@ const fn verb(line: &'static str, shows: Shows) -> Verb {
 
 pub(crate) const DIFF: Verb = verb("diff 0", Shows::Parts(&["entities"]));
 const BISECT: Verb = verb("diff --when totals.events>=SEQ", Shows::Parts(&["records", "causes"]));
-const REPLAY_LOOP: Verb = verb("replay LOOP --kind execution_loop", Shows::Parts(&["story"]));
+const REPLAY_LOOP: Verb = verb("replay LOOP --story", Shows::Parts(&["story"]));
 const HEALTH: Verb = verb("thread list --health", Shows::Parts(&["rows"]));
 const RUNS: Verb = verb("runs", Shows::State);
 const RUNS_OK: Verb = verb("runs status=ok", Shows::State);

@@ -1,6 +1,6 @@
 //! The one action that an approval is for, as it is given on the command line.
 
-use crate::args::condition::Condition;
+use crate::args::condition::{Condition, Fields};
 use crate::args::values::text_or_stdin;
 use crate::ui::text::visible_once;
 use crate::ui::{Exit, Failure};
@@ -13,20 +13,35 @@ pub(super) struct BindArgs {
     /// The action: `tool=NAME`, and `input=JSON`, of which only the digest counts; `input=@FILE`
     /// reads a file, `input=-` standard input.
     #[arg(long, value_name = "tool=NAME|input=JSON")]
-    #[arg(value_parser = |text: &str| Condition::parse(text, &["tool", "input"]))]
+    #[arg(value_parser = Condition::of::<BoundAction>)]
     bind: Vec<Condition>,
+}
+
+/// A tool and its input, as they are given.
+#[derive(Default)]
+struct BoundAction {
+    tool: Option<String>,
+    input: Option<String>,
+}
+
+impl Fields for BoundAction {
+    const NAMES: &'static [&'static str] = &["tool", "input"];
+
+    fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
+        let part = if field == "tool" { &mut self.tool } else { &mut self.input };
+        *part = Some(value.to_string());
+        Ok(())
+    }
 }
 
 impl BindArgs {
     /// The action of a tool with this input, whose canonical form is what counts; `None` where
     /// nothing is bound. Exit 2 where one of both is missing.
     pub(super) fn read(&self) -> Result<Option<ActionBinding>, Failure> {
-        let mut all = self.bind.clone();
-        let (tool, input) = match ["tool", "input"].map(|name| Condition::take(&mut all, name)) {
-            [Ok(None), Ok(None)] => return Ok(None),
-            [Ok(Some(tool)), Ok(Some(input))] => (tool, input),
-            [Err(twice), _] | [_, Err(twice)] => return Err(twice),
-            _ => {
+        let (tool, input) = match Condition::put(&self.bind, BoundAction::default())? {
+            BoundAction { tool: None, input: None } => return Ok(None),
+            BoundAction { tool: Some(tool), input: Some(input) } => (tool, input),
+            BoundAction { .. } => {
                 let message = "an action is --bind tool=NAME and --bind input=JSON";
                 return Err(Failure::new(Exit::USAGE, "usage", message));
             }

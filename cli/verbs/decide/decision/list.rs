@@ -3,7 +3,7 @@
 use super::create::urgency;
 use super::show::tell_place;
 use crate::args::Global;
-use crate::args::condition::{Condition, boolean};
+use crate::args::condition::{Condition, Fields, boolean};
 use crate::log::archives::tell_archived;
 use crate::log::at_point::parse_at;
 use crate::log::clock::{self, Dated};
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     /// `aborted`, `cancelled` or `superseded`; `open`, the default, is pending and refining, `all`
     /// is every one. `issue`: the work item. `requested_by`: who asked. `urgency`: low, medium or
     /// high. `overdue`: `true` for open questions whose time is over.
-    #[arg(value_name = "FIELD=VALUE", value_parser = condition)]
+    #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<QuestionFilter>)]
     wanted: Vec<Condition>,
     /// Questions about an attempt of a run (`hold`), or all others.
     #[arg(long, value_name = "KIND", value_enum)]
@@ -81,22 +81,20 @@ fn state(name: &str) -> Result<StateFilter, String> {
     state.ok_or_else(|| format!("write {}, open or all", names.join(", ")))
 }
 
-fn condition(text: &str) -> Result<Condition, String> {
-    let fields = ["state", "issue", "requested_by", "urgency", "overdue"];
-    let condition = Condition::parse(text, &fields)?;
-    put(&mut QuestionFilter::default(), &condition).map(|()| condition)
-}
+impl Fields for QuestionFilter {
+    const NAMES: &'static [&'static str] =
+        &["state", "issue", "requested_by", "urgency", "overdue"];
 
-fn put(filter: &mut QuestionFilter, condition: &Condition) -> Result<(), String> {
-    let (field, value) = condition.parts();
-    match field {
-        "state" => filter.state = state(value)?,
-        "issue" => filter.issue = Some(value.to_string()),
-        "requested_by" => filter.requested_by = Some(value.to_string()),
-        "urgency" => filter.urgency = Some(urgency(value)?),
-        _ => filter.overdue = boolean(value)?,
+    fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
+        match field {
+            "state" => self.state = state(value)?,
+            "issue" => self.issue = Some(value.to_string()),
+            "requested_by" => self.requested_by = Some(value.to_string()),
+            "urgency" => self.urgency = Some(urgency(value)?),
+            _ => self.overdue = boolean(value)?,
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Lists questions, the most urgent first, then the oldest; exit 3 where there is no log. Writes
@@ -105,7 +103,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let filter =
         QuestionFilter { kind: args.kind, after: args.after.clone(), ..Default::default() };
-    let filter = Condition::put(&args.wanted, filter, "", put)?;
+    let filter = Condition::put(&args.wanted, filter)?;
     let look = args.look(global, &filter, &directory)?;
     look.expect_log(&directory)?;
     let after = filter.after.as_deref().map(|wanted| look.find(wanted)).transpose()?;

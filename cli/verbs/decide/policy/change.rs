@@ -7,7 +7,7 @@ use crate::questions::confirm::{self, Offer};
 use crate::questions::decision_session::DecisionSession;
 use crate::ui::{Exit, Failure, Output, complain};
 use crate::verbs::decide::policy::policy_args::PolicySettings;
-use crate::verbs::decide::policy::relax::{RelaxTerms, relax};
+use crate::verbs::decide::policy::relax::relax;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::log::{ChangePolicy, GatePolicy, LogCommand};
@@ -45,10 +45,9 @@ pub(super) fn set(global: &Global, args: &Args) -> Result<Exit, Failure> {
         complain(&format!("this is less than before: {loosened}"));
     }
     if loosened.is_some() || args.approval.is_some() {
-        let asked = RelaxTerms { approval: args.approval.as_deref(), waits: !args.no_wait };
-        return relax(global, session, (&before, &after), &asked);
+        let terms = (args.approval.as_deref(), !args.no_wait);
+        return relax(global, session, (&before, &after), terms);
     }
-    expect_terminal("set a policy")?;
     let line = confirmed("set a policy", "set", &before, &after)?;
     let by = user(Actor::Human);
     let change =

@@ -1,6 +1,6 @@
 //! A policy, as it is given on the command line.
 
-use crate::args::condition::{Condition, boolean};
+use crate::args::condition::{Condition, Fields, boolean};
 use crate::args::durations;
 use crate::questions::approval_args::Proof;
 use crate::ui::Failure;
@@ -10,20 +10,6 @@ use holdpoint_domain::core::payload::{List, Text};
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
 use holdpoint_domain::log::GatePolicy;
 use holdpoint_engine::floors::{Moments, each_once};
-
-/// Keys of the configuration file, and who may answer once a question was passed on.
-const KEYS: [&str; 10] = [
-    "default",
-    "approvers",
-    "quorum",
-    "authentication",
-    "separation",
-    "decision_timeout",
-    "approval_timeout",
-    "retry_needs_person",
-    "escalation_approvers",
-    "override_approvers",
-];
 
 /// Settings of a policy. The rest stays as it is.
 #[derive(Debug, clap::Args)]
@@ -39,43 +25,53 @@ pub(super) struct PolicySettings {
     /// where a person is asked also where another attempt is permitted after a crash or timeout.
     /// `escalation_approvers`: who may answer besides once a question was passed on.
     /// `override_approvers`: who may allow a hidden field to be shown.
-    #[arg(value_name = "KEY=VALUE", value_parser = setting)]
+    #[arg(value_name = "KEY=VALUE", value_parser = Condition::of::<GatePolicy>)]
     settings: Vec<Condition>,
-}
-
-fn setting(text: &str) -> Result<Condition, String> {
-    let setting = Condition::parse(text, &KEYS)?;
-    apply(&mut GatePolicy::default(), &setting).map(|()| setting)
 }
 
 impl PolicySettings {
     /// The policy before, with these settings in the place of its own.
     pub(super) fn over(&self, before: &GatePolicy) -> Result<GatePolicy, Failure> {
-        Condition::put(&self.settings, before.clone(), "", apply)
+        Condition::put(&self.settings, before.clone())
     }
 }
 
-fn apply(policy: &mut GatePolicy, setting: &Condition) -> Result<(), String> {
-    let (key, value) = setting.parts();
-    match key {
-        "default" => {
-            let moments: Moments = value.parse()?;
-            policy.before = moments.before;
-            policy.after = moments.after.unwrap_or(HoldPolicy::Never);
+/// The keys of the configuration file, and who may answer once a question was passed on.
+impl Fields for GatePolicy {
+    const NAMES: &'static [&'static str] = &[
+        "default",
+        "approvers",
+        "quorum",
+        "authentication",
+        "separation",
+        "decision_timeout",
+        "approval_timeout",
+        "retry_needs_person",
+        "escalation_approvers",
+        "override_approvers",
+    ];
+
+    fn put(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "default" => {
+                let moments: Moments = value.parse()?;
+                self.before = moments.before;
+                self.after = moments.after.unwrap_or(HoldPolicy::Never);
+            }
+            "approvers" => self.approvers = names(value)?,
+            "quorum" => self.quorum = value.parse().map_err(|_| "a number from 1 to 16")?,
+            "authentication" => {
+                self.authentication = Some(Proof::from_str(value, false)?.authentication());
+            }
+            "separation" => self.separation = boolean(value)?,
+            "decision_timeout" => self.decision_timeout_ms = limit(value)?,
+            "approval_timeout" => self.approval_timeout_ms = limit(value)?,
+            "retry_needs_person" => self.retry_needs_person = boolean(value)?,
+            "escalation_approvers" => self.escalation_approvers = Some(names(value)?),
+            _ => self.override_approvers = Some(names(value)?),
         }
-        "approvers" => policy.approvers = names(value)?,
-        "quorum" => policy.quorum = value.parse().map_err(|_| "a number from 1 to 16")?,
-        "authentication" => {
-            policy.authentication = Some(Proof::from_str(value, false)?.authentication());
-        }
-        "separation" => policy.separation = boolean(value)?,
-        "decision_timeout" => policy.decision_timeout_ms = limit(value)?,
-        "approval_timeout" => policy.approval_timeout_ms = limit(value)?,
-        "retry_needs_person" => policy.retry_needs_person = boolean(value)?,
-        "escalation_approvers" => policy.escalation_approvers = Some(names(value)?),
-        _ => policy.override_approvers = Some(names(value)?),
+        Ok(())
     }
-    Ok(())
 }
 
 /// Each name once; empty ones name nobody.

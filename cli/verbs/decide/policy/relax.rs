@@ -1,6 +1,6 @@
 //! `holdpoint policy set` of less: the log demands less, once those whom it names approve of that.
 
-use super::change::{confirmed, expect_terminal, no_terminal, tell};
+use super::change::{confirmed, no_terminal, tell};
 use crate::args::Global;
 use crate::args::principal::user;
 use crate::questions::decision_session::{DecisionSession, Only};
@@ -26,43 +26,33 @@ use std::time::Duration;
 /// How long a wait for news of the log is at most before it is looked at anyway.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// How a looser policy is asked for.
-pub(super) struct RelaxTerms<'a> {
-    /// The decision that approved it already.
-    pub(super) approval: Option<&'a str>,
-    /// False: the question alone is asked.
-    pub(super) waits: bool,
-}
-
 /// Asks, waits, and changes the policy. Exit 5 where it is not approved, 10 where nobody waits.
 pub(super) fn relax(
     global: &Global,
     session: DecisionSession<'_>,
     (before, after): (&GatePolicy, &GatePolicy),
-    terms: &RelaxTerms<'_>,
+    (approval, waits): (Option<&str>, bool),
 ) -> Result<Exit, Failure> {
-    if terms.waits {
-        expect_terminal("relax a policy")?;
-    }
-    let line = match terms.waits {
+    let line = match waits {
         false => None,
         true => Some(confirmed("relax the policy", "relax", before, after)?),
     };
-    if terms.approval.is_none() && line.is_some() && is_locked_out(&session)? {
+    if approval.is_none() && line.is_some() && is_locked_out(&session)? {
         return unlock(global, session, after, line);
     }
-    let point = match terms.approval {
+    let point = match approval {
         Some(wanted) => session.find(wanted, Act::Consume)?,
         None => ask(global, &session, before, after)?,
     };
-    if !terms.waits {
+    if !waits {
         session.close()?;
         return tell_id(global, &point);
     }
-    let point = if terms.approval.is_some() { point } else { answered(global, &session, point)? };
+    let point = if approval.is_some() { point } else { answered(global, &session, point)? };
     let by = user(Actor::Human);
-    let approval = Some(point.decision_id.to_string());
-    let change = ChangePolicy { by: by.clone(), policy: after.clone(), approval, people: None };
+    let spent = Some(point.decision_id.to_string());
+    let change =
+        ChangePolicy { by: by.clone(), policy: after.clone(), approval: spent, people: None };
     let command = Command::Log(LogCommand::RelaxPolicy(Box::new(change)));
     let submitted = session.submit(&point, &by, &Only::default(), &command, line)?;
     let (receipt, _) = session.carried_out(Some(&point.decision_id), submitted)?;
