@@ -5,8 +5,8 @@ use crate::ui::{Exit, Failure};
 
 /// A filter, made of conditions on its fields.
 pub(crate) trait Fields: Default {
-    /// Their names.
-    const NAMES: &'static [&'static str];
+    /// Their names, with blanks between them.
+    const NAMES: &'static str;
     /// One that may be given several times.
     const REPEATED: &'static str = "";
 
@@ -30,12 +30,12 @@ impl Condition {
     /// Reads one that this filter takes.
     pub(crate) fn of<T: Fields>(text: &str) -> Result<Self, String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
-        let field = T::NAMES.iter().find(|known| **known == name && name.len() < text.len());
+        let field = T::NAMES.split(' ').find(|known| *known == name && name.len() < text.len());
         let Some(field) = field else {
-            let closest = closest(T::NAMES.iter().copied(), name).filter(|it| *it != name);
+            let closest = closest(T::NAMES.split(' '), name).filter(|it| *it != name);
             return Err(match closest {
                 Some(closest) => format!("did you mean {closest}=VALUE?"),
-                None => format!("write NAME=VALUE; the names are {}", T::NAMES.join(", ")),
+                None => format!("write NAME=VALUE; the names are {}", T::NAMES.replace(' ', ", ")),
             });
         };
         T::default().put(field, value)?;
@@ -64,7 +64,7 @@ mod tests {
     struct Wanted(Vec<String>);
 
     impl Fields for Wanted {
-        const NAMES: &'static [&'static str] = &["kind", "text"];
+        const NAMES: &'static str = "kind text";
         const REPEATED: &'static str = "text";
 
         fn put(&mut self, field: &str, value: &str) -> Result<(), String> {

@@ -42,8 +42,7 @@ impl WantedArgs {
 }
 
 impl Fields for Filter {
-    const NAMES: &'static [&'static str] =
-        &["kind", "entity", "loop", "decision", "actor", "correlation", "text", "itext"];
+    const NAMES: &'static str = "kind entity loop decision actor correlation text itext";
 
     fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
         let text = Some(value.to_string());
@@ -72,15 +71,12 @@ fn is_any(directory: &Directory, filter: &Filter) -> Result<bool, Failure> {
     Ok(found.is_some())
 }
 
-/// That every name in a filter that gave nothing is somewhere in the log. Exit 3 where one is not;
-/// the closest one is suggested.
-pub(crate) fn expect_known(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
-    let otherwise = "`holdpoint log` without the condition shows all";
-    expect_known_saying(directory, filter, otherwise)
-}
+/// How all records are shown.
+pub(crate) const SHOW_ALL: &str = "`holdpoint log` without the condition shows all";
 
-/// The same; where none is close, something else is advised.
-pub(crate) fn expect_known_saying(
+/// That every name in a filter that gave nothing is somewhere in the log. Exit 3 where one is not;
+/// the closest one is suggested, and where none is close, something else is advised.
+pub(crate) fn expect_known(
     directory: &Directory,
     filter: &Filter,
     otherwise: &str,

@@ -20,6 +20,7 @@ use crate::ui::screen::columns_of_table;
 use crate::ui::table::Layout;
 use crate::ui::{Bar, Exit, Failure, Output, TimesArgs, complain};
 use anstyle::{AnsiColor, Style};
+use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::waiting::WaitingRun;
@@ -52,7 +53,7 @@ pub(crate) struct Args {
     until: Option<Point>,
     /// So many of them.
     #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = SHOWN)]
-    #[arg(value_parser = count)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     count: usize,
     /// Those that began before this run or session.
     #[arg(long, value_name = "RUN")]
@@ -70,8 +71,7 @@ pub(crate) struct Args {
 }
 
 impl Fields for RunFilter {
-    const NAMES: &'static [&'static str] =
-        &["status", "failed", "by", "approver", "command", "label"];
+    const NAMES: &'static str = "status failed by approver command label";
     const REPEATED: &'static str = "label";
 
     fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
@@ -85,11 +85,6 @@ impl Fields for RunFilter {
         }
         Ok(())
     }
-}
-
-fn count(text: &str) -> Result<usize, String> {
-    let count = text.parse().ok().filter(|count| *count > 0);
-    count.ok_or_else(|| "a number from 1 on".to_string())
 }
 
 fn status(text: &str) -> Result<RunStatus, String> {

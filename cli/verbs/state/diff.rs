@@ -87,28 +87,27 @@ struct Sides {
 impl Sides {
     /// Tells apart what is named. Exit 2 where it is too much, or no search takes it.
     fn of(args: &Args) -> Result<Self, Failure> {
-        let (mut sides, mut points) = (Self::default(), Vec::new());
+        let mut sides = Self::default();
+        let begins_elsewhere = matches!(args.places.as_slice(), [Place::Log(_), _]);
         let mut is_too_much = false;
         for place in args.places.iter().cloned() {
-            match place {
-                Place::Log(log) => is_too_much |= sides.other.replace(log).is_some(),
-                Place::Entity(id) => is_too_much |= sides.entity.replace(id).is_some(),
-                point => points.push(point),
-            }
+            is_too_much |= match place {
+                Place::Log(log) => sides.other.replace(log).is_some(),
+                Place::Entity(id) => sides.entity.replace(id).is_some(),
+                point if sides.from.is_some() || begins_elsewhere => {
+                    sides.to.replace(point).is_some()
+                }
+                point => sides.from.replace(point).is_some(),
+            };
         }
-        is_too_much |= points.len() > 2;
-        is_too_much |=
+        let is_foreign =
             if args.is_search() { sides.other.is_some() } else { sides.entity.is_some() };
-        if is_too_much {
-            let message = "two points or runs are compared, or this log and another; entity=ID is \
-                           for --when and --exec";
-            return Err(Failure::new(Exit::USAGE, "usage", message));
+        if !is_too_much && !is_foreign {
+            return Ok(sides);
         }
-        let is_of_other = matches!(args.places.first(), Some(Place::Log(_))) && points.len() == 1;
-        let mut points = points.into_iter();
-        sides.from = if is_of_other { None } else { points.next() };
-        sides.to = points.next();
-        Ok(sides)
+        let message = "two points or runs are compared, or this log and another; entity=ID is for \
+                       --when and --exec";
+        Err(Failure::new(Exit::USAGE, "usage", message))
     }
 }
 

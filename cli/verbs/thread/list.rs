@@ -39,7 +39,7 @@ struct ThreadFilter {
 }
 
 impl Fields for ThreadFilter {
-    const NAMES: &'static [&'static str] = &["tenant", "state"];
+    const NAMES: &'static str = "tenant state";
 
     fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
         match (field, value) {

@@ -18,17 +18,13 @@ pub(super) struct BindArgs {
 }
 
 /// A tool and its input, as they are given.
-#[derive(Default)]
-struct BoundAction {
-    tool: Option<String>,
-    input: Option<String>,
-}
+type BoundAction = (Option<String>, Option<String>);
 
 impl Fields for BoundAction {
-    const NAMES: &'static [&'static str] = &["tool", "input"];
+    const NAMES: &'static str = "tool input";
 
     fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
-        let part = if field == "tool" { &mut self.tool } else { &mut self.input };
+        let part = if field == "tool" { &mut self.0 } else { &mut self.1 };
         *part = Some(value.to_string());
         Ok(())
     }
@@ -39,9 +35,9 @@ impl BindArgs {
     /// nothing is bound. Exit 2 where one of both is missing.
     pub(super) fn read(&self) -> Result<Option<ActionBinding>, Failure> {
         let (tool, input) = match Condition::put(&self.bind, BoundAction::default())? {
-            BoundAction { tool: None, input: None } => return Ok(None),
-            BoundAction { tool: Some(tool), input: Some(input) } => (tool, input),
-            BoundAction { .. } => {
+            (None, None) => return Ok(None),
+            (Some(tool), Some(input)) => (tool, input),
+            _ => {
                 let message = "an action is --bind tool=NAME and --bind input=JSON";
                 return Err(Failure::new(Exit::USAGE, "usage", message));
             }

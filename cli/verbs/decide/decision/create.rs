@@ -32,27 +32,10 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Options of a question that another round has from the round before.
-const NOT_REVISED: [&str; 19] = [
-    "issue",
-    "evidence",
-    "urgency",
-    "requested_by",
-    "text_allowed",
-    "max_iterations",
-    "expires",
-    "per_round",
-    "on_timeout",
-    "approvers",
-    "quorum",
-    "allow",
-    "authentication",
-    "separation",
-    "bind",
-    "valid_for",
-    "blocks",
-    "supersedes",
-    "wait",
-];
+const NOT_REVISED: &str = "\
+    issue evidence urgency requested_by text_allowed max_iterations expires per_round \
+    on_timeout approvers quorum allow authentication separation bind valid_for blocks \
+    supersedes wait";
 
 /// Options of `decision create`.
 #[derive(Debug, clap::Args)]
@@ -62,7 +45,7 @@ pub(crate) struct Args {
     issue: Option<String>,
     /// The round to propose anew, after guidance: prompt, context, options and default replace
     /// those of that round, and the rest stays as before.
-    #[arg(long, value_name = "ID", conflicts_with_all = NOT_REVISED)]
+    #[arg(long, value_name = "ID", conflicts_with_all = NOT_REVISED.split(' '))]
     revises: Option<String>,
     /// The question, at most 4 KiB.
     #[arg(long, value_name = "TEXT", required_unless_present = "revises")]

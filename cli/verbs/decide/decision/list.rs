@@ -82,8 +82,7 @@ fn state(name: &str) -> Result<StateFilter, String> {
 }
 
 impl Fields for QuestionFilter {
-    const NAMES: &'static [&'static str] =
-        &["state", "issue", "requested_by", "urgency", "overdue"];
+    const NAMES: &'static str = "state issue requested_by urgency overdue";
 
     fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
         match field {

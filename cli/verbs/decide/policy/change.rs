@@ -34,8 +34,8 @@ pub(crate) struct Args {
 /// nobody waits.
 pub(super) fn set(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let may_begin = !args.no_wait && args.approval.is_none();
-    if may_begin {
-        expect_terminal("set a policy")?;
+    if may_begin && !confirm::is_possible() {
+        return Err(no_terminal("set a policy"));
     }
     let session = DecisionSession::open(global, &args.turn, may_begin)?;
     let (before, is_lost) = session.look(|world| (world.policy(), world.is_policy_lost()))?;
@@ -57,11 +57,6 @@ pub(super) fn set(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let (receipt, _) = session.carried_out(None, submitted)?;
     session.close()?;
     tell(global, &receipt, &after)
-}
-
-/// Whether a person could type here; told before anything is written.
-pub(super) fn expect_terminal(what: &str) -> Result<(), Failure> {
-    if confirm::is_possible() { Ok(()) } else { Err(no_terminal(what)) }
 }
 
 pub(super) fn no_terminal(what: &str) -> Failure {

@@ -6,6 +6,7 @@ use crate::args::principal::user;
 use crate::questions::decision_session::{DecisionSession, Only};
 use crate::questions::decision_view::{how_to_answer, tell_how_to_answer};
 use crate::questions::permits::Act;
+use crate::questions::waiting::until_ended;
 use crate::ui::program::program;
 use crate::ui::{Exit, Failure, Output, complain};
 use holdpoint_domain::Command;
@@ -18,13 +19,9 @@ use holdpoint_domain::decision_point::{
 use holdpoint_domain::log::{
     ChangePolicy, GatePolicy, LogCommand, RELAX_TOOL, relax_binding, relax_proposal,
 };
-use holdpoint_engine::shell::{TypedLine, Watch, approvers_who_are_gone, owner_of, user_number};
+use holdpoint_engine::shell::{TypedLine, approvers_who_are_gone, owner_of, user_number};
 use serde_json::json;
 use std::path::PathBuf;
-use std::time::Duration;
-
-/// How long a wait for news of the log is at most before it is looked at anyway.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// Asks, waits, and changes the policy. Exit 5 where it is not approved, 10 where nobody waits.
 pub(super) fn relax(
@@ -151,17 +148,12 @@ fn answered(
 ) -> Result<DecisionPoint, Failure> {
     complain(&format!("decision {} waits for an answer:", asked.decision_id));
     tell_how_to_answer(global, &asked);
-    let log: PathBuf = global.log.components().collect();
-    let watch = Watch::of_log(&log);
-    let mut point = asked;
-    while point.is_open() {
-        let _ = watch.wait(LOOK_EVERY);
-        point = session.find(&point.decision_id, Act::Consume)?;
-    }
+    let id = asked.decision_id.to_string();
+    until_ended(global, std::slice::from_ref(&id), None, &|| false)?;
+    let point = session.find(&id, Act::Consume)?;
     if point.approves() {
         return Ok(point);
     }
-    let id = &point.decision_id;
     let message = format!(
         "the decision {id} is no approval, and the policy stays as it is: `{} decision show {id}` \
          tells more",

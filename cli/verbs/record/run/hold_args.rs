@@ -41,32 +41,23 @@ pub(super) struct HoldArgs {
     pub(super) no_wait: bool,
     /// Ask a person also where another attempt is permitted after a crash or timeout. [default:
     /// true]
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true")]
     retry_needs_person: Option<bool>,
     /// Let a question be passed on to this person too; may be given several times.
     #[arg(long, value_name = "NAME")]
     to: Vec<String>,
 }
 
-/// How long the questions of a run can be answered.
-#[derive(Clone, Copy, Debug)]
-struct Expiry {
-    before: Option<HumanDecisionTimeout>,
-    after: Option<HumanDecisionTimeout>,
-}
+/// How long the question before a start and those after an attempt can be answered.
+type Expiry = [Option<HumanDecisionTimeout>; 2];
 
 fn expiry(text: &str) -> Result<Expiry, String> {
     let time = |text| durations::decision(text).map(Some);
     Ok(match text.split_once('=') {
-        Some(("before", text)) => Expiry { before: time(text)?, after: None },
-        Some(("after", text)) => Expiry { before: None, after: time(text)? },
-        _ => Expiry { before: time(text)?, after: time(text)? },
+        Some(("before", text)) => [time(text)?, None],
+        Some(("after", text)) => [None, time(text)?],
+        _ => [time(text)?; 2],
     })
 }
 
@@ -198,7 +189,7 @@ pub(super) fn expect_asked(
         ("--quorum", hold.quorum.is_some()),
     ];
     let of_start = [
-        ("--expires before=", hold.expires.iter().any(|expiry| expiry.after.is_none())),
+        ("--expires before=", hold.expires.iter().any(|[_, after]| after.is_none())),
         ("--bind", !start.bind.is_empty()),
         ("--unbind", !start.unbind.is_empty()),
     ];
@@ -232,8 +223,8 @@ impl HoldArgs {
             after: self.hold.map(Hold::after),
             approvers: Some(approvers).filter(|approvers| !approvers.is_empty()),
             quorum: self.quorum,
-            approval_timeout: self.expires.iter().find_map(|expiry| expiry.before),
-            decision_timeout: self.expires.iter().find_map(|expiry| expiry.after),
+            approval_timeout: self.expires.iter().find_map(|[before, _]| *before),
+            decision_timeout: self.expires.iter().find_map(|[_, after]| *after),
             retry_needs_person: self.retry_needs_person,
             escalate_to: self.to.clone(),
             ..Asked::default()
