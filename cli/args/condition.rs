@@ -4,7 +4,7 @@ use crate::ui::suggest::closest;
 use crate::ui::{Exit, Failure};
 
 /// A filter, made of conditions on its fields.
-pub(crate) trait Fields: Default {
+pub(crate) trait FilterFields: Default {
     /// Their names, with blanks between them.
     const NAMES: &'static str;
     /// One that may be given several times.
@@ -28,7 +28,7 @@ pub(crate) struct Condition {
 
 impl Condition {
     /// Reads one that this filter takes.
-    pub(crate) fn of<T: Fields>(text: &str) -> Result<Self, String> {
+    pub(crate) fn of<T: FilterFields>(text: &str) -> Result<Self, String> {
         let (name, value) = text.split_once('=').unwrap_or((text, ""));
         let field = T::NAMES.split(' ').find(|known| *known == name && name.len() < text.len());
         let Some(field) = field else {
@@ -43,7 +43,7 @@ impl Condition {
     }
 
     /// Puts all of them into a filter, each field once but the one that may be repeated. Exit 2.
-    pub(crate) fn put<T: Fields>(all: &[Self], mut into: T) -> Result<T, Failure> {
+    pub(crate) fn put<T: FilterFields>(all: &[Self], mut into: T) -> Result<T, Failure> {
         let usage = |code, message| Failure::new(Exit::USAGE, code, message);
         for (place, Self { field, value }) in all.iter().enumerate() {
             let is_again = all.iter().take(place).any(|before| before.field == *field);
@@ -63,7 +63,7 @@ mod tests {
     #[derive(Debug, Default, PartialEq, Eq)]
     struct Wanted(Vec<String>);
 
-    impl Fields for Wanted {
+    impl FilterFields for Wanted {
         const NAMES: &'static str = "kind text";
         const REPEATED: &'static str = "text";
 

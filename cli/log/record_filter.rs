@@ -1,6 +1,6 @@
 //! Which records are wanted, as a person says it, and what is said of a name that nothing has.
 
-use crate::args::condition::{Condition, Fields};
+use crate::args::condition::{Condition, FilterFields};
 use crate::log::Directory;
 use crate::log::position::Point;
 use crate::log::question_look::Look;
@@ -41,7 +41,7 @@ impl WantedArgs {
     }
 }
 
-impl Fields for Filter {
+impl FilterFields for Filter {
     const NAMES: &'static str = "kind entity loop decision actor correlation text itext";
 
     fn put(&mut self, field: &str, value: &str) -> Result<(), String> {

@@ -5,7 +5,7 @@ mod hidden;
 mod names;
 mod table;
 
-use crate::args::condition::{Condition, Fields, boolean};
+use crate::args::condition::{Condition, FilterFields, boolean};
 use crate::args::{Global, labels};
 use crate::log::clock::{self, Dated};
 use crate::log::coverage::{self, UntiedRecords, WitnessWait};
@@ -70,7 +70,7 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
-impl Fields for RunFilter {
+impl FilterFields for RunFilter {
     const NAMES: &'static str = "status failed by approver command label";
     const REPEATED: &'static str = "label";
 

@@ -1,7 +1,7 @@
 //! `holdpoint thread list`: every thread in a line.
 
 use crate::args::Global;
-use crate::args::condition::{Condition, Fields};
+use crate::args::condition::{Condition, FilterFields};
 use crate::log::archived_hint::missing;
 use crate::log::current_state::WholeArg;
 use crate::log::open::read;
@@ -38,7 +38,7 @@ struct ThreadFilter {
     is_open: bool,
 }
 
-impl Fields for ThreadFilter {
+impl FilterFields for ThreadFilter {
     const NAMES: &'static str = "tenant state";
 
     fn put(&mut self, field: &str, value: &str) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! The one action that an approval is for, as it is given on the command line.
 
-use crate::args::condition::{Condition, Fields};
+use crate::args::condition::{Condition, FilterFields};
 use crate::args::values::text_or_stdin;
 use crate::ui::text::visible_once;
 use crate::ui::{Exit, Failure};
@@ -20,7 +20,7 @@ pub(super) struct BindArgs {
 /// A tool and its input, as they are given.
 type BoundAction = (Option<String>, Option<String>);
 
-impl Fields for BoundAction {
+impl FilterFields for BoundAction {
     const NAMES: &'static str = "tool input";
 
     fn put(&mut self, field: &str, value: &str) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use super::create::urgency;
 use super::show::tell_place;
 use crate::args::Global;
-use crate::args::condition::{Condition, Fields, boolean};
+use crate::args::condition::{Condition, FilterFields, boolean};
 use crate::log::archives::tell_archived;
 use crate::log::at_point::parse_at;
 use crate::log::clock::{self, Dated};
@@ -81,7 +81,7 @@ fn state(name: &str) -> Result<StateFilter, String> {
     state.ok_or_else(|| format!("write {}, open or all", names.join(", ")))
 }
 
-impl Fields for QuestionFilter {
+impl FilterFields for QuestionFilter {
     const NAMES: &'static str = "state issue requested_by urgency overdue";
 
     fn put(&mut self, field: &str, value: &str) -> Result<(), String> {

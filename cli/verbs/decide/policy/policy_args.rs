@@ -1,6 +1,6 @@
 //! A policy, as it is given on the command line.
 
-use crate::args::condition::{Condition, Fields, boolean};
+use crate::args::condition::{Condition, FilterFields, boolean};
 use crate::args::durations;
 use crate::questions::approval_args::Proof;
 use crate::ui::Failure;
@@ -37,7 +37,7 @@ impl PolicySettings {
 }
 
 /// The keys of the configuration file, and who may answer once a question was passed on.
-impl Fields for GatePolicy {
+impl FilterFields for GatePolicy {
     const NAMES: &'static str = "\
         default approvers quorum authentication separation \
         decision_timeout approval_timeout retry_needs_person escalation_approvers override_approvers";
