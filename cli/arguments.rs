@@ -9,10 +9,11 @@ pub(crate) use self::deferred::Deferred;
 use crate::agents::{hook, mcp};
 use crate::args::Global;
 use crate::args::hook_line::HookLine;
+use crate::questions::respond::ReplyArgs;
 use crate::ui::text::path_given;
 use crate::ui::{Failure, program};
 use crate::verbs::decide::decision::DecisionVerb;
-use crate::verbs::decide::{approve, inbox, policy};
+use crate::verbs::decide::{inbox, policy};
 use crate::verbs::look::{log, output, runs, show};
 use crate::verbs::prove::{archive, continue_log, copy, export, verify};
 use crate::verbs::record::{apply, event, run};
@@ -122,9 +123,9 @@ pub(crate) enum Verb {
     Inbox(inbox::Args),
     /// Say yes to a pending question. `decision show` shows it; `holdpoint output` has what a run
     /// printed, which nobody checked and which is no part of what is decided.
-    Approve(Deferred<approve::Args>),
+    Approve(Deferred<ReplyArgs>),
     /// Say no to a pending question.
-    Deny(Deferred<approve::Args>),
+    Deny(Deferred<ReplyArgs>),
     /// Ask questions, answer them, wait for them, spend approvals.
     #[command(subcommand)]
     Decision(Deferred<DecisionVerb>),

@@ -15,8 +15,10 @@ use crate::agents::{hook, mcp};
 use crate::args::{Global, command_line, settle};
 use crate::arguments::usage;
 use crate::log::configuration;
+use crate::questions::choice::Answer;
+use crate::questions::respond;
 use crate::ui::{Exit, Failure, hints, inherited, pager, zone};
-use crate::verbs::decide::{approve, decision, inbox, policy};
+use crate::verbs::decide::{decision, inbox, policy};
 use crate::verbs::look::{self, output, runs, show};
 use crate::verbs::prove::{archive, continue_log, copy, export, verify};
 use crate::verbs::record::{apply, event, run};
@@ -92,8 +94,12 @@ pub fn main() -> ExitCode {
         Verb::Apply(Deferred(args)) => apply::main(&global, args),
         Verb::Record(Deferred(args)) => event::main(&global, &args),
         Verb::Inbox(args) => inbox::main(&global, args),
-        Verb::Approve(Deferred(args)) => approve::approve(&global, named.is_some(), args),
-        Verb::Deny(Deferred(args)) => approve::deny(&global, named.is_some(), args),
+        Verb::Approve(Deferred(args)) => {
+            respond::main(&global, named.is_some(), args, Answer::Approve, None)
+        }
+        Verb::Deny(Deferred(args)) => {
+            respond::main(&global, named.is_some(), args, Answer::Deny, None)
+        }
         Verb::Decision(Deferred(verb)) => decision::main(&global, named.is_some(), verb),
         Verb::Hook(Deferred(args)) => hook::main(&global, &args),
         Verb::Mcp(Deferred(args)) => mcp::main(&global, &args),

@@ -296,7 +296,7 @@ const LOOKS: &[Bar] = &[
     at_most("look/decision-list-memory", "its memory at most, MiB", 40.0, |all| {
         look_mib(all, Look::DecisionList)
     }),
-    at_most("look/thread-list", "`thread list --open`, 10M records, ms", 50.0, |all| {
+    at_most("look/thread-list", "`thread list state=open`, 10M records, ms", 50.0, |all| {
         look_ms(all, Look::ThreadList)
     }),
     at_most("look/thread-list-memory", "its memory at most, MiB", 40.0, |all| {

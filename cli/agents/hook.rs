@@ -22,11 +22,11 @@ mod stop;
 
 use crate::args::Global;
 use crate::args::host::{Event, Host};
-use crate::ui::Exit;
+use crate::ui::{Exit, complain};
 use answer::Answer;
 #[cfg(test)]
 pub(crate) use ask::sample;
-use clap::Subcommand;
+use clap::ValueEnum;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
@@ -50,21 +50,28 @@ and OpenCode."#;
 #[derive(Debug, clap::Args)]
 #[command(after_help = SETTINGS)]
 pub(crate) struct Args {
+    /// What the host runs it for.
+    #[arg(value_enum)]
+    event: HookEvent,
     #[command(flatten)]
     terms: Terms,
-    #[command(subcommand)]
-    verb: HookVerb,
+    /// Of `stop`: do not let the agent stop, once, while a decision waits that it asked for; left
+    /// away, it may stop and wait.
+    #[arg(long)]
+    require_answer: bool,
+    #[command(flatten)]
+    call: Option<pre_tool_use::Args>,
 }
 
 /// What every hook is told by its command line, and by nothing else.
 #[derive(Clone, Debug, clap::Args)]
 struct Terms {
     /// Whose hook this is, where what the host sends does not prove it.
-    #[arg(long, global = true, value_name = "HOST")]
+    #[arg(long, value_name = "HOST")]
     host: Option<Host>,
     /// How long the hook takes at most, from its start. The host's own timeout has to be longer:
     /// most hosts run the tool after it. [default: 25s]
-    #[arg(long, global = true, value_name = "DURATION", value_parser = bounded_deadline)]
+    #[arg(long, value_name = "DURATION", value_parser = bounded_deadline)]
     deadline: Option<Duration>,
 }
 
@@ -76,14 +83,14 @@ impl Terms {
 }
 
 /// Which hook.
-#[derive(Debug, Subcommand)]
-enum HookVerb {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum HookEvent {
     /// Let a tool run only with a person's approval of exactly this call.
-    PreToolUse(pre_tool_use::Args),
+    PreToolUse,
     /// Record what the host says became of an approved call: a claim.
     PostToolUse,
     /// Say at the end of a turn which approvals wait to be used.
-    Stop(stop::Args),
+    Stop,
     /// Say at the start of a session which of its decisions wait, and what was answered.
     SessionStart,
 }
@@ -101,63 +108,72 @@ impl Args {
 
     /// Tells whether this hook may put a question.
     pub(crate) const fn may_ask(&self) -> bool {
-        matches!(self.verb, HookVerb::PreToolUse(_))
+        matches!(self.event, HookEvent::PreToolUse)
     }
 
     /// What of the options cannot be kept, in words: the hook then answers nothing else.
     pub(crate) fn check(&self) -> Result<(), String> {
-        match &self.verb {
-            HookVerb::PreToolUse(args) => args.check(self.terms.deadline()),
-            HookVerb::PostToolUse | HookVerb::Stop(_) | HookVerb::SessionStart => Ok(()),
-        }
+        self.expect_own_options()?;
+        self.call.as_ref().map_or(Ok(()), |call| call.check(self.terms.deadline()))
     }
 
     /// The tools that this hook guards, as they are named; none stands for all.
     pub(crate) fn tools(&self) -> &[String] {
-        match &self.verb {
-            HookVerb::PreToolUse(args) => args.tools(),
-            HookVerb::PostToolUse | HookVerb::Stop(_) | HookVerb::SessionStart => &[],
-        }
+        self.call.as_ref().map_or(&[], pre_tool_use::Args::tools)
+    }
+
+    /// Refuses the options of another event.
+    fn expect_own_options(&self) -> Result<(), String> {
+        let is_own = (self.call.is_none() || self.event == HookEvent::PreToolUse)
+            && (!self.require_answer || self.event == HookEvent::Stop);
+        if is_own { Ok(()) } else { Err("an option of another event is given".to_string()) }
     }
 
     /// The events for which this hook is meant, the usual one first.
     pub(crate) const fn events(&self) -> &'static [Event] {
-        match &self.verb {
-            HookVerb::PreToolUse(_) => &[Event::PreToolUse],
-            HookVerb::PostToolUse => &[Event::PostToolUse, Event::PostToolUseFailure],
-            HookVerb::Stop(_) => &[Event::Stop],
-            HookVerb::SessionStart => &[Event::SessionStart],
+        match self.event {
+            HookEvent::PreToolUse => &[Event::PreToolUse],
+            HookEvent::PostToolUse => &[Event::PostToolUse, Event::PostToolUseFailure],
+            HookEvent::Stop => &[Event::Stop],
+            HookEvent::SessionStart => &[Event::SessionStart],
         }
     }
 
     /// The answer of a failure, and why.
     const fn failed(&self) -> fn(&str) -> Answer {
-        match &self.verb {
-            HookVerb::PreToolUse(_) => Answer::undecided,
-            HookVerb::PostToolUse => post_tool_use::failed,
-            HookVerb::Stop(_) => stop::failed,
-            HookVerb::SessionStart => session_start::failed,
+        match self.event {
+            HookEvent::PreToolUse => Answer::undecided,
+            HookEvent::PostToolUse => post_tool_use::failed,
+            HookEvent::Stop => stop::failed,
+            HookEvent::SessionStart => session_start::failed,
         }
     }
 
     /// The answer; of what fails, the one that is meant for failures.
     fn answer(&self, log: &Path) -> Answer {
         let terms = &self.terms;
-        let answer = match &self.verb {
-            HookVerb::PreToolUse(args) => pre_tool_use::decide(log, terms, args),
-            HookVerb::PostToolUse => {
+        let answer = match self.event {
+            HookEvent::PreToolUse => {
+                pre_tool_use::decide(log, terms, self.call.as_ref().unwrap_or(&Default::default()))
+            }
+            HookEvent::PostToolUse => {
                 post_tool_use::record(log, terms).map(|()| Answer::no_objection())
             }
-            HookVerb::Stop(args) => stop::decide(log, terms, args),
-            HookVerb::SessionStart => session_start::decide(log, terms),
+            HookEvent::Stop => stop::decide(log, terms, self.require_answer),
+            HookEvent::SessionStart => session_start::decide(log, terms),
         };
         answer.unwrap_or_else(|reason| self.failed()(&reason))
     }
 }
 
 /// Bounds the process from now on: before its log is looked for, which may take any time. The exit
-/// where that cannot be done.
+/// where that cannot be done, or the options are those of another event.
 pub(crate) fn bound(args: &Args) -> Option<Exit> {
+    if let Err(reason) = args.expect_own_options() {
+        complain(&reason);
+        drain_input();
+        return Some(Exit::USAGE);
+    }
     let error = deadline::watch(args.terms.deadline(), args.failed()).err()?;
     Some(args.failed()(&format!("cannot start a thread: {error}")).deliver())
 }

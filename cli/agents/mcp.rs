@@ -16,11 +16,9 @@ mod tools;
 mod waiting;
 mod wire;
 
-use crate::args::durations::wait;
 use crate::args::{Global, LockWaitArgs, settle};
 use crate::ui::Exit;
 use holdpoint_domain::core::text::check_identifier;
-use std::time::Duration;
 
 /// Options of `mcp`.
 #[derive(Clone, Debug, clap::Args)]
@@ -32,9 +30,6 @@ pub(crate) struct Args {
     /// Record what the agent asks for under this name; else under `mcp:` and the client's own name.
     #[arg(long, value_name = "NAME", value_parser = name)]
     requested_by: Option<String>,
-    /// How often a wait tells its progress to a client that asked for that.
-    #[arg(long, hide = true, value_name = "DURATION", default_value = "10s", value_parser = wait)]
-    progress_every: Duration,
     #[command(flatten)]
     turn: LockWaitArgs,
 }

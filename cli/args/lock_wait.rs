@@ -6,13 +6,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct LockWaitArgs {
     /// How long to wait for another process that writes to the log.
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "HOLDPOINT_LOCK_WAIT",
-        default_value = "10s",
-        value_parser = crate::args::durations::wait
-    )]
+    #[arg(long, value_name = "DURATION", env = "HOLDPOINT_LOCK_WAIT", default_value = "10s")]
+    #[arg(value_parser = crate::args::durations::wait)]
     pub(crate) lock_wait: Duration,
 }
 

@@ -19,23 +19,23 @@ Every verb takes --log DIR, --config FILE, --json, --color WHEN and --no-pager.
   holdpoint help --all  every verb;  --version  the version
 ";
 
-/// Options of where a log's archives lie, which it says by itself: `--help` has them.
-const ARCHIVES: [&str; 2] = ["archive", "no_archive"];
+/// Where a log's archives lie, which it says by itself: `--help` has it.
+const ARCHIVES: &str = "archive";
 
 /// A line for each verb, below its group: the options that are left to `--help`, and two examples.
 const SHORT: &str = "\
-runs|after quiet iso|runs --failed --since 2h|runs by=ada label=env=prod
-show|depth format iso|show LOOP-71e982|show 12 --trace
+runs|after|runs failed=true --since 2h|runs by=ada label=env=prod
+show|depth format|show LOOP-71e982|show 12 --trace
 output|attempt raw|output LOOP-71e982 -n 20|output LOOP-71e982 --follow
 log|reverse|log -n 20 actor=ada|log -f kind=execution_loop.halted
 replay|system whole|replay --at 2h|replay --at 12 --live --json
-diff|entity whole iso|diff LOOP-71e982|diff 1 9 --when 'totals.faults_reported > 3'
+diff|whole|diff LOOP-71e982|diff 1 9 --when 'totals.faults_reported > 3'
 verify|fail_fast|verify|verify --head HEAD.kept
-export|force|export LOOP-71e982 --format html --out deploy.html|export --format csv --out log.csv
+export|force|export LOOP-71e982 --format html --output deploy.html|export --format csv --output log.csv
 copy||copy .holdpoint kept|copy damaged mended --salvage
 archive|keep_segments lock_wait|archive old --until 720h|archive old --keep-segments 2
 doctor|lock_wait|doctor|doctor config
-thread list|whole|thread list --open|thread list --health
+thread list|whole|thread list state=open|thread list --health
 thread show|diagnostic reader lock_wait|thread show talk-1|thread show talk-1 --story";
 
 /// The short help of a verb.
@@ -73,7 +73,7 @@ fn of_verb(command: Command, words: &str) -> Command {
     let Some(short) = Short::all().find(|short| short.verb == words) else { return command };
     let examples = format!("Examples:\n  {}", short.examples.join("\n  "));
     let more = command.get_after_help().map(|more| format!("{more}\n\n{examples}"));
-    let is_rare = |id: &str| short.rare.contains(&id) || ARCHIVES.contains(&id);
+    let is_rare = |id: &str| short.rare.contains(&id) || id == ARCHIVES;
     command
         .mut_args(|arg| {
             let is_rare = arg.get_long().is_some() && is_rare(arg.get_id().as_str());

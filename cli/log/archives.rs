@@ -12,24 +12,22 @@ use holdpoint_log_format::names;
 use holdpoint_replay::archives::{with_archives, without_archives};
 use holdpoint_replay::is_salvaged;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which archives of a log are read with it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ArchiveArgs {
     /// Where the log's first records were moved to, if not where the log says; may be given several
-    /// times, for an archive of each.
-    #[arg(long, value_name = "DIR")]
+    /// times, for an archive of each. `none`: read the log alone; a directory of that name is
+    /// `./none`.
+    #[arg(long, value_name = "DIR|none")]
     archive: Vec<PathBuf>,
-    /// Read the log alone, without the archives of its first records.
-    #[arg(long, conflicts_with = "archive")]
-    no_archive: bool,
 }
 
 impl ArchiveArgs {
     /// Fails where an archive is named and this form of the verb reads none.
     pub(crate) fn expect_none(&self, form: &str) -> Result<(), Failure> {
-        if self.archive.is_empty() && !self.no_archive {
+        if self.archive.is_empty() {
             return Ok(());
         }
         let message = format!("archives are read with {form} alone: leave them away, or name it");
@@ -47,16 +45,18 @@ impl Directory {
 
     /// Reads the archives where the log says that they are.
     pub(crate) fn following_archives(mut self) -> Result<Self, Failure> {
-        self.take_archives(&ArchiveArgs { archive: Vec::new(), no_archive: false })?;
+        self.take_archives(&ArchiveArgs { archive: Vec::new() })?;
         Ok(self)
     }
 
     fn take_archives(&mut self, args: &ArchiveArgs) -> Result<(), Failure> {
-        let given = args.archive.iter().map(|archive| self.open_archive(archive));
+        let reads_none = args.archive == [Path::new("none")];
+        let named = args.archive.iter().filter(|_| !reads_none);
+        let given = named.map(|archive| self.open_archive(archive));
         let given: Vec<Self> = given.collect::<Result<_, _>>()?;
         let storages = given.iter().map(|archive| archive.storage.clone()).collect();
-        self.reads_archives = !args.no_archive;
-        self.log = match args.no_archive {
+        self.reads_archives = !reads_none;
+        self.log = match reads_none {
             true => without_archives(self.storage.clone()),
             false => with_archives(self.storage.clone(), storages),
         };
@@ -139,7 +139,7 @@ impl Directory {
     pub(crate) fn advice(&self, unread: &Unread) -> &'static str {
         match unread.why.as_deref() {
             _ if self.is_salvaged() => FITS_NONE,
-            _ if !self.reads_archives => "; leave --no-archive away, and it is read",
+            _ if !self.reads_archives => "; leave --archive none away, and it is read",
             None | Some(Unfit::Missing) => "; name its directory with --archive DIR",
             Some(_) => "; if it lies elsewhere, name that directory with --archive DIR",
         }

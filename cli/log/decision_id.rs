@@ -69,7 +69,7 @@ pub(crate) fn unknown(world: &World, wanted: &str) -> Failure {
     let shown = excerpt(wanted);
     let advice = match closest(world, wanted) {
         Some(name) => format!("did you mean {}?", visible(&name)),
-        None => "`holdpoint decision list --state all` shows all".to_string(),
+        None => "`holdpoint decision list state=all` shows all".to_string(),
     };
     let message =
         format!("there is no decision {shown}, and no issue of that name has one: {advice}");

@@ -40,7 +40,7 @@ const LOG_OPTION: &str = "--log DIR or HOLDPOINT_LOG";
 const ARCHIVE_OPTION: &str = "--archive DIR";
 
 /// How the directory of another log is named.
-const OTHER_OPTION: &str = "--other DIR";
+const OTHER_OPTION: &str = "DIR";
 
 impl Directory {
     /// Tells whether it is marked as an archive.
@@ -77,7 +77,7 @@ impl Directory {
         Self::at(log.components().collect(), name)
     }
 
-    /// The log that `--other` names.
+    /// Another log, which an argument names.
     pub(crate) fn open_other(other: &Path) -> Result<Self, Failure> {
         Self::open_argument(other, OTHER_OPTION)
     }

@@ -106,7 +106,7 @@ fn check_place(wanted: &Path, directory: Option<&Directory>) -> Result<(), Failu
     let parent = parent_of(wanted).canonicalize().map_err(|error| failed(wanted, &error))?;
     let log = directory.and_then(|directory| directory.path.canonicalize().ok());
     if wanted.file_name().is_none() || wanted.is_dir() {
-        let message = format!("{} is a directory: name a file with --out", shown(wanted));
+        let message = format!("{} is a directory: name a file with --output", shown(wanted));
         return Err(Failure::new(Exit::USAGE, "is_a_directory", message));
     }
     if log.is_some_and(|log| parent.starts_with(log)) {
@@ -159,7 +159,7 @@ fn taken(wanted: &Path) -> Failure {
 
 fn not_a_file(wanted: &Path) -> Failure {
     let message =
-        format!("{} is no regular file and stays: name another file with --out", shown(wanted));
+        format!("{} is no regular file and stays: name another file with --output", shown(wanted));
     Failure::new(Exit::CONFLICT, "not_a_file", message)
 }
 

@@ -267,7 +267,7 @@ fn none(directory: &Directory, digits: &str, of: &[IdOf]) -> Failure {
         _ => (code("no_such", of), format!("no run, decision or request begins with {digits}")),
     };
     let advice = match of {
-        [IdOf::Decision] => "`holdpoint decision list --state all` lists all",
+        [IdOf::Decision] => "`holdpoint decision list state=all` lists all",
         [IdOf::Request] => "`holdpoint decision list` lists what waits",
         _ => "`holdpoint runs` lists the runs",
     };

@@ -78,7 +78,7 @@ impl clap::Args for NamedLogs {
     fn augment_args(command: Command) -> Command {
         let help = format!(
             "Show this log alone; repeat it for several. Without it all logs are shown that a \
-             configuration of the system or of this user names, that `inbox add` put into the \
+             configuration of the system or of this user names, that `inbox --add` put into the \
              list, that verbs of this user wrote to, and the one that {VARIABLE} names, if it is \
              set"
         );
@@ -207,7 +207,7 @@ impl Place {
 
     /// The command that changes the list, as a shell takes it.
     fn command(&self, verb: &str) -> String {
-        format!("holdpoint inbox {verb} {}", command_line(self.path.as_os_str(), &[]))
+        format!("holdpoint inbox --{verb} {}", command_line(self.path.as_os_str(), &[]))
     }
 
     /// What it was when it was listed, by each who listed it, one of which it has to be still;

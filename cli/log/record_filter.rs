@@ -1,6 +1,6 @@
 //! Which records are wanted, as a person says it, and what is said of a name that nothing has.
 
-use crate::args::condition::Condition;
+use crate::args::condition::{Condition, FilterFields};
 use crate::log::Directory;
 use crate::log::position::Point;
 use crate::log::question_look::Look;
@@ -14,10 +14,6 @@ use holdpoint_domain::world::REGISTRY;
 use holdpoint_replay::records::is_kind;
 use holdpoint_replay::{ActorFilter, Filter, NameKind, Order, TextFilter, Until, each_name};
 
-/// The fields of a record that may be asked for.
-const FIELDS: [&str; 8] =
-    ["kind", "entity", "loop", "decision", "actor", "correlation", "text", "itext"];
-
 /// Conditions on records. All must hold.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WantedArgs {
@@ -29,33 +25,40 @@ pub(crate) struct WantedArgs {
     /// of a thread, session or work order; an actor `ada` or `HUMAN ada`. `text` is in the line or
     /// in a text of the event, `itext` so in capital or small letters. Raw evidence is not
     /// searched.
-    #[arg(value_name = "FIELD=VALUE", value_parser = |text: &str| Condition::parse(text, &FIELDS))]
+    #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<Filter>)]
     wanted: Vec<Condition>,
 }
 
 impl WantedArgs {
     /// The filter. Exit 2 where there is no such kind, 3 where there is no such decision.
     pub(crate) fn filter(self, directory: &Directory) -> Result<Filter, Failure> {
-        let mut all = self.wanted;
-        let mut take = |field| Condition::take(&mut all, field);
-        let kind = take("kind")?;
-        kind.as_deref().map_or(Ok(()), expect_kind)?;
-        let text = take("text")?.map(|text| TextFilter { text, ignores_case: false });
-        let itext = take("itext")?.map(|text| TextFilter { text, ignores_case: true });
-        let mut filter = Filter {
-            kind,
-            loop_id: take("loop")?,
-            decision: take("decision")?,
-            entity: take("entity")?,
-            actor: take("actor")?.as_deref().map(actor_of),
-            correlation: take("correlation")?,
-            text: itext.or(text),
-            ..Filter::default()
-        };
+        let mut filter = Condition::put(&self.wanted, Filter::default())?;
+        filter.kind.as_deref().map_or(Ok(()), expect_kind)?;
         if let Some(wanted) = &filter.decision {
             filter.decision = Some(decision(directory, wanted)?);
         }
         Ok(filter)
+    }
+}
+
+impl FilterFields for Filter {
+    const NAMES: &'static str = "kind entity loop decision actor correlation text itext";
+
+    fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
+        let text = Some(value.to_string());
+        match field {
+            "kind" => self.kind = text,
+            "entity" => self.entity = text,
+            "loop" => self.loop_id = text,
+            "decision" => self.decision = text,
+            "actor" => self.actor = Some(actor_of(value)),
+            "correlation" => self.correlation = text,
+            _ => {
+                let ignores_case = field == "itext";
+                self.text = Some(TextFilter { text: value.to_string(), ignores_case });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -68,15 +71,12 @@ fn is_any(directory: &Directory, filter: &Filter) -> Result<bool, Failure> {
     Ok(found.is_some())
 }
 
-/// That every name in a filter that gave nothing is somewhere in the log. Exit 3 where one is not;
-/// the closest one is suggested.
-pub(crate) fn expect_known(directory: &Directory, filter: &Filter) -> Result<(), Failure> {
-    let otherwise = "`holdpoint log` without the condition shows all";
-    expect_known_saying(directory, filter, otherwise)
-}
+/// How all records are shown.
+pub(crate) const SHOW_ALL: &str = "`holdpoint log` without the condition shows all";
 
-/// The same; where none is close, something else is advised.
-pub(crate) fn expect_known_saying(
+/// That every name in a filter that gave nothing is somewhere in the log. Exit 3 where one is not;
+/// the closest one is suggested, and where none is close, something else is advised.
+pub(crate) fn expect_known(
     directory: &Directory,
     filter: &Filter,
     otherwise: &str,

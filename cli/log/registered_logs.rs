@@ -38,7 +38,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 /// Who listed a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListedBy {
-    /// A person, with `inbox add`.
+    /// A person, with `inbox --add`.
     Person,
     /// A verb that wrote to it.
     Writer,
@@ -200,7 +200,7 @@ pub(crate) fn register(log: &Path) {
 fn not_listed(log: &Path, error: &io::Error) -> String {
     let advice = match error.kind() {
         ErrorKind::InvalidFilename => String::new(),
-        _ => format!("; `holdpoint inbox add {}` lists it", command_line(log.as_os_str(), &[])),
+        _ => format!("; `holdpoint inbox --add {}` lists it", command_line(log.as_os_str(), &[])),
     };
     let (log, error) = (shown(log), visible(&error.to_string()).to_string());
     format!("log {log} is not in the list of `holdpoint inbox`: {error}{advice}")
@@ -226,7 +226,7 @@ pub(crate) fn unusable(list: &KnownLogs, error: &io::Error) -> Failure {
 pub(crate) fn full(list: &KnownLogs) -> Failure {
     let message = format!(
         "the list {} is full ({LOGS_MAX} logs), so that logs may be missing: take some out with \
-         `holdpoint inbox remove DIR`",
+         `holdpoint inbox --remove DIR`",
         shown(&list.file())
     );
     Failure::new(Exit::FAILED, LIST_OF_LOGS, message)
@@ -262,7 +262,7 @@ fn make_room(listed: &mut Vec<KnownLog>) -> io::Result<()> {
     while listed.len() >= LOGS_MAX {
         let gone = listed.iter().position(is_gone).ok_or_else(|| {
             invalid(format!(
-                "it holds {LOGS_MAX} logs: take some out with `holdpoint inbox remove DIR`"
+                "it holds {LOGS_MAX} logs: take some out with `holdpoint inbox --remove DIR`"
             ))
         })?;
         listed.remove(gone);
@@ -327,9 +327,9 @@ mod tests {
             said.contains("rename the directory") && said.contains("inbox --log DIR"),
             "{said}"
         );
-        assert!(!said.contains("inbox add"), "{said}");
+        assert!(!said.contains("inbox --add"), "{said}");
         let full = not_listed(Path::new("/a"), &invalid("full".to_string()));
-        assert!(full.ends_with("full; `holdpoint inbox add /a` lists it"), "{full}");
+        assert!(full.ends_with("full; `holdpoint inbox --add /a` lists it"), "{full}");
     }
 
     #[test]

@@ -11,14 +11,19 @@ use holdpoint_replay::{Committed, Rebuilt, Until};
 use std::collections::BTreeSet;
 
 /// Which thread is meant.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug)]
 pub(crate) struct Name {
-    /// The thread's correlation.
-    #[arg(value_name = "CORRELATION")]
     pub(crate) correlation: String,
-    /// The thread's tenant; needed where several have a thread of this correlation.
-    #[arg(long, value_name = "TENANT")]
     pub(crate) tenant: Option<String>,
+}
+
+impl From<String> for Name {
+    /// Reads `CORRELATION`, `TENANT/CORRELATION`, or `/CORRELATION` where that has a `/`.
+    fn from(text: String) -> Self {
+        let (tenant, correlation) = text.split_once('/').unwrap_or(("", &text));
+        let tenant = Some(tenant.to_string()).filter(|tenant| !tenant.is_empty());
+        Self { correlation: correlation.to_string(), tenant }
+    }
 }
 
 /// The log up to a record, and the records of every thread of one correlation.
@@ -165,8 +170,8 @@ pub(crate) fn tenants(world: &World, correlation: &str) -> BTreeSet<String> {
 fn several(tenants: &BTreeSet<String>, correlation: &str) -> Failure {
     let shown: Vec<String> = tenants.iter().map(|tenant| excerpt(tenant)).collect();
     let message = format!(
-        "{} tenants have a thread {}: {}; the verbs of `thread` take one of them with --tenant, \
-         and `show --trace` the number of a record",
+        "{} tenants have a thread {}: {}; `thread show` takes TENANT/CORRELATION, and \
+         `show --trace` the number of a record",
         tenants.len(),
         excerpt(correlation),
         shown.join(", ")

@@ -120,7 +120,7 @@ fn not_listed(error: &RegistryError) -> Failure {
 pub(crate) fn show_adoption(out: &mut Output, log: &Path) {
     let log = command_line(log.as_os_str(), &[]);
     out.line(format_args!(
-        "adoption        approves nothing here before `holdpoint inbox add {log}`"
+        "adoption        approves nothing here before `holdpoint inbox --add {log}`"
     ));
 }
 

@@ -20,18 +20,24 @@ pub(crate) struct PolicyArgs {
     /// rejects ends it at once. [default: 1]
     #[arg(long, value_name = "N")]
     quorum: Option<u8>,
-    /// Let the requester answer too.
-    #[arg(long)]
-    allow_requester: bool,
-    /// Let agents answer too.
-    #[arg(long)]
-    allow_agents: bool,
+    /// Let the requester, or agents, answer too.
+    #[arg(long, value_name = "WHO,...", value_delimiter = ',')]
+    allow: Vec<Allowed>,
     /// What at least has to prove who answers. [default: terminal]
     #[arg(long, value_name = "PROOF")]
     authentication: Option<Proof>,
     /// Let only another user than the one who asks answer, by the number of the user.
     #[arg(long)]
     separation: bool,
+}
+
+/// Somebody else who may answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Allowed {
+    /// Whoever asks.
+    Requester,
+    /// Agents.
+    Agents,
 }
 
 /// What proves who somebody is.
@@ -59,15 +65,15 @@ impl PolicyArgs {
             quorum: self.quorum,
             authentication: self.authentication.map(Proof::authentication),
             separation: self.separation,
-            allow_requester: self.allow_requester,
-            allow_agents: self.allow_agents,
+            allow_requester: self.allow.contains(&Allowed::Requester),
+            allow_agents: self.allow.contains(&Allowed::Agents),
         };
         Ok(self.is_given().then_some(asked))
     }
 
     fn is_given(&self) -> bool {
         let is_set = self.quorum.is_some() || self.authentication.is_some();
-        let is_let = self.allow_requester || self.allow_agents || self.separation;
+        let is_let = !self.allow.is_empty() || self.separation;
         is_set || is_let || !self.approvers.is_empty()
     }
 }

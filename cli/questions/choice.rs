@@ -6,7 +6,7 @@ use crate::log::{Directory, LiveState, Question};
 use crate::questions::permits::Act;
 use crate::ui::{Exit, Failure, closest, excerpt, named};
 use holdpoint_domain::core::text::visible;
-use holdpoint_domain::decision_point::Response;
+use holdpoint_domain::decision_point::{ACCEPT, Response};
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_replay::Tells;
 
@@ -19,8 +19,6 @@ pub(crate) enum Answer {
     Text(String),
     /// A wish for another proposal.
     Guidance(String),
-    /// The current proposal as it is.
-    Accept,
     /// CONTINUE, or the only choice that does not reject of a question that has one which does.
     Approve,
     /// ABORT, or the only choice that rejects.
@@ -29,12 +27,12 @@ pub(crate) enum Answer {
 
 impl Answer {
     /// Returns the act on the question.
-    pub(crate) const fn act(&self) -> Act {
+    pub(crate) fn act(&self) -> Act {
         match self {
+            Self::Choice(word) if word == ACCEPT => Act::Accept,
             Self::Choice(_) | Self::Approve | Self::Deny => Act::Choose,
             Self::Text(_) => Act::Text,
             Self::Guidance(_) => Act::Guidance,
-            Self::Accept => Act::Accept,
         }
     }
 }
@@ -51,7 +49,6 @@ pub(crate) fn of_hold(
         Answer::Choice(word) | Answer::Text(word) | Answer::Guidance(word) => word.as_str(),
         Answer::Approve => HumanDecision::Continue.name(),
         Answer::Deny => HumanDecision::Abort.name(),
-        Answer::Accept => "",
     };
     let decision = HumanDecision::from_name(word);
     let (id, offered) = match (offered(global, request), decision) {
@@ -101,7 +98,6 @@ pub(crate) fn of_decision(
         Answer::Choice(word) => return Ok(Response::option(&word)),
         Answer::Text(words) => return Ok(Response::Text(words.into())),
         Answer::Guidance(words) => return Ok(Response::Guidance(words.into())),
-        Answer::Accept => return Ok(Response::Accept),
         Answer::Approve => false,
         Answer::Deny => true,
     };

@@ -64,7 +64,7 @@ struct Doubted<'a> {
 pub(crate) struct Only {
     /// Do it only if the decision is at this version: the `version` of its JSON.
     #[arg(long, value_name = "N")]
-    expect_version: Option<u64>,
+    expected_version: Option<u64>,
     /// Do it once under this key: the same again is answered with what it came to, something else
     /// is a conflict.
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
@@ -74,17 +74,17 @@ pub(crate) struct Only {
 impl Only {
     /// Nothing but a key.
     pub(crate) fn under_key(idempotency_key: Option<String>) -> Self {
-        Self { expect_version: None, idempotency_key }
+        Self { expected_version: None, idempotency_key }
     }
 
     /// Tells whether a condition is given.
     pub(crate) fn is_given(&self) -> bool {
-        self.expect_version.is_some() || self.idempotency_key.is_some()
+        self.expected_version.is_some() || self.idempotency_key.is_some()
     }
 
     /// Whether the version of what was read is given.
     pub(crate) fn names_version(&self) -> bool {
-        self.expect_version.is_some()
+        self.expected_version.is_some()
     }
 
     fn conditions(&self) -> Conditions {
@@ -93,7 +93,7 @@ impl Only {
             engine: KEY_ENGINE.to_string(),
             key: key.clone(),
         });
-        Conditions::of(key, self.expect_version)
+        Conditions::of(key, self.expected_version)
     }
 }
 

@@ -14,13 +14,11 @@ pub(crate) const HOW_TO_REJECT: &str = "say by `--reject ID` which one does";
 /// Options that offer ways to answer.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Offered {
-    /// A way to answer; repeat it for each, at most 32. The id ends at the first colon.
-    #[arg(long, value_name = "ID:LABEL", value_parser = option)]
-    option: Vec<DecisionOption>,
-    /// The ways to answer as a JSON array of objects with `id` and `label`, and perhaps `short`,
-    /// `description` and `reject`; `@FILE` reads a file, `-` standard input.
-    #[arg(long = "options", value_name = "JSON|@FILE|-", conflicts_with = "option")]
-    options_json: Option<String>,
+    /// A way to answer; repeat it for each, at most 32. The id ends at the first colon. Or all of
+    /// them as a JSON array of objects with `id` and `label`, and perhaps `short`, `description`
+    /// and `reject`; `@FILE` reads a file, `-` standard input.
+    #[arg(long, value_name = "ID:LABEL|JSON|@FILE|-")]
+    option: Vec<String>,
     /// An option that says no; repeat it for each. Choosing it approves and releases nothing.
     #[arg(long, value_name = "ID")]
     reject: Vec<String>,
@@ -29,27 +27,35 @@ pub(crate) struct Offered {
 impl Offered {
     /// The ways to answer; `None` where none is given.
     pub(crate) fn read(&self) -> Result<Option<Vec<DecisionOption>>, Failure> {
-        let mut options = match &self.options_json {
-            Some(given) => parse(given)?,
-            None => self.option.clone(),
+        let mut options = match self.option.as_slice() {
+            [array] if is_array(array) => parse(array)?,
+            each => each.iter().map(|given| option(given)).collect::<Result<_, _>>()?,
         };
         for id in &self.reject {
             mark(&mut options, id)?;
         }
-        Ok((self.options_json.is_some() || !options.is_empty()).then_some(options))
+        Ok((!self.option.is_empty()).then_some(options))
     }
 }
 
-fn option(given: &str) -> Result<DecisionOption, String> {
-    let (id, label) = given.split_once(':').ok_or("write ID:LABEL, as in yes:\"Deploy now\"")?;
+fn is_array(given: &str) -> bool {
+    matches!(given, "" | "-") || given.starts_with(['[', '{', '@'])
+}
+
+fn option(given: &str) -> Result<DecisionOption, Failure> {
+    let Some((id, label)) = given.split_once(':') else {
+        let message =
+            format!("--option {}: write ID:LABEL, as in yes:\"Deploy now\"", excerpt(given));
+        return Err(Failure::new(Exit::USAGE, "usage", message));
+    };
     let (id, label) = (id.into(), label.into());
     Ok(DecisionOption { id, label, short: "".into(), description: None, reject: false })
 }
 
 fn parse(given: &str) -> Result<Vec<DecisionOption>, Failure> {
-    let json = text_or_stdin("--options", given, JSON_BYTES_MAX)?;
+    let json = text_or_stdin("--option", given, JSON_BYTES_MAX)?;
     strict(json.as_bytes())
-        .map_err(|fault| Failure::new(Exit::USAGE, "not_understood", format!("--options: {fault}")))
+        .map_err(|fault| Failure::new(Exit::USAGE, "not_understood", format!("--option: {fault}")))
 }
 
 fn mark(options: &mut [DecisionOption], id: &str) -> Result<(), Failure> {

@@ -26,8 +26,7 @@ pub(crate) struct ReplyArgs {
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// Why, in one line. RETRY and ESCALATE need a reason.
-    #[arg(long, visible_alias = "comment", value_name = "TEXT")]
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
     pub(crate) terms: Terms,
@@ -189,7 +188,7 @@ impl Terms {
         }
         let message = format!(
             "{} is a question of a hold, which the user at this terminal answers: no --as, \
-             --agent, --expect-version or --idempotency-key",
+             --agent, --expected-version or --idempotency-key",
             visible(request)
         );
         Err(Failure::new(Exit::REFUSED, NOT_OF_A_HOLD, message))

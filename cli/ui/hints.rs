@@ -70,7 +70,7 @@ mod tests {
         );
         for as_it_is in [
             "no command",
-            "`holdpoint inbox add DIR` adds one",
+            "`holdpoint inbox --add DIR` adds one",
             "`holdpoint --log other verify`",
             "`holdpoint run --log other -- x`",
             "holdpoint verify without backticks, and an end `holdpoint",

@@ -14,28 +14,35 @@ const DAY: u64 = 24 * HOUR;
 /// Options that say how moments are told; without one, how long ago they were.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct TimesArgs {
-    /// Tell moments, in UTC, in the place of how long ago they were.
-    #[arg(long, conflicts_with = "iso")]
-    utc: bool,
-    /// The same, in the time of this machine and with its offset.
-    #[arg(long)]
-    iso: bool,
+    /// Tell moments as how long ago they were, in the time of this machine with its offset, or in
+    /// UTC.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t)]
+    date: DateForm,
+}
+
+/// A form of moments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum DateForm {
+    #[default]
+    Relative,
+    Iso,
+    Utc,
 }
 
 impl TimesArgs {
     /// As it is told to who looks now.
     pub(crate) fn clock(self) -> Clock {
-        let zone = if self.iso { zone::local() } else { TimeZone::UTC };
+        let zone = if self.date == DateForm::Iso { zone::local() } else { TimeZone::UTC };
         zone::tell_unknown();
         Clock { now: now(), times: self, zone }
     }
 
     /// Refuses a zone where moments are those of UTC in any case.
     pub(crate) fn expect_utc(self) -> Result<(), Failure> {
-        if !self.iso {
+        if self.date != DateForm::Iso {
             return Ok(());
         }
-        let message = "--iso tells the moments of runs and sessions; those of records, questions \
+        let message = "--date iso tells the moments of runs and sessions; those of records, questions \
                        and states are told in UTC: leave it out";
         Err(Failure::new(Exit::USAGE, "no_local_times", message.to_string()))
     }
@@ -53,7 +60,7 @@ impl Clock {
     /// How long before a moment something was.
     #[cfg(test)]
     pub(crate) const fn at(now: Timestamp) -> Self {
-        Self { now, times: TimesArgs { utc: false, iso: false }, zone: TimeZone::UTC }
+        Self { now, times: TimesArgs { date: DateForm::Relative }, zone: TimeZone::UTC }
     }
 
     /// When it is looked at.
@@ -63,18 +70,18 @@ impl Clock {
 
     /// When something was: how long ago, or the moment where that is asked for.
     pub(crate) fn told(&self, at: Timestamp) -> String {
-        match self.times {
-            TimesArgs { utc: true, .. } => moment(at),
-            TimesArgs { iso: true, .. } => self.local(at).unwrap_or_else(|| moment(at)),
-            TimesArgs { .. } => ago(self.now, at),
+        match self.times.date {
+            DateForm::Utc => moment(at),
+            DateForm::Iso => self.local(at).unwrap_or_else(|| moment(at)),
+            DateForm::Relative => ago(self.now, at),
         }
     }
 
     /// The same, and the moment in any case: `5 min ago (2026-01-25T16:00:00.000Z)`.
     pub(crate) fn told_with_moment(&self, at: Timestamp) -> String {
-        match self.times {
-            TimesArgs { utc: false, iso: false } => format!("{} ({})", self.told(at), moment(at)),
-            TimesArgs { .. } => self.told(at),
+        match self.times.date {
+            DateForm::Relative => format!("{} ({})", self.told(at), moment(at)),
+            DateForm::Iso | DateForm::Utc => self.told(at),
         }
     }
 
@@ -147,14 +154,14 @@ mod tests {
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let [at, now] =
             ["2026-07-01T12:00:00Z", "2026-07-01T12:05:00Z"].map(|it| it.parse().unwrap());
-        let told = |utc, iso| {
-            let clock = Clock { now, times: TimesArgs { utc, iso }, zone: zone.clone() };
+        let told = |date| {
+            let clock = Clock { now, times: TimesArgs { date }, zone: zone.clone() };
             (clock.told(at), clock.told_with_moment(at))
         };
         let (moment, local) = ("2026-07-01T12:00:00.000Z", "2026-07-01T14:00:00+02:00");
-        assert_eq!(told(false, false), ("5 min ago".into(), format!("5 min ago ({moment})")));
-        assert_eq!(told(true, false), (moment.into(), moment.into()));
-        assert_eq!(told(false, true), (local.into(), local.into()));
+        assert_eq!(told(DateForm::Relative), ("5 min ago".into(), format!("5 min ago ({moment})")));
+        assert_eq!(told(DateForm::Utc), (moment.into(), moment.into()));
+        assert_eq!(told(DateForm::Iso), (local.into(), local.into()));
     }
 
     #[test]

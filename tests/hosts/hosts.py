@@ -249,7 +249,7 @@ class Case:
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
     def questions(self, state="all"):
-        listed = self.ours("decision", "list", "--state", state, "--json").stdout
+        listed = self.ours("decision", "list", f"state={state}", "--json").stdout
         return [question["id"] for question in json.loads(listed or "[]")]
 
     def approve(self, ident):

@@ -13,7 +13,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-const BIND: [&str; 4] = ["--bind-tool", "Bash", "--bind-input", "{}"];
+const BIND: [&str; 4] = ["--bind", "tool=Bash", "--bind", "input={}"];
 
 /// An approval of an action that nobody has spent.
 fn approved(place: &Place) -> String {
@@ -85,7 +85,7 @@ fn a_log_that_was_cloned_or_copied_answers_nobody_and_the_one_begun_here_does() 
     let id = approved(&place);
     copied(&place.log, &place.directory.path().join("copy"));
     let place = with_log(place, "copy");
-    let line = format!("`holdpoint inbox add {}`", place.log.display());
+    let line = format!("`holdpoint inbox --add {}`", place.log.display());
     assert_answers_nobody(&place, &id, &line);
     assert_answers_nobody(&place, &id, "is a copy of");
     // As it comes to somebody who never had the first one.
@@ -115,7 +115,7 @@ fn a_log_that_was_copied_answers_no_call_of_an_mcp_client() {
     let mut client = Client::start(&place, Era::Stateless, &[]);
     for (tool, arguments) in &calls {
         let error = client.refused("log_not_adopted", tool, arguments);
-        let line = format!("`holdpoint inbox add {}`", place.log.display());
+        let line = format!("`holdpoint inbox --add {}`", place.log.display());
         assert!(error["message"].as_str().unwrap().contains(&line), "{error}");
     }
     place.verified();
@@ -148,7 +148,7 @@ fn whoever_makes_a_copy_or_salvages_a_log_reads_how_it_is_adopted() {
         let made = place.directory.path().join(name);
         let words = [verb, &[place.log.to_str().unwrap(), made.to_str().unwrap()]].concat();
         let output = place.command(&words).output().unwrap();
-        let line = format!("holdpoint inbox add {}", made.display());
+        let line = format!("holdpoint inbox --add {}", made.display());
         assert_eq!(status(&output), 0, "{}", told(&output));
         assert!(text(&output.stdout).contains(&line), "{}", told(&output));
         let refused = Place { log: made, ..Place::new() };
@@ -182,7 +182,8 @@ fn a_command_that_is_recorded_adopts_no_log_and_asks_for_no_less() {
     let id = approved(&place);
     copied(&place.log, &place.directory.path().join("copy"));
     let program = env!("CARGO_BIN_EXE_holdpoint");
-    for (verb, word) in [("inbox add copy", "adopt"), ("run --record-env X -- touch made", "less")]
+    for (verb, word) in
+        [("inbox --add copy", "adopt"), ("run --record-env X -- touch made", "less")]
     {
         let verb = format!("{program} --log copy {verb}");
         for script in [verb.clone(), format!("script -qec '{verb}' /dev/null")] {
@@ -204,12 +205,12 @@ fn a_person_at_a_terminal_adopts_a_log_and_sees_what_it_is() {
     copied(&place.log, &place.directory.path().join("copy"));
     let place = with_log(place, "copy");
     let path = place.log.to_str().unwrap().to_string();
-    let piped = place.holdpoint(&["inbox", "add", &path]);
+    let piped = place.holdpoint(&["inbox", "--add", &path]);
     assert_eq!(status(&piped), 0, "{}", told(&piped));
     assert!(text(&piped.stderr).contains("approves nothing here"), "{}", told(&piped));
     assert_answers_nobody(&place, &id, "is a copy of");
     for (word, code) in [("yes", 5), ("adopt", 0)] {
-        let mut terminal = Terminal::start(&place, &["inbox", "add", &path]);
+        let mut terminal = Terminal::start(&place, &["inbox", "--add", &path]);
         let seen = terminal.wait_for("type adopt");
         terminal.type_line(word);
         let (ended, rest) = terminal.end();
@@ -230,7 +231,7 @@ fn whoever_adopts_a_copy_of_a_log_of_this_user_is_told_of_what_it_copies() {
     approved(&place);
     let copy = place.directory.path().join("copy");
     copied(&place.log, &copy);
-    let adopts = place.command(&["inbox", "add", copy.to_str().unwrap()]);
+    let adopts = place.command(&["inbox", "--add", copy.to_str().unwrap()]);
     let (status, said) = Terminal::start_command(&place, &adopts).end();
     assert_eq!(status, 0, "{said}");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");

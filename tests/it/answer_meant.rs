@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-const BIND: [&str; 4] = ["--bind-tool", "rm", "--bind-input", "{}"];
+const BIND: [&str; 4] = ["--bind", "tool=rm", "--bind", "input={}"];
 
 /// The program on a log that is not named on its command line.
 fn on(place: &Place, log: &Path, words: &[&str]) -> Command {
@@ -105,7 +105,7 @@ fn an_issue_that_was_asked_before_answers_nothing_that_takes_a_person() {
     let output = at_terminal(&place, &["decision", "respond", "gt-43", "a"]);
     assert_eq!(status(&output), 4, "{}", text(&output.stderr));
     let version = shown(&place, &new)["version"].to_string();
-    done(&place, &["respond", "gt-43", "--option", "a", "--expect-version", &version]);
+    done(&place, &["respond", "gt-43", "--option", "a", "--expected-version", &version]);
     // A later round is another question than the one before.
     asked(&place, &[&["gt-44"], &BIND[..]].concat());
     let told = done(&place, &["respond", "gt-44", "--guidance", "Less"]);
@@ -188,9 +188,9 @@ fn an_id_that_another_log_of_the_inbox_has_as_well_is_answered_in_neither() {
     std::fs::rename(&place.log, place.directory.path().join("kept")).unwrap();
     let beginning = elsewhere(&["decision", "respond", &id[..13], "a"]);
     let said = text(&beginning.stderr);
-    assert!(status(&beginning) == 3 && said.contains("inbox remove"), "{said}");
+    assert!(status(&beginning) == 3 && said.contains("inbox --remove"), "{said}");
     assert!(said.contains(&format!("--log {}", second.display())), "{said}");
-    assert_eq!(status(&elsewhere(&["inbox", "remove", "--gone"])), 0);
+    assert_eq!(status(&elsewhere(&["inbox", "--remove"])), 0);
     let output = elsewhere(&["decision", "respond", &id, "a"]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let told = on(&place, &second, &["decision", "show", &id, "--json"]).output().unwrap();
@@ -226,7 +226,7 @@ fn a_log_of_the_inbox_that_cannot_be_read_stops_no_answer_elsewhere() {
         assert_ne!(status(&output), 0, "{sickness}: of a beginning it may be another one");
         let output = beside_it(&ids[2][..18]);
         assert_eq!(status(&output), 0, "{sickness}: {}", text(&output.stderr));
-        assert_eq!(status(&elsewhere(&["inbox", "remove", second.to_str().unwrap()])), 0);
-        elsewhere(&["inbox", "remove", place.log.to_str().unwrap()]);
+        assert_eq!(status(&elsewhere(&["inbox", "--remove", second.to_str().unwrap()])), 0);
+        elsewhere(&["inbox", "--remove", place.log.to_str().unwrap()]);
     }
 }

@@ -140,7 +140,7 @@ fn an_agent_grants_overrides_aborts_and_answers_nothing_through_apply() {
 #[test]
 fn a_loop_that_is_never_held_is_asked_about_only_as_the_policy_lets_it() {
     let place = Place::with_log();
-    let set = ["policy", "set", "--approvers", "ada", "--decision-timeout", "2m"];
+    let set = ["policy", "set", "approvers=ada", "decision_timeout=2m"];
     let set = by_person(&place.command(&set));
     assert_eq!(status(&set), 0, "{}", text(&set.stderr));
     let ada = json!({ "policy": "NEVER", "approvers": ["ada"], "decision_timeout_ms": 120_000 });

@@ -61,7 +61,7 @@ const VERBS: [(&str, Check); 22] = [
     (HOLD, |it, output| steady(json(output)) == it.shown[HOLD]),
     (THREAD, |it, output| steady(json(output)) == it.shown[THREAD]),
     ("replay --json", |it, output| reaches(it, &json(output)) && shows_loop(it, output)),
-    ("replay --loop LOOP --json", shows_loop),
+    ("replay LOOP --story --json", shows_loop),
     ("replay --live --json", |_, output| json(output).is_object()),
     ("export", |it, output| is_whole(it, sequences(output))),
     ("export --format csv", |it, output| is_whole(it, rows(output))),
@@ -186,7 +186,7 @@ impl Drop for Over<'_> {
 
 /// A decision, a question, its loop and a thread.
 fn sample(place: &Place) -> Promise {
-    let options = ["run", "--hold", "after", "--no-wait", "--decision-timeout", "90days"];
+    let options = ["run", "--hold", "after", "--no-wait", "--expires", "after=90days"];
     assert_eq!(status(&place.holdpoint(&[&options[..], &["--", "false"]].concat())), 122);
     let asked_of_person =
         with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));

@@ -49,7 +49,7 @@ fn programs_are_told_where_a_record_lies_and_what_is_proven_of_it() {
     let story = json(&sample.ask("show --trace 3 --json", 1));
     assert_eq!(story["steps"][0]["records"][0]["archive"], archive, "{story:#}");
     assert_eq!(story["steps"][0]["standing"], "proven");
-    let replayed = json(&sample.ask("replay --loop LOOP --json", 1));
+    let replayed = json(&sample.ask("replay LOOP --story --json", 1));
     assert_eq!(replayed["story"][0]["archive"], archive, "{replayed:#}");
     let counted = json(&sample.ask("log --stat --json", 1));
     let expected = serde_json::json!(

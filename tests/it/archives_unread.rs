@@ -24,7 +24,7 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
     let behind = format!("log --since {} --json", anchor + 1);
     let diff = format!("diff {newest}");
     for line in [
-        "replay --loop LOOP",
+        "replay LOOP --story",
         "replay --until 5",
         "log loop=LOOP",
         "log loop=NOBODY",
@@ -39,8 +39,8 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
         "export --since 3",
         "diff 3 4",
         "diff --when totals.loops_initialized>0",
-        "diff --when totals.loops_initialized>0 --entity NOBODY",
-        "replay --entity NOBODY",
+        "diff --when totals.loops_initialized>0 entity=NOBODY",
+        "replay NOBODY",
     ] {
         let output = sample.expect("gone", line, 3, &told);
         assert!(text(&output.stderr).contains("--archive DIR"), "{line}");
@@ -58,13 +58,17 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
         sample.expect("gone, and a state is told that rests on it", line, 0, &said);
     }
     assert!(sequences(&sample.ask(&behind, 1)).into_iter().eq(anchor + 1..=newest));
-    let refused = json(&sample.ask("replay --loop LOOP --json", 1));
+    let refused = json(&sample.ask("replay LOOP --story --json", 1));
     let error = &refused["error"];
     assert_eq!(error["code"], "before_the_log", "{refused:#}");
     assert_eq!(error["archive"].as_str(), sample.archive.to_str(), "{refused:#}");
     assert_eq!(error["archived_to_sequence"].as_u64(), Some(anchor));
-    let alone =
-        sample.expect("a log alone", "show --trace 3 --no-archive", 3, "leave --no-archive away");
+    let alone = sample.expect(
+        "a log alone",
+        "show --trace 3 --archive none",
+        3,
+        "leave --archive none away",
+    );
     assert!(!text(&alone.stderr).contains("--archive DIR"), "{}", text(&alone.stderr));
     // Whether the id of a run was used before may be known there.
     assert_eq!(status(&sample.place.shell("echo behind")), 0);
@@ -74,7 +78,7 @@ fn what_may_be_in_an_archive_that_is_gone_is_not_denied() {
 
 /// The record that carries the state with which the log begins.
 fn carrier(sample: &Sample) -> u64 {
-    let shown = sample.ask("log kind=log.history_archived --no-archive --json -n 1", 1);
+    let shown = sample.ask("log kind=log.history_archived --archive none --json -n 1", 1);
     sequences(&shown)[0]
 }
 
@@ -85,7 +89,7 @@ fn what_began_before_the_log_is_as_stated_by_the_record_that_carries_the_state()
     let new = asked(&sample.place, &["PROJ-2"]);
     let _ = fs::remove_dir_all(log.join(names::SNAPSHOTS));
     let said = format!("as stated by record {by}: what is before record {} ", anchor + 1);
-    for line in ["decision list", "decision list --whole", "decision list --state all"] {
+    for line in ["decision list", "decision list --whole", "decision list state=all"] {
         let listed = json(&sample.ask(&format!("{line} --json"), 1));
         for item in listed.as_array().unwrap() {
             let is_new = item["id"] == *new;
@@ -107,7 +111,7 @@ fn what_began_before_the_log_is_as_stated_by_the_record_that_carries_the_state()
     let items = items.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let stated = items.filter(|item| item["stated_by"] == by && item["standing"] == "stated");
     assert_eq!(stated.count(), 1);
-    let entity = format!("replay --entity {} --json", shown["id"].as_str().unwrap());
+    let entity = format!("replay {} --json", shown["id"].as_str().unwrap());
     assert_eq!(json(&sample.ask(&entity, 1))["reach"].get("carried_by"), None, "it was read");
     fs::remove_dir_all(&sample.archive).unwrap();
     assert_eq!(json(&sample.ask(&entity, 1))["reach"]["carried_by"], by);
@@ -140,11 +144,11 @@ pub(crate) const BY_ID: [&str; 38] = [
     "show --trace thread:nobody",
     "show --trace correlation:nobody",
     "show --trace stream:nobody",
-    "replay --loop LOOP",
-    "replay --entity LOOP",
+    "replay LOOP --story",
+    "replay LOOP",
     "diff LOOP",
     "diff LOOP LOOP",
-    "export --format html LOOP --out page.html",
+    "export --format html LOOP --output page.html",
     "decision show REQ-00000000000000000000000000000000",
     "decision show REQ-00000000",
     "decision wait REQ-00000000000000000000000000000000",
@@ -265,7 +269,7 @@ fn what_is_not_the_archive_is_refused_where_it_was_named_and_told_where_the_log_
         for line in ["log", "replay", "export", "log --stat"] {
             sample.expect(what, line, 0, told);
         }
-        for line in ["show --trace 3", "replay --loop LOOP", "log loop=LOOP"] {
+        for line in ["show --trace 3", "replay LOOP --story", "log loop=LOOP"] {
             sample.expect(what, line, 3, told);
         }
     }
@@ -336,9 +340,9 @@ fn two_logs_are_not_told_apart_by_what_is_in_an_archive_without_a_word() {
     let anchor = sample.archive_to(&sample.archive);
     fs::remove_dir_all(&sample.archive).unwrap();
     let told = format!("records 1 to {anchor} are in the archive {}", sample.archive.display());
-    sample.expect("gone", "diff --other copy", 0, &told);
+    sample.expect("gone", "diff ./copy", 0, &told);
     let log = sample.place.log.to_str().unwrap();
-    let output = holdpoint(&copy, &["diff", "--other", log]);
+    let output = holdpoint(&copy, &["diff", log]);
     assert!(text(&output.stderr).contains(&told), "{}", text(&output.stderr));
 }
 

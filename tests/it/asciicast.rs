@@ -76,8 +76,8 @@ fn a_recording_is_of_one_run_and_is_a_file_where_one_is_named() {
         (&["export", "--format", "asciicast"][..], 2),
         (&["export", &id], 2),
         (&["export", "LOOP-777777", "--format", "asciicast"], 3),
-        (&["export", &id, "--format", "asciicast", "--out", "it.cast"], 0),
-        (&["export", &id, "--format", "asciicast", "--out", "it.cast"], 4),
+        (&["export", &id, "--format", "asciicast", "--output", "it.cast"], 0),
+        (&["export", &id, "--format", "asciicast", "--output", "it.cast"], 4),
     ] {
         let output = place.command(words).output().unwrap();
         assert_eq!(status(&output), due, "{words:?}: {}", text(&output.stderr));
@@ -94,7 +94,7 @@ fn the_real_asciinema_plays_it() {
     let place = Place::with_log();
     place.shell("echo played; echo oops >&2");
     let id = place.newest_loop()["loop_id"].as_str().unwrap().to_string();
-    let words = ["export", &id, "--format", "asciicast", "--out", "it.cast"];
+    let words = ["export", &id, "--format", "asciicast", "--output", "it.cast"];
     assert_eq!(status(&place.command(&words).output().unwrap()), 0);
     let mut plays = Command::new("sh");
     plays.args(["-c", "asciinema play it.cast; echo ended with $?; read line"]);

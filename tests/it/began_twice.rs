@@ -145,7 +145,7 @@ fn expect_once_in_a_database(sample: &Sample) {
     }
     let out = TempDir::new().unwrap();
     let file = out.path().join("log.db");
-    let words = ["export", "--format", "sqlite", "--out", file.to_str().unwrap()];
+    let words = ["export", "--format", "sqlite", "--output", file.to_str().unwrap()];
     assert_eq!(told(&holdpoint(sample.path(), &words)).0, 6);
     let script = "import sqlite3, sys\ndb = sqlite3.connect(sys.argv[1])\nprint(db.execute('SELECT \
                   count(*), max(started_sequence) FROM execution_loops WHERE loop_id = ?', \
@@ -172,7 +172,7 @@ fn a_request_that_began_twice_is_not_told_as_what_waits() {
 #[test]
 fn a_decision_that_ended_and_began_again_is_not_told_as_what_waits() {
     let mut sample = Sample::new();
-    let lists = ["decision list", "decision list --json", "decision list --state all", "inbox"];
+    let lists = ["decision list", "decision list --json", "decision list state=all", "inbox"];
     sample.expect(&lists, 0, "");
     sample.expect(&["decision show DP", "show DP", "show --trace DP"], 0, "");
     let mut other = HandMade::new();
@@ -209,7 +209,7 @@ fn a_thread_that_was_closed_and_began_again_is_not_told_as_open() {
         assert!(format!("{stdout}{stderr}").contains(says), "{words:?}: {stdout}{stderr}");
     };
     let verbs =
-        ["thread list", "thread list --open", "thread show talk", "show --trace thread:talk"];
+        ["thread list", "thread list state=open", "thread show talk", "show --trace thread:talk"];
     verbs.iter().for_each(|words| asked(words, 0, ""));
     talk(&mut other);
     let turn = "interruption_thread.turn_taken";

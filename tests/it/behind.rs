@@ -373,10 +373,10 @@ fn who_becomes_the_approver_by_sudo_is_no_other_person() {
 fn root_by_sudo_relaxes_a_policy_of_somebody_who_is_gone_and_the_login_is_on_record() {
     let Some(machine) = Machine::with_sudo() else { return };
     assert_eq!(status(&machine.call(ALICE, &["run", "--", "true"])), 0);
-    let set = machine.command(ALICE, &[], &["policy", "set", "--approvers", "zoe"]);
+    let set = machine.command(ALICE, &[], &["policy", "set", "approvers=zoe"]);
     let set = by_person(&set);
     assert_eq!(status(&set), 0, "{}", told(&set));
-    let relax = ["policy", "relax", "--approvers", "alice"];
+    let relax = ["policy", "set", "approvers=alice"];
     // Root may at a terminal alone.
     let unattended = machine.command(ALICE, &["sudo", "-n"], &relax).output().unwrap();
     assert_refused(&unattended, 5, &[]);

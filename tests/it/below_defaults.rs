@@ -94,7 +94,8 @@ fn two_lines_in_a_project_let_no_script_answer_as_somebody_else() {
     let place = Place::new();
     let claimed = "[hold]\nauthentication = \"claimed\"\n";
     fs::write(place.directory.path().join("holdpoint.toml"), claimed).unwrap();
-    let ask = ["run", "--hold", "before", "--no-wait", "--approver", "gbob", "--", "touch", "made"];
+    let ask =
+        ["run", "--hold", "before", "--no-wait", "--approvers", "gbob", "--", "touch", "made"];
     assert_eq!(status(&place.holdpoint(&ask)), 125);
     fs::remove_file(place.directory.path().join("holdpoint.toml")).unwrap();
     // Nor does a line of input ask for less, or spend what was asked for when that was let.
@@ -114,7 +115,7 @@ fn two_lines_in_a_project_let_no_script_answer_as_somebody_else() {
     assert_eq!(answered[0]["refusal"]["code"], "POLICY_LOOSENED", "{answered:#?}");
     assert!(answered[0].to_string().contains("the built-in defaults"), "{answered:#?}");
     take_claims();
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let bind = ["--bind", "tool=Bash", "--bind", "input={}"];
     let claims = ["--authentication", "none", "--approvers", "gbob"];
     let id = asked(&place, &[&bind[..], &claims].concat());
     let answer = decision(&place, &["respond", &id, "--option", "a", "--as", "gbob"]);
@@ -152,7 +153,7 @@ fn no_run_of_apply_lets_anybody_override_whom_no_owner_names() {
     fs::remove_file(home().join(".config/holdpoint/config.toml")).unwrap();
     assert_eq!(begun(&place, "5", &named)["refusal"]["code"], "POLICY_LOOSENED");
     // So does the policy that a person gives the log.
-    let set = by_person(&place.command(&["policy", "set", "--override-approvers", "zoe"]));
+    let set = by_person(&place.command(&["policy", "set", "override_approvers=zoe"]));
     assert_eq!(status(&set), 0, "{}", told(&set));
     let answer = begun(&place, "6", &named);
     assert!(answer["receipt"].is_object(), "{answer:#}");
@@ -170,7 +171,7 @@ fn an_option_that_asks_for_less_takes_a_word_typed_at_the_terminal() {
             125,
             "--retry-needs-person",
         ),
-        ([&ask[..], &["--allow-agents"]].concat(), 5, "--allow-agents"),
+        ([&ask[..], &["--allow", "agents"]].concat(), 5, "--allow agents"),
         ([&ask[..], &["--authentication", "none"]].concat(), 5, "--authentication none"),
     ];
     let made = place.directory.path().join("made");

@@ -192,7 +192,7 @@ fn the_program_finds_what_became_of_an_entity_that_has_settled() {
     let place = place();
     let entity = place.loops()[1].clone();
     let id = entity["loop_id"].as_str().unwrap();
-    let ask = ["diff", "--entity", id, "--when", "entity?.current_state == \"HALTED\""];
+    let ask = ["diff", &format!("entity={id}"), "--when", "entity?.current_state == \"HALTED\""];
     let shown = json(&place.holdpoint(&[&ask[..], &["--json"]].concat()));
     let halted = entity["ended_sequence"].as_u64().unwrap();
     assert!(
@@ -202,7 +202,7 @@ fn the_program_finds_what_became_of_an_entity_that_has_settled() {
     assert!(lines.contains("HALTED from") && lines.contains("caused by"), "{lines}");
     assert!(lines.contains("states looked at"), "{lines}");
     assert!(lines.contains(&format!("of {id}: `holdpoint show {id}` tells of it")), "{lines}");
-    let output = place.holdpoint(&["diff", "--entity", &format!("{id}x"), "--when", "true"]);
+    let output = place.holdpoint(&["diff", &format!("entity={id}x"), "--when", "true"]);
     assert_eq!(status(&output), 3);
 }
 
@@ -238,7 +238,7 @@ fn every_documented_expression_is_understood() {
     let mut count = 0;
     for expression in rows.filter_map(|row| row.split('`').rev().nth(1)) {
         let expression = expression.replace("\\|", "|");
-        let output = place.holdpoint(&["diff", "--entity", &id, "--when", &expression]);
+        let output = place.holdpoint(&["diff", &format!("entity={id}"), "--when", &expression]);
         let said = text(&output.stderr);
         assert!([0, 3].contains(&status(&output)), "{expression}: {said}");
         count += 1;

@@ -15,7 +15,7 @@ const VIEWS: [&[&str]; 7] = [
     &["show", "--trace", "1"],
     &["show", "--trace", "1", "--format", "mermaid"],
     &["show", "--trace", "1", "--format", "dot"],
-    &["replay", "--loop", "LOOP"],
+    &["replay", "--story", "LOOP"],
     &["diff", "--when", "totals.loops_initialized > 0"],
 ];
 
@@ -86,7 +86,7 @@ fn a_name_of_which_no_proof_was_recorded_is_shown_as_not_proven_in_every_view() 
     let loop_id = log.crash();
     log.write(&place.log);
     let views = VIEWS.iter().filter(|view| view[0] != "replay");
-    for view in views.chain([&&["replay", "--loop", &*loop_id][..]]) {
+    for view in views.chain([&&["replay", "--story", &*loop_id][..]]) {
         let said = shown(&place, view);
         let told = match view.get(1) {
             Some(&"--trace") => "ci (automation, name not proven)",
@@ -171,7 +171,7 @@ fn a_result_that_was_reported_is_told_from_one_that_was_observed_on_every_screen
     assert!(of_told.contains("(ok), as its recorder states"), "{of_told}");
     let page = place.log.join("../told.html");
     let told = rows[1]["run"].as_str().unwrap();
-    shown(&place, &["export", "--format", "html", told, "--out", page.to_str().unwrap()]);
+    shown(&place, &["export", "--format", "html", told, "--output", page.to_str().unwrap()]);
     let page = std::fs::read_to_string(&page).unwrap();
     let end = page.split("the run has ended: ").nth(1).unwrap();
     assert!(end.starts_with("it is done (reported, not observed)"), "{end:.200}");

@@ -83,7 +83,7 @@ const SAID: &str = "the newest record is 1h 59m ahead of this clock";
 #[test]
 fn a_question_ends_by_its_own_time_where_the_log_is_ahead() {
     let place = ahead();
-    let id = created(&place, &["i1", "--prompt", "P", "--option", "a:A", "--timeout", "1s"]);
+    let id = created(&place, &["i1", "--prompt", "P", "--option", "a:A", "--expires", "1s"]);
     let waited = place.holdpoint(&["decision", "wait", &id, "--timeout", "60s"]);
     assert_eq!(status(&waited), 12, "{}", text(&waited.stderr));
     let records = text(&place.holdpoint(&["log", "--json"]).stdout);
@@ -101,7 +101,7 @@ fn a_question_ends_by_its_own_time_where_the_log_is_ahead() {
 fn a_default_is_not_taken_where_only_the_own_clock_says_that_the_time_is_over() {
     let place = ahead();
     let words = ["i1", "--prompt", "P", "--option", "a:A", "--default", "a"];
-    let words = [&words[..], &["--on-timeout", "default", "--timeout", "1s"]].concat();
+    let words = [&words[..], &["--on-timeout", "default", "--expires", "1s"]].concat();
     let id = created(&place, &words);
     let waited = place.holdpoint(&["decision", "wait", &id, "--timeout", "60s"]);
     assert_eq!(status(&waited), 12, "{}", text(&waited.stderr));
@@ -112,7 +112,7 @@ fn a_default_is_not_taken_where_only_the_own_clock_says_that_the_time_is_over() 
 /// has it, and the words of `decision show`.
 fn told_of_default(place: &Place, timeout: &str) -> (Value, String, String) {
     let words = ["i1", "--prompt", "P", "--option", "a:A", "--default", "a"];
-    let words = [&words[..], &["--on-timeout", "default", "--timeout", timeout]].concat();
+    let words = [&words[..], &["--on-timeout", "default", "--expires", timeout]].concat();
     let id = created(place, &words);
     let inbox = text(&place.holdpoint(&["inbox", "--json"]).stdout);
     let mut rows = inbox.lines().map(|row| serde_json::from_str::<Value>(row).unwrap());
@@ -150,12 +150,12 @@ fn readers_promise_no_default_that_the_clocks_let_nobody_take() {
 fn an_approval_is_over_by_its_own_time_where_the_log_is_ahead() {
     let place = ahead();
     let words = ["i2", "--requested-by", "agent-7", "--prompt", "P", "--option", "y:Y"];
-    let bound = ["--quorum", "1", "--bind-tool", "t", "--bind-input", "{}", "--valid-for", "1ms"];
+    let bound = ["--quorum", "1", "--bind", "tool=t", "--bind", "input={}", "--valid-for", "1ms"];
     let no = ["--option", "n:N", "--reject", "n"];
     let id = created(&place, &[&words[..], &no, &bound].concat());
     let yes = by_person(&place.command(&["decision", "respond", &id, "--option", "y"]));
     assert_eq!(status(&yes), 0, "{}", text(&yes.stderr));
-    let spend = ["decision", "consume", &id, "--bind-tool", "t", "--bind-input", "{}"];
+    let spend = ["decision", "consume", &id, "--bind", "tool=t", "--bind", "input={}"];
     let spent = place.holdpoint(&spend);
     assert_eq!(status(&spent), 5, "{}", text(&spent.stderr));
     assert!(text(&spent.stderr).contains(SAID), "{}", text(&spent.stderr));
@@ -165,11 +165,11 @@ fn an_approval_is_over_by_its_own_time_where_the_log_is_ahead() {
 #[test]
 fn a_start_that_nobody_approves_ends_by_its_own_time_where_the_log_is_ahead() {
     let place = ahead();
-    let run = ["run", "--hold", "before", "--approval-timeout", "1s", "--", "true"];
+    let run = ["run", "--hold", "before", "--expires", "before=1s", "--", "true"];
     let ended = place.holdpoint(&run);
     assert_eq!(status(&ended), 121, "{}", text(&ended.stderr));
     assert!(text(&ended.stderr).contains(SAID), "{}", text(&ended.stderr));
-    let held = ["run", "--hold", "after", "--decision-timeout", "1s", "--", "true"];
+    let held = ["run", "--hold", "after", "--expires", "after=1s", "--", "true"];
     let ended = place.holdpoint(&held);
     assert_eq!(status(&ended), 121, "{}", text(&ended.stderr));
     place.verified();
@@ -196,7 +196,7 @@ fn rows_of_lists_have_by_how_much_the_log_is_ahead_for_programs() {
     };
     for is_ahead in [true, false] {
         let place = if is_ahead { ahead() } else { Place::with_log() };
-        created(&place, &["i1", "--prompt", "P", "--option", "a:A", "--timeout", "1h"]);
+        created(&place, &["i1", "--prompt", "P", "--option", "a:A", "--expires", "1h"]);
         let held = ["run", "--hold", "after", "--no-wait", "--", "true"];
         assert_eq!(status(&place.holdpoint(&held)), 122);
         for list in [
@@ -246,8 +246,8 @@ fn lists_and_doctor_say_by_how_much_the_log_is_ahead() {
 #[test]
 fn a_step_of_the_clock_is_typed_at_a_terminal_and_what_follows_takes_its_default() {
     let place = Place::with_log();
-    let open = created(&place, &["i1", "--prompt", "P", "--option", "a:A", "--timeout", "1h"]);
-    let later = created(&place, &["i2", "--prompt", "Q", "--option", "a:A", "--timeout", "9h"]);
+    let open = created(&place, &["i1", "--prompt", "P", "--option", "a:A", "--expires", "1h"]);
+    let later = created(&place, &["i2", "--prompt", "Q", "--option", "a:A", "--expires", "9h"]);
     let records_before = place.verified()["records"].as_u64().unwrap();
     write_ahead(&place);
     let nobody = place.holdpoint(&["doctor", "clock-step"]);
@@ -272,7 +272,7 @@ fn a_step_of_the_clock_is_typed_at_a_terminal_and_what_follows_takes_its_default
 
     // What is made from here on ends by this clock, and takes its default.
     let words = ["i3", "--prompt", "P", "--option", "a:A", "--default", "a"];
-    let words = [&words[..], &["--on-timeout", "default", "--timeout", "1s"]].concat();
+    let words = [&words[..], &["--on-timeout", "default", "--expires", "1s"]].concat();
     let id = created(&place, &words);
     let waited = place.holdpoint(&["decision", "wait", &id, "--timeout", "60s"]);
     assert_eq!(status(&waited), 11, "{}", text(&waited.stderr));

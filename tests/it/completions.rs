@@ -141,7 +141,7 @@ fn each_shell_that_is_here_reads_its_script() {
 
 /// The pages of `man --dir`, by the names of their files.
 fn pages(place: &Place, directory: &str) -> BTreeMap<String, String> {
-    let output = place.holdpoint(&["completions", "man", "--out", directory]);
+    let output = place.holdpoint(&["completions", "man", "--output", directory]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let files = text(&output.stdout);
     let page = |file: &str| {
@@ -290,7 +290,7 @@ fn readers_of_manual_pages_find_nothing_wrong() {
 fn a_page_that_cannot_be_written_is_a_failure_with_its_place() {
     let place = Place::new();
     std::fs::write(place.directory.path().join("file"), "").unwrap();
-    let output = place.holdpoint(&["completions", "man", "--out", "file/man1"]);
+    let output = place.holdpoint(&["completions", "man", "--output", "file/man1"]);
     assert_eq!(status(&output), 1);
     assert!(text(&output.stderr).contains("cannot write file/man1: "));
     assert_eq!(status(&place.holdpoint(&["completions", "tcsh"])), 2);

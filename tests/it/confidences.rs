@@ -133,7 +133,7 @@ fn threads_have_the_fraction_of_the_document_beside_the_basis_points() {
     assert_eq!(records.iter().map(told_beside).sum::<usize>(), 14);
     let file = place.directory.path().join("exported");
     let to = file.to_str().unwrap();
-    let exported = place.holdpoint(&["export", "--format", "jsonl", "--out", to]);
+    let exported = place.holdpoint(&["export", "--format", "jsonl", "--output", to]);
     assert_eq!(status(&exported), 0, "{}", text(&exported.stderr));
     let exported = std::fs::read_to_string(&file).unwrap();
     let exported = exported.lines().map(|line| told_beside(&serde_json::from_str(line).unwrap()));
@@ -244,7 +244,7 @@ fn every_door_takes_a_fraction_below_1_or_refuses_it_by_name_and_writes_nothing(
     let option = r#"[{"id":"a","label":"b","confidence":0.5}]"#;
     let render = place.directory.path().join("render");
     std::fs::write(&render, r#"{"confidence":0.5}"#).unwrap();
-    let of_decision = ["decision", "create", "--prompt", "Deploy?", "--options", option];
+    let of_decision = ["decision", "create", "--prompt", "Deploy?", "--option", option];
     for output in [
         applied(&place, &elsewhere.to_string()),
         place.holdpoint(&of_decision),

@@ -49,7 +49,7 @@ fn readings(line: &Value) -> Vec<String> {
     let mut readings = vec![
         "runs".to_string(),
         "runs command=e".to_string(),
-        "decision list --state all".to_string(),
+        "decision list state=all".to_string(),
         "show --trace 1".to_string(),
         format!("show --trace {sequence}"),
         format!("log --since {from} --until {to}"),

@@ -77,7 +77,7 @@ fn the_seeds_own_lines_work() {
         let left = left.as_array().unwrap();
         let turns: Vec<&Value> = left.iter().map(|it| &it["waits_for"]).collect();
         assert_eq!(turns, vec!["refinement"; usize::from(kind == "guidance")]);
-        let pending = shell(&place, "holdpoint decision list --state pending --json");
+        let pending = shell(&place, "holdpoint decision list state=pending --json");
         assert_eq!(json(&pending), json!([]));
         place.verified();
     }
@@ -98,7 +98,7 @@ fn shell(place: &Place, line: &str) -> std::process::Output {
 /// Asked, guided, refined, answered, spent, answered too late; another one cancelled. What was done
 /// and which decisions there are is told after each step.
 fn history(place: &Place, after: &mut dyn FnMut(&[&str])) {
-    let bind = ["--bind-tool", "Bash", "--bind-input", r#"{"command":"make deploy"}"#];
+    let bind = ["--bind", "tool=Bash", "--bind", r#"input={"command":"make deploy"}"#];
     let first = asked(place, &[&["gt-1", "--blocks", "deploy"], bind.as_slice()].concat());
     after(&[&first]);
     let told = done(place, &["respond", &first, "--guidance", "Cheaper, please"]);
@@ -109,7 +109,7 @@ fn history(place: &Place, after: &mut dyn FnMut(&[&str])) {
         [&["create", "--revises", &second, "--as", "bot", "--agent"], anew.as_slice()].concat(),
         vec!["notify", &second],
         vec!["notify", &second, "--to", "grace", "--reason", "ada is away"],
-        vec!["respond", &second, "--option", "c", "--comment", "fine"],
+        vec!["respond", &second, "--option", "c", "--reason", "fine"],
         [&["consume", &second], bind.as_slice()].concat(),
     ];
     for words in verbs {
@@ -267,7 +267,7 @@ fn what_is_said_beside_an_answer_is_shown_once_for_each_who_said_it() {
     let policy = ["--approvers", "ada,grace", "--quorum", "2", "--authentication", "none"];
     let id = asked(&place, &policy);
     for (name, why) in [("ada", "it is needed"), ("grace", "it was looked at")] {
-        let respond = ["respond", &id, "--option", "a", "--as", name, "--comment", why];
+        let respond = ["respond", &id, "--option", "a", "--as", name, "--reason", why];
         done(&place, &respond);
         let shown = said(&place, &["show", &id]);
         assert_eq!(shown.matches(why).count(), 1, "{shown}");
@@ -288,13 +288,13 @@ fn a_claimed_name_counts_for_nothing_where_the_system_has_to_prove_it() {
 #[test]
 fn an_approval_is_spent_once_and_for_what_it_was_given() {
     let place = Place::new();
-    let bind = |input: &'static str| ["--bind-tool", "Bash", "--bind-input", input];
-    let id = asked(&place, &bind(r#"{"a": 1, "b": 2.0}"#));
+    let bind = |input: &'static str| ["--bind", "tool=Bash", "--bind", input];
+    let id = asked(&place, &bind(r#"input={"a": 1, "b": 2.0}"#));
     let consume = |input| [&["consume", &id], &bind(input)[..]].concat();
-    let same = r#"{"b":2,"a":1}"#;
+    let same = r#"input={"b":2,"a":1}"#;
     assert_eq!(refused(&place, &consume(same)).1["code"], "not_approved");
     done(&place, &["respond", &id, "--option", "a"]);
-    for other in [r#"{"a":1,"b":3}"#, "{}", "[]"] {
+    for other in [r#"input={"a":1,"b":3}"#, "input={}", "input=[]"] {
         let (exit, error) = refused(&place, &consume(other));
         assert_eq!((exit, &error["code"]), (5, &json!("binding_mismatch")));
     }
@@ -308,15 +308,15 @@ fn an_approval_is_spent_once_and_for_what_it_was_given() {
 #[test]
 fn silence_approves_nothing_and_nobody_can_agree_that_it_does() {
     let place = Place::new();
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let bind = ["--bind", "tool=Bash", "--bind", "input={}"];
     let default = ["--on-timeout", "default", "--default", "a"];
     let ask =
         ["create", "--prompt", "Which?", "--option", "a:A", "--option", "b:B", "--reject", "b"];
     let endless = refused(&place, &[&ask[..], &bind, &default].concat());
     assert_eq!((endless.0, &endless.1["code"]), (5, &json!("bad_timeout")));
-    let option = [&ask[..], &bind, &default, &["--timeout", "1h", "--default-approves"]].concat();
+    let option = [&ask[..], &bind, &default, &["--expires", "1h", "--default-approves"]].concat();
     assert_eq!(status(&decision(&place, &option)), 2, "there is no such option");
-    let id = asked(&place, &[&bind[..], &default, &["--timeout", "1ms", "--blocks", "x"]].concat());
+    let id = asked(&place, &[&bind[..], &default, &["--expires", "1ms", "--blocks", "x"]].concat());
     let (exit, error) = refused(&place, &[&["consume", &id], &bind[..]].concat());
     assert_eq!((exit, &error["code"]), (5, &json!("not_approved")));
     let over = shown(&place, &id);
@@ -329,7 +329,7 @@ fn silence_approves_nothing_and_nobody_can_agree_that_it_does() {
 #[test]
 fn an_approval_that_says_no_releases_and_spends_nothing() {
     let place = Place::new();
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let bind = ["--bind", "tool=Bash", "--bind", "input={}"];
     let words = [&["--reject", "b", "--blocks", "deploy"][..], &bind].concat();
     let id = asked(&place, &words);
     let told = done(&place, &["respond", &id, "--option", "b"]);
@@ -384,7 +384,7 @@ fn one_takes_the_place_of_another_only_where_that_is_asked_for() {
 #[test]
 fn the_time_that_passed_is_recorded_by_whoever_writes_next_and_an_answer_comes_too_late() {
     let place = Place::new();
-    let (end, default) = (["--timeout", "1ms"], ["--on-timeout", "default", "--default", "a"]);
+    let (end, default) = (["--expires", "1ms"], ["--on-timeout", "default", "--default", "a"]);
     let aborted = asked(&place, &[&end[..], &["--blocks", "deploy"]].concat());
     let expired = asked(&place, &[&end[..], &default].concat());
     let held = asked(&place, &[&end[..], &["--on-timeout", "hold"]].concat());
@@ -404,7 +404,7 @@ fn the_time_that_passed_is_recorded_by_whoever_writes_next_and_an_answer_comes_t
         assert_eq!((exit, &error["code"]), (5, &json!("expired")));
         assert_eq!(error["current"]["late_responses"][0]["option_id"], "b");
     }
-    assert_eq!(ids(&list(&place, &["--overdue"])), std::slice::from_ref(&held));
+    assert_eq!(ids(&list(&place, &["overdue=true"])), std::slice::from_ref(&held));
     done(&place, &["respond", &held, "--option", "a"]);
     place.verified();
 }
@@ -420,13 +420,13 @@ fn the_list_shows_the_urgent_first_then_the_oldest_page_by_page() {
     // The page goes on behind it also when it was answered in the meantime.
     done(&place, &["respond", &high_too, "--option", "a"]);
     assert_eq!(ids(&list(&place, &["--after", &high_too])), order[2..]);
-    assert_eq!(ids(&list(&place, &["--urgency", "low"])), std::slice::from_ref(&low));
-    assert_eq!(ids(&list(&place, &["--state", "resolved"])), std::slice::from_ref(&high_too));
-    assert_eq!(ids(&list(&place, &["--state", "all"])), order);
-    assert_eq!(list(&place, &["--requested-by", "nobody"]), [] as [Value; 0]);
+    assert_eq!(ids(&list(&place, &["urgency=low"])), std::slice::from_ref(&low));
+    assert_eq!(ids(&list(&place, &["state=resolved"])), std::slice::from_ref(&high_too));
+    assert_eq!(ids(&list(&place, &["state=all"])), order);
+    assert_eq!(list(&place, &["requested_by=nobody"]), [] as [Value; 0]);
     let next = done(&place, &["respond", &low, "--guidance", "again"])["next_decision"].clone();
-    assert_eq!(ids(&list(&place, &["--state", "refining"])), [id_of(&next)]);
-    assert_eq!(list(&place, &["--state", "open"]).len(), 3);
+    assert_eq!(ids(&list(&place, &["state=refining"])), [id_of(&next)]);
+    assert_eq!(list(&place, &["state=open"]).len(), 3);
     let listed = said(&place, &["list"]);
     assert!(listed.lines().any(|line| line.contains("refining") && line.ends_with("'s turn")));
     for line in listed.lines().skip(1).filter(|line| !line.starts_with('|')) {
@@ -455,7 +455,7 @@ fn a_key_makes_asking_and_answering_safe_to_repeat() {
         (&json!(true), &told["next_decision"]["id"])
     );
     let (exit, error) =
-        refused(&place, &["notify", "--expect-version", "1", &id_of(&told["next_decision"])]);
+        refused(&place, &["notify", "--expected-version", "1", &id_of(&told["next_decision"])]);
     assert_eq!((exit, &error["code"]), (4, &json!("stale_version")));
 }
 
@@ -468,7 +468,7 @@ fn options_come_as_json_with_descriptions_from_a_file_or_from_standard_input() {
         { "id": "memory", "label": "Use in-memory LRU cache", "reject": true },
     ]);
     std::fs::write(place.directory.path().join("options.json"), seed.to_string()).unwrap();
-    let ask = ["--prompt", "Which?", "--options"];
+    let ask = ["--prompt", "Which?", "--option"];
     let of = |given: &str| created(&place, &[&ask[..], &[given]].concat());
     let (inline, file) = (of(&seed.to_string()), of("@options.json"));
     let words = [&["decision", "create", "--json"][..], &ask, &["-"]].concat();
@@ -542,22 +542,22 @@ fn looking_needs_no_right_to_write_and_no_log() {
         &["list", "--after", "gt-1"],
         &["show", "gt-1"],
         &["wait", "gt-1"],
-        &["respond", "gt-1", "--accept"],
+        &["respond", "gt-1", "_accept"],
         &["create", "--revises", "gt-1", "--prompt", "Which?"],
         &["cancel", "gt-1"],
         &["notify", "gt-1", "--to", "bob"],
         &["notify", "gt-1"],
-        &["consume", "gt-1", "--bind-tool", "t", "--bind-input", "{}"],
+        &["consume", "gt-1", "--bind", "tool=t", "--bind", "input={}"],
         &["expire"],
     ] {
         let (exit, error) = refused(&place, words);
         assert_eq!((exit, &error["code"]), (3, &json!("nothing_here")), "{words:?}");
     }
     assert!(!place.log.exists());
-    let id = asked(&place, &["--timeout", "1ms"]);
+    let id = asked(&place, &["--expires", "1ms"]);
     let before = contents(&place.log);
     assert_eq!(shown(&place, &id)["overdue"], true);
-    assert_eq!(list(&place, &["--overdue"]).len(), 1);
+    assert_eq!(list(&place, &["overdue=true"]).len(), 1);
     let screen = text(&place.holdpoint(&["decision", "show", &id]).stdout);
     assert!(screen.contains("no answer to it counts any more"), "{screen}");
     assert!(!screen.contains("respond"), "{screen}");

@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 const ASK: [&str; 5] = ["create", "--prompt", "Which?", "--option", "a:A"];
 /// About an action, with an answer that says no.
 const BOUND: [&str; 8] =
-    ["--bind-tool", "t", "--bind-input", "1", "--option", "b:B", "--reject", "b"];
+    ["--bind", "tool=t", "--bind", "input=1", "--option", "b:B", "--reject", "b"];
 
 /// A log with one open decision, and what the list says of it.
 fn open() -> (Place, String, Value) {
     let place = Place::new();
     let id = asked(&place, &["gt-1"]);
-    let listed = done(&place, &["list", "--state", "all"]);
+    let listed = done(&place, &["list", "state=all"]);
     (place, id, listed)
 }
 
@@ -32,7 +32,7 @@ fn all_refused(table: &[(&[&str], i32, &str)]) {
             words.iter().map(|word| if *word == "ID" { id.as_str() } else { *word }).collect();
         let (found, error) = refused(&place, &words);
         assert_eq!((found, &error["code"]), (*exit, &json!(code)), "{words:?}: {error}");
-        assert_eq!(done(&place, &["list", "--state", "all"]), listed, "{words:?}");
+        assert_eq!(done(&place, &["list", "state=all"]), listed, "{words:?}");
     }
     place.verified();
 }
@@ -56,9 +56,9 @@ fn options_that_could_not_be_told_apart_or_answered() {
         (&ask(&["--option", "b:"]), 5, "missing_text"),
         (&["create", "--prompt", "Which?", "--option", &long_label], 5, "too_long"),
         (&many, 5, "option_count"),
-        (&["create", "--prompt", "Which?", "--no-text"], 5, "option_count"),
+        (&["create", "--prompt", "Which?", "--text-allowed=false"], 5, "option_count"),
         (&ask(&["--default", "z"]), 5, "bad_default"),
-        (&ask(&["--on-timeout", "default", "--timeout", "1h"]), 5, "bad_default"),
+        (&ask(&["--on-timeout", "default", "--expires", "1h"]), 5, "bad_default"),
         (&ask(&["--reject", "z"]), 5, "bad_option"),
     ]);
 }
@@ -75,12 +75,12 @@ fn options_in_json_that_are_not_understood_are_refused_with_their_place() {
         ("[", "column 2"),
         ("", "empty"),
     ] {
-        let (exit, error) = refused(&place, &["create", "--prompt", "Which?", "--options", given]);
+        let (exit, error) = refused(&place, &["create", "--prompt", "Which?", "--option", given]);
         assert_eq!((exit, &error["code"]), (2, &json!("not_understood")), "{given}");
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(place_in), "{given}: {message}");
     }
-    assert_eq!(done(&place, &["list", "--state", "all"]), listed);
+    assert_eq!(done(&place, &["list", "state=all"]), listed);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn texts_that_are_missing_invisible_or_too_long() {
         (&["respond", "ID", "--guidance", "\u{2060}"], 5, "missing_text"),
         (&["respond", "ID", "--text", &answer], 5, "too_long"),
         (&["respond", "ID", "--guidance", &answer], 5, "too_long"),
-        (&["respond", "ID", "--option", "a", "--comment", &answer], 5, "too_long"),
+        (&["respond", "ID", "--option", "a", "--reason", &answer], 5, "too_long"),
         (&["cancel", "ID", "--reason", &prompt], 5, "too_long"),
     ]);
 }
@@ -108,16 +108,16 @@ fn texts_that_are_missing_invisible_or_too_long() {
 fn times_in_which_nobody_can_answer() {
     let ask = |more: &[&'static str]| [&ASK[..], more].concat();
     all_refused(&[
-        (&ask(&["--timeout", "0s"]), 5, "bad_timeout"),
-        (&ask(&["--timeout", "999us"]), 5, "bad_timeout"),
-        (&ask(&["--timeout", "367d"]), 5, "bad_timeout"),
-        (&ask(&["--timeout", "500000000years"]), 5, "bad_timeout"),
-        (&ask(&["--timeout", "-5m"]), 2, "bad_timeout"),
-        (&ask(&["--timeout", "soon"]), 2, "bad_timeout"),
-        (&ask(&["--timeout", ""]), 2, "bad_timeout"),
-        (&ask(&["--expires-at", "2020-01-01T00:00:00Z"]), 5, "bad_timeout"),
-        (&ask(&["--expires-at", "2500-01-01T00:00:00Z"]), 5, "bad_timeout"),
-        (&ask(&["--expires-at", "tomorrow"]), 2, "bad_timeout"),
+        (&ask(&["--expires", "0s"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "999us"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "367d"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "500000000years"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "-5m"]), 2, "bad_timeout"),
+        (&ask(&["--expires", "soon"]), 2, "bad_timeout"),
+        (&ask(&["--expires", ""]), 2, "bad_timeout"),
+        (&ask(&["--expires", "2020-01-01T00:00:00Z"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "2500-01-01T00:00:00Z"]), 5, "bad_timeout"),
+        (&ask(&["--expires", "tomorrow"]), 2, "bad_timeout"),
         (&ask(&["--per-round"]), 5, "bad_timeout"),
         (&ask(&[&BOUND[..], &["--valid-for", "0s"]].concat()), 5, "bad_timeout"),
         (&ask(&["--valid-for", "1h"]), 2, "usage"),
@@ -146,15 +146,15 @@ fn answers_that_answer_nothing() {
         (&["respond", "ID", "--option", "z"], 5, "bad_option"),
         (&["respond", "ID", "--option", ""], 5, "bad_option"),
         (&["respond", "ID", "--option", "A"], 5, "bad_option"),
-        (&["respond", "ID", "--accept"], 5, "nothing_to_accept"),
+        (&["respond", "ID", "_accept"], 5, "nothing_to_accept"),
         (&["create", "--revises", "ID", "--prompt", "Again?"], 5, "not_refining"),
-        (&["respond", "ID", "--option", "a", "--expect-version", "7"], 4, "stale_version"),
+        (&["respond", "ID", "--option", "a", "--expected-version", "7"], 4, "stale_version"),
         (&["respond", "ID", "--option", "a", "--as", "a\u{202e}b"], 5, "invalid_identifier"),
         (&["notify", "ID", "--to", "\u{200b}"], 5, "invalid_identifier"),
-        (&["consume", "ID", "--bind-tool", "Bash", "--bind-input", "{}"], 5, "binding_mismatch"),
-        (&["consume", "ID", "--bind-tool", "Bash", "--bind-input", "{"], 2, "not_understood"),
+        (&["consume", "ID", "--bind", "tool=Bash", "--bind", "input={}"], 5, "binding_mismatch"),
+        (&["consume", "ID", "--bind", "tool=Bash", "--bind", "input={"], 2, "not_understood"),
         (
-            &["consume", "ID", "--bind-tool", "B", "--bind-input", r#"{"a":1,"a":2}"#],
+            &["consume", "ID", "--bind", "tool=B", "--bind", r#"input={"a":1,"a":2}"#],
             2,
             "not_understood",
         ),
@@ -196,7 +196,7 @@ fn names_that_mean_nothing_are_not_found_and_the_closest_is_suggested() {
     }
     let (exit, _) = refused(&place, &["respond", "nothing like it", "--option", "a"]);
     assert_eq!(exit, 3);
-    assert_eq!(done(&place, &["list", "--state", "all"]), listed);
+    assert_eq!(done(&place, &["list", "state=all"]), listed);
 }
 
 #[test]
@@ -205,19 +205,19 @@ fn a_command_line_that_is_not_understood_makes_no_log() {
     for words in [
         &["create", "--option", "a:A"][..],
         &["create", "--prompt", "Which?", "--option", "no colon"],
-        &["create", "--prompt", "Which?", "--option", "a:A", "--options", "[]"],
-        &["create", "--prompt", "Which?", "--timeout", "1h", "--expires-at", "2500-01-01T00:00Z"],
-        &["create", "--prompt", "Which?", "--bind-tool", "Bash"],
+        &["create", "--prompt", "Which?", "--option", "a:A", "--option", "[]"],
+        &["create", "--prompt", "Which?", "--expires", "1h", "--expires", "2500-01-01T00:00Z"],
+        &["create", "--prompt", "Which?", "--bind", "tool=Bash"],
         &["create", "--prompt", "Which?", "--urgency", "extreme"],
         &["create", "--prompt", "Which?", "--on-timeout", "approve"],
         &["create", "--prompt", "Which?", "--max-iterations", "-1"],
         &["create", "--prompt", "Which?", "--max-iterations", "256"],
         &["respond", "gt-1"],
         &["respond", "gt-1", "--option", "a", "--text", "b"],
-        &["respond", "gt-1", "--accept", "--guidance", "b"],
-        &["respond", "gt-1", "--accept", "--comment", ""],
-        &["respond", "gt-1", "--accept", "--as", ""],
-        &["list", "--state", "lost"],
+        &["respond", "gt-1", "_accept", "--guidance", "b"],
+        &["respond", "gt-1", "_accept", "--reason", ""],
+        &["respond", "gt-1", "_accept", "--as", ""],
+        &["list", "state=lost"],
         &["list", "--limit", "-1"],
         &["show", "gt-1", "--at", "first"],
     ] {
@@ -229,8 +229,8 @@ fn a_command_line_that_is_not_understood_makes_no_log() {
         (&["--evidence", "missing.txt"][..], 1),
         (&["--evidence", "."], 1),
         (&["--context", "@missing.txt"], 1),
-        (&["--options", "@missing.json"], 2),
-        (&["--timeout", "-1s"], 2),
+        (&["--option", "@missing.json"], 2),
+        (&["--expires", "-1s"], 2),
     ] {
         let output = decision(&place, &[&ASK[..], words].concat());
         assert_eq!(status(&output), exit, "{words:?}: {}", text(&output.stderr));
@@ -351,7 +351,7 @@ fn a_list_of_a_damaged_log_shows_what_is_known_and_says_that_it_is_not_whole() {
 fn an_approval_in_a_damaged_log_is_not_said_to_be_there_to_be_spent() {
     let place = Place::with_log();
     take_claims();
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}", "--authentication", "none"];
+    let bind = ["--bind", "tool=Bash", "--bind", "input={}", "--authentication", "none"];
     let id = asked(&place, &bind);
     done(&place, &["respond", &id, "--option", "a", "--as", "grace"]);
     let approved = || {

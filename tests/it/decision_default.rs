@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 #[test]
 fn a_default_is_taken_when_the_time_to_answer_is_over_unless_something_else_was_asked_for() {
     let place = Place::new();
-    let given = ["--timeout", "1ms", "--default", "a"];
+    let given = ["--expires", "1ms", "--default", "a"];
     for (more, state, chosen) in [
         (&[][..], "expired", json!("a")),
         (&["--on-timeout", "abort"], "aborted", json!(null)),
@@ -34,13 +34,13 @@ fn a_default_is_taken_when_the_time_to_answer_is_over_unless_something_else_was_
 #[test]
 fn a_refinement_drops_the_default_and_silence_then_decides_nothing() {
     let place = Place::new();
-    let first = asked(&place, &["--timeout", "1h", "--default", "a"]);
+    let first = asked(&place, &["--expires", "1h", "--default", "a"]);
     done(&place, &["respond", &first, "--guidance", "Neither."]);
     let next = shown(&place, &first)["next_id"].as_str().unwrap().to_string();
     let (exit, _) =
-        refused(&place, &["create", "--revises", &next, "--no-default", "--default", "a"]);
+        refused(&place, &["create", "--revises", &next, "--default", "", "--default", "a"]);
     assert_eq!(exit, 2);
-    done(&place, &["create", "--revises", &next, "--no-default"]);
+    done(&place, &["create", "--revises", &next, "--default", ""]);
     let found = shown(&place, &next);
     let expected = (&json!(null), &json!("abort"), &json!("pending"));
     assert_eq!((&found["default_option"], &found["on_timeout"], &found["state"]), expected);
@@ -51,7 +51,7 @@ fn a_refinement_drops_the_default_and_silence_then_decides_nothing() {
 fn guided(place: &Place, default: Option<&str>) -> String {
     let named = default.map(|id| vec!["--default", id]).unwrap_or_default();
     let id = asked(place, &[&["gt-7"], &named[..]].concat());
-    assert_eq!(refused(place, &["respond", &id, "--accept"]).1["code"], "nothing_to_accept");
+    assert_eq!(refused(place, &["respond", &id, "_accept"]).1["code"], "nothing_to_accept");
     let offers = |shown: &Value, way: &str| {
         shown["options"].as_array().unwrap().iter().any(|option| option["id"] == way)
     };
@@ -65,7 +65,7 @@ fn guided(place: &Place, default: Option<&str>) -> String {
 
 #[test]
 fn in_a_later_round_the_proposal_is_accepted_with_its_default() {
-    for words in [&["--accept"][..], &["--option", "_accept"]] {
+    for words in [&["_accept"][..], &["--option", "_accept"]] {
         for (default, is_refined) in [(Some("b"), false), (Some("b"), true), (None, true)] {
             let place = Place::new();
             guided(&place, default);
@@ -102,14 +102,11 @@ fn in_a_later_round_the_guidance_is_an_answer_in_its_own_words() {
 /// What a person at a terminal is offered is taken, and what `decision show` names as well.
 #[test]
 fn where_a_person_is_needed_the_guidance_is_an_answer_as_it_is_and_approves_nothing() {
-    for terms in
-        [&["--blocks", "w"][..], &["--quorum", "1", "--reject", "b"], &["--bind-tool", "t"]]
-    {
+    let bound = ["--bind", "tool=t", "--bind", "input={}"];
+    for terms in [&["--blocks", "w"][..], &["--quorum", "1", "--reject", "b"], &bound] {
         for is_refined in [false, true] {
             let place = Place::new();
-            let input: &[&str] =
-                if terms[0] == "--bind-tool" { &["--bind-input", "{}"] } else { &[] };
-            let id = asked(&place, &[&["gt-7"], terms, input].concat());
+            let id = asked(&place, &[&["gt-7"], terms].concat());
             let answer = |words: &[&str]| {
                 let output = at_terminal(&place, &[&["decision", "respond"], words].concat());
                 assert_eq!(status(&output), 0, "{terms:?}: {}", text(&output.stderr));

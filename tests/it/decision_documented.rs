@@ -239,7 +239,7 @@ fn every_verb_is_documented_with_its_options() {
 }
 
 fn words(code: &str) -> Vec<&str> {
-    code.split([' ', '`']).filter(|word| !word.is_empty()).collect()
+    code.split([' ', '`', '[']).filter(|word| !word.is_empty()).collect()
 }
 
 /// The verbs that a help text lists.
@@ -256,7 +256,7 @@ fn long_options(help: &str) -> BTreeSet<String> {
     const EVERYWHERE: [&str; 6] =
         ["--log", "--config", "--json", "--color", "--no-pager", "--help"];
     let entries = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
-    let words = entries.flat_map(|line| line.split([' ', ',']).take(3));
+    let words = entries.flat_map(|line| line.split([' ', ',', '[']).take(3));
     let long = words.filter(|word| word.starts_with("--") && !EVERYWHERE.contains(word));
     long.map(String::from).collect()
 }

@@ -109,7 +109,7 @@ fn what_ended_long_ago_is_over_and_not_unknown() {
     assert_eq!((exit, &error["code"]), (4, &json!("already_ended")));
     assert_eq!(error["current"], told["decision"]);
     assert_eq!(refused(&place, &["cancel", &first]).0, 4);
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let bind = ["--bind", "tool=Bash", "--bind", "input={}"];
     let (exit, error) = refused(&place, &[&["consume", &first], &bind[..]].concat());
     assert_eq!((exit, &error["code"]), (5, &json!("not_approved")));
     assert_eq!(refused(&place, &["respond", "DP-ffffff", "--option", "a"]).0, 3);

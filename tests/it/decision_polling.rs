@@ -209,8 +209,8 @@ fn bug_27_what_is_over_is_listed_where_it_is_asked_for() {
         ids
     };
     assert_eq!(ids(&[]), [id_of(2)]);
-    assert_eq!(ids(&["--state", "resolved"]), [id_of(1)]);
-    assert_eq!(ids(&["--state", "all"]), [id_of(1), id_of(2)]);
+    assert_eq!(ids(&["state=resolved"]), [id_of(1)]);
+    assert_eq!(ids(&["state=all"]), [id_of(1), id_of(2)]);
 }
 
 /// A `decision watch` in the background.
@@ -257,7 +257,7 @@ fn kinds(expected: &[(&str, u64)]) -> Vec<(String, String)> {
 fn every_event_of_a_decision_is_a_line_at_once_and_says_the_same_as_the_log() {
     let place = in_memory();
     let id = ask(&place, 1, json!({ "blocks": ["deploy"] }));
-    let mut watcher = Watcher::start(&place, &["--from", "0", "--json"]);
+    let mut watcher = Watcher::start(&place, &["--since", "0", "--json"]);
     assert_eq!(watcher.next(1), kinds(&[("created", 1)]));
     let mut session = Session::begin(&place);
     tell(&mut session, &about("ann", "decision_point.remind", &id));
@@ -281,8 +281,8 @@ fn a_watch_follows_one_question_through_its_rounds_and_one_issue_through_its_que
     ask(&place, 1, json!({ "issue_id": "bd-1" }));
     ask(&place, 2, json!({ "issue_id": "bd-2" }));
     let id = id_of(1);
-    let mut by_id = Watcher::start(&place, &["--from", "0", &id, "--json"]);
-    let mut by_issue = Watcher::start(&place, &["--from", "0", "--issue", "bd-1", "--json"]);
+    let mut by_id = Watcher::start(&place, &["--since", "0", &id, "--json"]);
+    let mut by_issue = Watcher::start(&place, &["issue=bd-1", "--since", "0", "--json"]);
     for watcher in [&mut by_id, &mut by_issue] {
         assert_eq!(watcher.next(1), kinds(&[("created", 1)]));
     }
@@ -310,7 +310,7 @@ fn a_watch_follows_one_question_through_its_rounds_and_one_issue_through_its_que
 fn a_watch_loses_nothing_and_repeats_nothing_while_the_log_is_archived() {
     let place = in_memory();
     ask(&place, 1, json!({}));
-    let mut watcher = Watcher::start(&place, &["--from", "0", "--json"]);
+    let mut watcher = Watcher::start(&place, &["--since", "0", "--json"]);
     assert_eq!(watcher.next(1), kinds(&[("created", 1)]));
     for round in 2..=4 {
         fill(&place.log, 60);
@@ -321,7 +321,7 @@ fn a_watch_loses_nothing_and_repeats_nothing_while_the_log_is_archived() {
         assert_eq!(watcher.next(1), kinds(&[("created", round)]));
     }
     watcher.kill();
-    let gone = place.holdpoint(&["decision", "wait", "--follow", "--from", "1", "--json"]);
+    let gone = place.holdpoint(&["decision", "wait", "--follow", "--since", "1", "--json"]);
     assert_eq!((status(&gone), gone.stdout.as_slice()), (3, &b""[..]));
     assert!(text(&gone.stderr).contains("the log begins at record"), "{gone:?}");
 }
@@ -330,7 +330,7 @@ fn a_watch_loses_nothing_and_repeats_nothing_while_the_log_is_archived() {
 fn a_watch_ends_quietly_when_nobody_reads_and_never_writes() {
     let place = in_memory();
     let id = ask(&place, 1, json!({}));
-    let mut watcher = Watcher::start(&place, &["--from", "0"]);
+    let mut watcher = Watcher::start(&place, &["--since", "0"]);
     let line = watcher.line();
     assert!(line.contains("decision_point.created") && line.ends_with(&id), "{line}");
     let before = contents(&place.log);
@@ -338,7 +338,7 @@ fn a_watch_ends_quietly_when_nobody_reads_and_never_writes() {
     assert_eq!(contents(&place.log), before);
     accepted(&place, &[option("ann", &id, "yes")]);
     assert_eq!(watcher.child.wait().unwrap().code(), Some(0));
-    for (arguments, code) in [(&["DP-none"][..], 3), (&["--from", "x"], 2)] {
+    for (arguments, code) in [(&["DP-none"][..], 3), (&["--since", "x"], 2)] {
         let refused = place.holdpoint(&[&["decision", "wait", "--follow"], arguments].concat());
         assert_eq!(status(&refused), code, "{refused:?}");
     }

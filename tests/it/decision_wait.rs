@@ -87,7 +87,7 @@ fn bugs_15_and_28_every_way_to_end_has_an_exit_code_and_an_outcome_of_its_own() 
 fn bug_15_whoever_asks_and_waits_can_tell_a_cancellation_from_a_timeout() {
     let place = in_memory();
     let asking = ["decision", "create", "--prompt", "Deploy?", "--option", "yes:Deploy", "--json"];
-    let given_up = place.holdpoint(&[&asking[..], &["--wait", "--wait-timeout", "0s"]].concat());
+    let given_up = place.holdpoint(&[&asking[..], &["--wait=0s"]].concat());
     assert_eq!(told(&given_up).0, 10);
     let id = json(&given_up)["decision"]["id"].as_str().unwrap().to_string();
     assert!(text(&given_up.stderr).contains(&id), "whoever answers needs the id before");
@@ -106,7 +106,7 @@ fn bug_15_whoever_asks_and_waits_can_tell_a_cancellation_from_a_timeout() {
     let cancelled = ended(child);
     assert_eq!(told(&cancelled), (13, "cancelled".to_string(), "cancelled".to_string()));
     assert_eq!(json(&cancelled)["decision"]["id"], json!(id));
-    let alone = ["decision", "create", "--prompt", "p", "--wait-timeout", "1s"];
+    let alone = ["decision", "create", "--prompt", "p", "--wait=soon"];
     assert_eq!(status(&place.holdpoint(&alone)), 2);
 }
 

@@ -229,11 +229,11 @@ fn logs_of_two_identities_have_nothing_in_common() {
     let found = compared(&left.log, &right.log);
     assert_eq!((found.is_one_log, found.common), (false, 0));
     let other = right.log.to_str().unwrap();
-    let output = left.holdpoint(&["diff", "--other", other]);
+    let output = left.holdpoint(&["diff", other]);
     assert_eq!(status(&output), 0);
     let lines = text(&output.stdout);
     assert!(lines.contains("none: the logs are of two identities"), "{lines}");
-    let shown = json(&left.holdpoint(&["diff", "--other", other, "--json"]));
+    let shown = json(&left.holdpoint(&["diff", other, "--json"]));
     assert_eq!(shown["logs"]["common"], 0);
     assert_eq!(shown["logs"]["next"]["sequence"], 1);
 }
@@ -242,14 +242,18 @@ fn logs_of_two_identities_have_nothing_in_common() {
 fn the_program_compares_a_log_with_a_copy_that_went_another_way() {
     let (left, right) = parted(20, 25, 30);
     let place = Place { log: left.path().to_path_buf(), ..Place::new() };
-    let output = place.holdpoint(&["diff", "--other", right.path().to_str().unwrap()]);
+    let output = place.holdpoint(&["diff", right.path().to_str().unwrap()]);
     let lines = text(&output.stdout);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     assert!(lines.starts_with("in common     records 1 to 20\n"), "{lines}");
     assert!(lines.contains("goes on with record 21, "), "{lines}");
-    let missing = place.holdpoint(&["diff", "--other", "/nowhere/at/all"]);
+    let missing = place.holdpoint(&["diff", "/nowhere/at/all"]);
     assert_eq!(status(&missing), 3);
-    assert!(text(&missing.stderr).contains("--other DIR"), "{}", text(&missing.stderr));
+    assert!(
+        text(&missing.stderr).contains("name another directory with DIR"),
+        "{}",
+        text(&missing.stderr)
+    );
 }
 
 #[test]

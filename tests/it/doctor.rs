@@ -18,7 +18,7 @@ fn doctor(place: &Place, settings: &str, options: &[&str]) -> Output {
     let file = place.directory.path().join("settings.json");
     write(&file, settings.replace("$CLAUDE_PROJECT_DIR/.holdpoint", "$CLAUDE_PROJECT_DIR/log"))
         .unwrap();
-    let named = ["doctor", "--json", "--settings", file.to_str().unwrap()];
+    let named = ["doctor", "--json", file.to_str().unwrap()];
     let folder = Path::new(env!("CARGO_BIN_EXE_holdpoint")).parent().unwrap().display();
     let mut command = place.command(&[&named[..], options].concat());
     command.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()));
@@ -282,7 +282,7 @@ fn a_person_reads_lines_that_say_what_to_do() {
     let place = Place::new();
     let file = place.directory.path().join("settings.json");
     write(&file, guard("onFailure", None)).unwrap();
-    let output = place.holdpoint(&["doctor", "--settings", file.to_str().unwrap()]);
+    let output = place.holdpoint(&["doctor", file.to_str().unwrap()]);
     let shown = text(&output.stdout);
     assert!(shown.contains("\nfail  hooks") && shown.contains("add \"onFailure\""), "{shown}");
     assert!(shown.starts_with("fail  log"), "{shown}");

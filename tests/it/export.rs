@@ -30,7 +30,7 @@ fn told() -> Place {
     let answered = place.holdpoint(&answer);
     assert!([0, 120].contains(&status(&answered)), "{}", text(&answered.stderr));
     let first = asked(&place, &["bd-1", "--idempotency-key", "once"]);
-    done(&place, &["respond", &first, "--option", "a", "--comment", "=fine"]);
+    done(&place, &["respond", &first, "--option", "a", "--reason", "=fine"]);
     let second = asked(&place, &["--default", "b"]);
     let guided = done(&place, &["respond", &second, "--guidance", "shorter"]);
     assert!(guided.is_object());
@@ -42,11 +42,11 @@ fn out(place: &Place, name: &str) -> PathBuf {
     place.directory.path().join(name)
 }
 
-/// `export --format FORMAT --out NAME OPTIONS`, which has to be done.
+/// `export --format FORMAT --output NAME OPTIONS`, which has to be done.
 fn exported(place: &Place, format: &str, options: &[&str]) -> PathBuf {
     let file = out(place, &format!("log.{format}"));
     let name = file.to_str().unwrap();
-    let words = ["export", "--format", format, "--out", name, "--force"];
+    let words = ["export", "--format", format, "--output", name, "--force"];
     let output = place.holdpoint(&[&words[..], options].concat());
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     file
@@ -377,7 +377,7 @@ fn a_damaged_log_gives_what_holds_before_the_damage_as_unproven_and_exit_6_with_
     for format in ["jsonl", "csv", "sqlite"] {
         let file = out(&place, &format!("damaged.{format}"));
         let name = file.to_str().unwrap();
-        let output = place.holdpoint(&["export", "--format", format, "--out", name, "--json"]);
+        let output = place.holdpoint(&["export", "--format", format, "--output", name, "--json"]);
         assert_eq!(status(&output), 6, "{}", text(&output.stderr));
         let summary = json(&output);
         assert_eq!(
@@ -415,7 +415,7 @@ fn what_the_rules_forbid_is_a_record_and_counts_for_nothing_in_the_tables() {
     let place = Place::new();
     log.write(&place.log);
     let file = out(&place, "forbidden.jsonl");
-    let output = place.holdpoint(&["export", "--out", file.to_str().unwrap()]);
+    let output = place.holdpoint(&["export", "--output", file.to_str().unwrap()]);
     assert_eq!(status(&output), 6, "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("forbidden events"), "{}", text(&output.stderr));
     assert_eq!(fs::read_to_string(&file).unwrap().lines().count() as u64, log.chain.sequence);
@@ -427,15 +427,15 @@ fn a_file_is_never_overwritten_unasked_and_nothing_half_done_is_left() {
     let file = out(&place, "kept");
     fs::write(&file, "mine").unwrap();
     let name = file.to_str().unwrap();
-    let output = place.holdpoint(&["export", "--out", name]);
+    let output = place.holdpoint(&["export", "--output", name]);
     assert_eq!(status(&output), 4, "{}", text(&output.stderr));
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
-    assert_eq!(status(&place.holdpoint(&["export", "--out", name, "--force"])), 0);
+    assert_eq!(status(&place.holdpoint(&["export", "--output", name, "--force"])), 0);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let inside = place.log.join("export");
-    assert_eq!(status(&place.holdpoint(&["export", "--out", inside.to_str().unwrap()])), 2);
+    assert_eq!(status(&place.holdpoint(&["export", "--output", inside.to_str().unwrap()])), 2);
     let nowhere = out(&place, "no/such/place");
-    assert_eq!(status(&place.holdpoint(&["export", "--out", nowhere.to_str().unwrap()])), 1);
+    assert_eq!(status(&place.holdpoint(&["export", "--output", nowhere.to_str().unwrap()])), 1);
     let names = contents(place.directory.path()).into_keys();
     let left = names.filter(|path| path.to_string_lossy().contains("unfinished")).count();
     assert_eq!(left, 0);
@@ -452,7 +452,7 @@ fn what_a_killed_export_left_is_removed_by_the_next_one_and_what_is_being_made_i
         });
     let maker = fs::File::open(&made).unwrap();
     maker.lock().unwrap();
-    let output = place.holdpoint(&["export", "--out", out(&place, "all").to_str().unwrap()]);
+    let output = place.holdpoint(&["export", "--output", out(&place, "all").to_str().unwrap()]);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     assert_eq!([left, made, other].map(|file| file.exists()), [false, true, true]);
 }
@@ -460,10 +460,10 @@ fn what_a_killed_export_left_is_removed_by_the_next_one_and_what_is_being_made_i
 #[test]
 fn a_dash_is_stdout_and_no_name() {
     let place = told();
-    let [given, plain] = [&["export", "--out", "-"][..], &["export"]];
+    let [given, plain] = [&["export", "--output", "-"][..], &["export"]];
     let (given, plain) = (place.holdpoint(given), place.holdpoint(plain));
     assert_eq!((status(&given), text(&given.stdout)), (0, text(&plain.stdout)));
-    let database = place.holdpoint(&["export", "--format", "sqlite", "--out", "-"]);
+    let database = place.holdpoint(&["export", "--format", "sqlite", "--output", "-"]);
     assert_eq!(status(&database), 2, "{}", text(&database.stderr));
     let names = contents(place.directory.path()).into_keys();
     assert_eq!(names.filter(|path| path.ends_with("-")).count(), 0);
@@ -475,8 +475,8 @@ fn where_there_is_no_room_the_file_and_the_next_step_are_named() {
     let name = out(&place, "full").to_str().unwrap().to_string();
     for (format, to, named) in [
         ("jsonl", "> /dev/full", "stdout: "),
-        ("jsonl", "--out \"$FILE\"", name.as_str()),
-        ("sqlite", "--out \"$FILE\"", name.as_str()),
+        ("jsonl", "--output \"$FILE\"", name.as_str()),
+        ("sqlite", "--output \"$FILE\"", name.as_str()),
     ] {
         let script =
             format!("trap '' XFSZ; ulimit -f 2; exec \"$0\" export --format {format} {to}");
@@ -485,7 +485,7 @@ fn where_there_is_no_room_the_file_and_the_next_step_are_named() {
         let output = command.env("HOLDPOINT_LOG", &place.log).output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(status(&output), 1, "{format} {to}: {said}");
-        assert!(said.contains(named) && said.contains("with --out"), "{format} {to}: {said}");
+        assert!(said.contains(named) && said.contains("with --output"), "{format} {to}: {said}");
     }
 }
 
@@ -496,7 +496,7 @@ fn what_is_no_regular_file_is_not_taken_the_place_of() {
     std::fs::write(&aside, "mine").unwrap();
     std::os::unix::fs::symlink(&aside, &link).unwrap();
     let shown = link.to_str().unwrap();
-    let output = place.holdpoint(&["export", "--out", shown, "--force"]);
+    let output = place.holdpoint(&["export", "--output", shown, "--force"]);
     assert_eq!(status(&output), 4, "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("no regular file"), "{}", text(&output.stderr));
     assert!(link.symlink_metadata().unwrap().is_symlink());
@@ -506,7 +506,7 @@ fn what_is_no_regular_file_is_not_taken_the_place_of() {
 #[test]
 fn exporting_writes_nothing_to_the_log_and_needs_one() {
     let place = Place::new();
-    let output = place.holdpoint(&["export", "--out", out(&place, "none").to_str().unwrap()]);
+    let output = place.holdpoint(&["export", "--output", out(&place, "none").to_str().unwrap()]);
     assert_eq!(status(&output), 3, "{}", text(&output.stderr));
     assert!(!out(&place, "none").exists() && !place.log.exists());
     let place = told();
@@ -522,7 +522,7 @@ fn a_database_is_a_file_and_a_wrong_format_names_the_right_ones() {
     let place = told();
     let output = place.holdpoint(&["export", "--format", "sqlite"]);
     assert_eq!(status(&output), 2);
-    assert!(text(&output.stderr).contains("--out"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--output"), "{}", text(&output.stderr));
     let output = place.holdpoint(&["export", "--format", "xml"]);
     assert_eq!(status(&output), 2);
     assert!(text(&output.stderr).contains("jsonl"), "{}", text(&output.stderr));
@@ -534,7 +534,7 @@ fn a_database_is_a_file_and_a_wrong_format_names_the_right_ones() {
 fn no_database_is_made_where_what_is_left_of_another_would_be_read_into_it() {
     let place = Place::new();
     assert_eq!(status(&place.shell("true")), 0);
-    let words = ["export", "--format", "sqlite", "--out", "log.db", "--force"];
+    let words = ["export", "--format", "sqlite", "--output", "log.db", "--force"];
     for left in ["log.db-wal", "log.db-shm", "log.db-journal"] {
         fs::write(out(&place, left), "left").unwrap();
         let output = place.holdpoint(&words);

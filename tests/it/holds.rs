@@ -167,8 +167,7 @@ fn continue_passes_the_commands_own_status_on() {
 #[test]
 fn escalation_asks_somebody_else_and_the_waiting_goes_on() {
     let place = Place::new();
-    let waiting =
-        start(&place, &["run", "--hold", "after", "--escalate-to", "the board", "--", "false"]);
+    let waiting = start(&place, &["run", "--hold", "after", "--to", "the board", "--", "false"]);
     let request = await_request(&place);
     let options = ["ESCALATE", "--reason", "above me", "--to", "the board"];
     let unknown = ["ESCALATE", "--reason", "above me", "--to", "nobody"];
@@ -210,7 +209,7 @@ fn assert_timed_out(place: &Place, request: &str) {
 fn nobody_answers_and_the_waiting_run_warns_and_aborts() {
     let place = Place::new();
     let output =
-        place.holdpoint(&["run", "--hold", "after", "--decision-timeout", "2s", "--", "false"]);
+        place.holdpoint(&["run", "--hold", "after", "--expires", "after=2s", "--", "false"]);
     let said = text(&output.stderr);
     assert_eq!(status(&output), 121, "{said}");
     assert!(said.contains("WARNING: 80 %") && said.contains("DECISION_TIMED_OUT"), "{said}");
@@ -226,7 +225,7 @@ fn nobody_answers_and_the_waiting_run_warns_and_aborts() {
 fn nobody_answers_and_whoever_looks_first_records_it() {
     let place = Place::new();
     let mut waiting =
-        start(&place, &["run", "--hold", "after", "--decision-timeout", "4s", "--", "false"]);
+        start(&place, &["run", "--hold", "after", "--expires", "after=4s", "--", "false"]);
     let request = await_request(&place);
     waiting.kill().unwrap();
     waiting.wait().unwrap();
@@ -357,7 +356,7 @@ const NOBODY_HERE: &str = "uid 3999999999";
 #[test]
 fn everybody_who_is_proven_stops_a_hold_and_only_an_approver_lets_it_go_on() {
     let place = Place::new();
-    let options = ["run", "--hold", "on-failure", "--approver", NOBODY_HERE, "--no-wait"];
+    let options = ["run", "--hold", "on-failure", "--approvers", NOBODY_HERE, "--no-wait"];
     let output = place.holdpoint(&[&options[..], &["--", "false"]].concat());
     assert_eq!(status(&output), 122, "{}", text(&output.stderr));
     let request = await_request(&place);
@@ -510,7 +509,7 @@ fn the_output_is_a_screen_beside_the_question_and_never_an_answer() {
 fn a_decision_timeout_is_between_a_millisecond_and_366_days() {
     let place = Place::new();
     for timeout in ["0s", "0ms", "-5m", "100years", "367days", "soon", ""] {
-        let option = format!("--decision-timeout={timeout}");
+        let option = format!("--expires=after={timeout}");
         let output = place.holdpoint(&["run", &option, "--", "true"]);
         assert_eq!(status(&output), 2, "{timeout:?}");
     }

@@ -111,14 +111,14 @@ fn a_list_of_what_ended_says_which_records_it_did_not_look_through() {
         assert_eq!(status(&output), 0, "{words:?}");
         text(&output.stderr)
     };
-    let all = ["--state", "all"];
+    let all = ["state=all"];
     assert!(!told(&all).contains("archive"));
     archive(&place);
-    for words in [&all[..], &["--state", "resolved"], &["--state", "all", "--json"]] {
+    for words in [&all[..], &["state=resolved"], &["state=all", "--json"]] {
         let said = told(words);
         assert!(said.contains("in the archive") && said.contains("is not listed"), "{said}");
     }
-    for words in [&[][..], &["--state", "pending"]] {
+    for words in [&[][..], &["state=pending"]] {
         // That nothing waits is known by the state which the log carries, and of no archive else.
         let said = told(words);
         assert!(said.contains("as stated by record") && !said.contains("is not listed"), "{said}");
@@ -159,7 +159,7 @@ fn a_run_that_waits_tries_again_and_asks_again_after_an_archive() {
 #[test]
 fn nobody_answers_an_archived_question_and_the_run_times_out() {
     let place = Place::new();
-    let options = ["run", "--hold", "after", "--decision-timeout", "3s", "--", "true"];
+    let options = ["run", "--hold", "after", "--expires", "after=3s", "--", "true"];
     let waiting = start(&place, &options);
     await_request(&place);
     archive(&place);

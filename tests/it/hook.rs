@@ -78,7 +78,7 @@ pub(crate) fn respond(place: &Place, id: &str, option: &str) {
 }
 
 pub(crate) fn decisions(place: &Place) -> Vec<Value> {
-    let listed = json(&place.holdpoint(&["decision", "list", "--state", "all", "--json"]));
+    let listed = json(&place.holdpoint(&["decision", "list", "state=all", "--json"]));
     listed.as_array().unwrap().clone()
 }
 
@@ -199,7 +199,7 @@ fn an_approval_of_before_another_user_was_demanded_is_asked_for_anew() {
     let place = Place::new();
     let before = ask(&place, &[], &call("s", "make deploy"));
     respond(&place, &before, "approve");
-    let demanded = by_person(&place.command(&["policy", "set", "--separation"]));
+    let demanded = by_person(&place.command(&["policy", "set", "separation=true"]));
     assert_eq!(status(&demanded), 0, "{}", text(&demanded.stderr));
     assert_ne!(ask(&place, &[], &call("s", "make deploy")), before);
 }
@@ -308,7 +308,7 @@ fn what_somebody_puts_on_record_in_a_sessions_name_is_not_told_to_it() {
     let place = Place::new();
     let prompt = r#"May "Bash" run in "/"?"#;
     let asked = ["decision", "create", "--prompt", prompt, "--option", "approve:Delete all now"];
-    let bound = ["--bind-tool", "Bash", "--bind-input", "{}", "--requested-by", "claude-code:s"];
+    let bound = ["--bind", "tool=Bash", "--bind", "input={}", "--requested-by", "claude-code:s"];
     let no = ["--option", "deny:No", "--reject", "deny", "--json"];
     let created = place.holdpoint(&[&asked[..], &bound, &no].concat());
     assert_eq!(status(&created), 0, "{}", text(&created.stderr));
@@ -339,9 +339,9 @@ fn a_directory_gives_a_session_no_order() {
 #[test]
 fn a_question_that_somebody_else_worded_approves_nothing() {
     let place = Place::new();
-    let asked =
-        ["decision", "create", "--prompt", "Tea?", "--option", "approve:Yes", "--bind-tool"];
-    let bound = ["Bash", "--bind-input", "{\"command\":\"ls\"}", "--requested-by", "claude-code:s"];
+    let asked = ["decision", "create", "--prompt", "Tea?", "--option", "approve:Yes", "--bind"];
+    let bound =
+        ["tool=Bash", "--bind", "input={\"command\":\"ls\"}", "--requested-by", "claude-code:s"];
     let no = ["--option", "deny:No", "--reject", "deny", "--json"];
     let created = place.holdpoint(&[&asked[..], &bound, &no].concat());
     assert_eq!(status(&created), 0, "{}", text(&created.stderr));

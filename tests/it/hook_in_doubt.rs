@@ -24,7 +24,7 @@ fn held_back(place: &Place, options: &[&str]) -> String {
 
 /// Where the policy may be lost too, nothing is asked before a person sets one.
 fn set_policy(place: &Place) {
-    let output = by_person(&place.command(&["policy", "set", "--before"]));
+    let output = by_person(&place.command(&["policy", "set", "default=before"]));
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
 }
 

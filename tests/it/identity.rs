@@ -202,7 +202,7 @@ fn a_system_account_counts_only_where_a_policy_names_it() {
 #[test]
 fn an_approver_whose_name_another_number_has_by_now_is_not_the_one_who_was_asked() {
     let Some(machine) = Machine::where_users_answer() else { return };
-    let id = machine.asked(ALICE, 4007, &["--approver", "bob"]);
+    let id = machine.asked(ALICE, 4007, &["--approvers", "bob"]);
     let path = machine.etc.path().join("passwd");
     let users = fs::read_to_string(&path).unwrap();
     fs::write(&path, users.replace("bob:x:4002:4002:", "bob:x:4007:4007:")).unwrap();
@@ -221,7 +221,8 @@ fn a_policy_that_names_a_number_twice_begins_nothing() {
     let touch = ["run", "--hold", "after", "--no-wait", "--", "touch", made.to_str().unwrap()];
     for other in ["alias", "uid 4001"] {
         let _ = fs::remove_file(machine.system());
-        let named = [&touch[..4], &["--approver", "alice", other], &touch[4..]].concat();
+        let named =
+            [&touch[..4], &["--approvers", "alice", "--approvers", other], &touch[4..]].concat();
         let twice = format!("alice and {other} are one user (4001)");
         assert_refused(&machine.call(BOB, &named), 125, &[&twice]);
         let floor = format!("[hold]\ndefault = \"after\"\napprovers = [\"alice\", \"{other}\"]\n");

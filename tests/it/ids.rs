@@ -145,7 +145,7 @@ fn a_thread_is_traced_by_its_name_from_the_record_that_began_it() {
     let several = place.holdpoint(&["show", "--trace", "thread:talk"]);
     let said = text(&several.stderr);
     assert_eq!((status(&several), text(&several.stdout).as_str()), (4, ""), "{said}");
-    assert!(said.contains("acme, other") && said.contains("--tenant"), "{said}");
+    assert!(said.contains("acme, other") && said.contains("TENANT/CORRELATION"), "{said}");
 }
 
 #[test]
@@ -280,9 +280,9 @@ fn what_is_not_found_is_told_with_no_id_of_another_kind() {
     let decision = asked(&place, &format!("{:e<32}", "5c"), None);
     let request = held(&place);
     for (kind, verbs) in [
-        ("DP-", &[&["decision", "show"][..], &["replay", "--entity"], &["show"]][..]),
-        ("REQ-", &[&["decision", "show"], &["replay", "--entity"], &["show"]]),
-        ("LOOP-", &[&["replay", "--loop"], &["log", "--entity"], &["output"]]),
+        ("DP-", &[&["decision", "show"][..], &["replay"], &["show"]][..]),
+        ("REQ-", &[&["decision", "show"], &["replay"], &["show"]]),
+        ("LOOP-", &[&["replay", "--story"], &["log"], &["output"]]),
     ] {
         for there in [&decision, &request] {
             let (of, digits) = there.split_once('-').unwrap();
@@ -364,7 +364,7 @@ fn every_verb_that_takes_digits_for_a_record_says_what_to_write_for_the_run() {
     log.write(directory.path());
     let elsewhere = TempDir::new().unwrap();
     let page = elsewhere.path().join("page");
-    let report = ["export", "--format", "html", "000009", "--out", page.to_str().unwrap()];
+    let report = ["export", "--format", "html", "000009", "--output", page.to_str().unwrap()];
     for words in [
         &["show", "000009"][..],
         &["output", "000009"],
@@ -391,7 +391,7 @@ fn a_name_of_ten_kibibytes_is_repeated_by_its_beginning_on_one_line() {
         &["show", &of("correlation:")],
         &["show", &of("stream:")],
         &["thread", "show", &long],
-        &["thread", "show", "a", "--tenant", &long],
+        &["thread", "show", &format!("{long}/a")],
         &["diff", "--when", &long],
         &["diff", "--when", &of("totals.events > ")],
         &["hook", &long],
@@ -418,15 +418,15 @@ fn of_an_argument_that_names_nothing_the_beginning_is_repeated() {
             &["decision", "wait", &long, "--timeout", "1s"],
             &["decision", "show", &long],
             &["decision", "respond", &long, "--option", "yes"],
-            &["decision", "wait", &long, "--wait-timeout", "1s"],
+            &["decision", "wait", &long, "--timeout", "1s"],
             &["decision", "list", "--after", &long],
             &["decision", "respond", &long, "yes"],
             &["run", "--approval", &long, "--", "true"],
             &["run", "--resume", &long, "--", "true"],
             &["thread", "show", &long],
-            &["thread", "show", "a", "--tenant", &long],
-            &["inbox", "add", &long],
-            &["inbox", "remove", &long],
+            &["thread", "show", &format!("{long}/a")],
+            &["inbox", "--add", &long],
+            &["inbox", "--remove", &long],
             &["inbox", "--log", &long],
             &["runs", "--config", &long],
             &["decision", "create", "--prompt", "P", "--evidence", &long],

@@ -85,7 +85,7 @@ fn an_id_of_another_log_of_the_inbox_is_told_with_the_command_that_shows_it() {
     let digits = &id[.."LOOP-".len() + 8];
     let log = other.canonicalize().unwrap();
     let command = format!("`holdpoint --log '{}' show {id}`", log.display());
-    let report = ["export", "--format", "html", &id, "--out", "page.html"];
+    let report = ["export", "--format", "html", &id, "--output", "page.html"];
     for words in
         [&["show", &*id][..], &["show", digits], &["output", &id], &["show", "--trace", digits]]
     {
@@ -179,29 +179,29 @@ fn a_log_that_is_gone_replaced_or_somebody_elses_is_named() {
     let path = listed.to_str().unwrap();
     let kept = place.directory.path().join("kept");
     std::fs::rename(&listed, &kept).unwrap();
-    problem(&place, "is gone: `holdpoint inbox remove");
+    problem(&place, "is gone: `holdpoint inbox --remove");
     let other = place.directory.path().join("unlisted");
     let made = command_in(place.directory.path(), &["init"]).arg(&other).output();
     assert_eq!(status(&made.unwrap()), 0);
-    let unlisted = inbox(&place, &["remove", other.to_str().unwrap()]);
+    let unlisted = inbox(&place, &["--remove", other.to_str().unwrap()]);
     assert_eq!(status(&unlisted), 0);
     std::fs::rename(&other, &listed).unwrap();
     problem(&place, "is another log");
-    let added = inbox(&place, &["add", path]);
+    let added = inbox(&place, &["--add", path]);
     assert_eq!(status(&added), 0, "{}", text(&added.stderr));
     assert_eq!(status(&inbox(&place, &[])), 0, "a person took the other log");
     if rustix::process::geteuid().is_root() {
         chown(&listed, Some(12345), None).unwrap();
         problem(&place, "belongs to uid 12345 now");
-        problem(&place, &format!("`holdpoint inbox remove {path}` lists it no more"));
+        problem(&place, &format!("`holdpoint inbox --remove {path}` lists it no more"));
         chown(&listed, Some(0), None).unwrap();
     }
     std::fs::remove_dir_all(&listed).unwrap();
     std::fs::write(&listed, "no directory").unwrap();
     problem(&place, "is not a directory");
-    problem(&place, &format!("`holdpoint inbox remove {path}` lists it no more"));
-    assert_eq!(status(&inbox(&place, &["remove", path])), 0);
-    assert_eq!(status(&inbox(&place, &["remove", path])), 3);
+    problem(&place, &format!("`holdpoint inbox --remove {path}` lists it no more"));
+    assert_eq!(status(&inbox(&place, &["--remove", path])), 0);
+    assert_eq!(status(&inbox(&place, &["--remove", path])), 3);
     assert_eq!(status(&inbox(&place, &[])), 0);
 }
 
@@ -223,11 +223,11 @@ fn a_log_that_init_put_in_the_place_of_another_is_named_whoever_writes_to_it() {
     let path = listed.to_str().unwrap();
     std::fs::remove_dir_all(&listed).unwrap();
     std::fs::create_dir(&listed).unwrap();
-    problem(&place, &format!("`holdpoint inbox remove {path}` lists it no more"));
+    problem(&place, &format!("`holdpoint inbox --remove {path}` lists it no more"));
     second(&place);
     assert_eq!(status(&on(&place, &listed, &["run", "--hold", "never", "--", "true"])), 0);
-    problem(&place, &format!("where that is meant, `holdpoint inbox add {path}` lists it anew"));
-    assert_eq!(status(&inbox(&place, &["add", path])), 0);
+    problem(&place, &format!("where that is meant, `holdpoint inbox --add {path}` lists it anew"));
+    assert_eq!(status(&inbox(&place, &["--add", path])), 0);
     assert_eq!(status(&inbox(&place, &[])), 0);
 }
 
@@ -266,10 +266,10 @@ fn a_directory_that_holds_a_log_is_told_where_it_is() {
     std::fs::create_dir(&project).unwrap();
     let log = project.join(".holdpoint");
     assert_eq!(status(&place.holdpoint(&["init", log.to_str().unwrap()])), 0);
-    let added = inbox(&place, &["add", project.to_str().unwrap()]);
+    let added = inbox(&place, &["--add", project.to_str().unwrap()]);
     let said = text(&added.stderr);
     assert_eq!(status(&added), 3, "{said}");
-    assert!(said.contains(&format!("`holdpoint inbox add '{}'`", log.display())), "{said}");
+    assert!(said.contains(&format!("`holdpoint inbox --add '{}'`", log.display())), "{said}");
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn the_help_of_the_inbox_says_which_logs_it_shows() {
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     for said in [
         "Show this log alone",
-        "names, that `inbox add` put into the list",
+        "names, that `inbox --add` put into the list",
         "and the one that HOLDPOINT_LOG names, if it is set",
     ] {
         assert!(help.contains(said), "{said}: {help}");
@@ -419,7 +419,7 @@ fn a_prompt_full_of_escapes_stays_in_its_cell() {
 #[test]
 fn what_comes_and_what_goes_is_told_line_by_line() {
     let place = Place::with_log();
-    let mut command = command_in(place.directory.path(), &["inbox", "--watch"]);
+    let mut command = command_in(place.directory.path(), &["inbox", "--follow"]);
     let mut watching = command.arg("--json").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
     // It may have been read before or after this.
@@ -443,10 +443,10 @@ fn what_comes_and_what_goes_is_told_line_by_line() {
 #[test]
 fn a_question_that_becomes_overdue_is_told_and_offers_no_word_any_more() {
     let place = Place::with_log();
-    let ends = ["--option", "yes:Yes", "--option", "no:No", "--timeout", "1s"];
+    let ends = ["--option", "yes:Yes", "--option", "no:No", "--expires", "1s"];
     let default = ["--default", "no", "--on-timeout", "default"];
     let id = ask(&place, "Now?", &[&ends[..], &default].concat());
-    let mut command = command_in(place.directory.path(), &["inbox", "--watch", "--json"]);
+    let mut command = command_in(place.directory.path(), &["inbox", "--follow", "--json"]);
     let mut watching = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(watching.stdout.take().unwrap()).lines();
     let mut rows = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
@@ -519,7 +519,7 @@ fn a_configuration_of_the_user_names_logs_and_one_of_a_project_none() {
         std::fs::remove_dir_all(&place.log).unwrap();
         let gone = text(&told("empty.toml").stderr);
         let advice = format!("take it out of `[inbox]` in {}", file.display());
-        assert!(gone.contains(&advice) && !gone.contains("inbox remove"), "{gone}");
+        assert!(gone.contains(&advice) && !gone.contains("inbox --remove"), "{gone}");
     }
     let project = place.directory.path().join("holdpoint.toml");
     std::fs::write(project, "[inbox]\nlogs = [\"/a\"]\n").unwrap();

@@ -112,7 +112,7 @@ fn of_a_log_that_goes_its_question_says_what_can_be_done_and_stays_to_be_read() 
     let words = ["decision", "create", "gt-1", "--prompt", "Go on?", "--option", "yes:Yes"];
     assert_eq!(status(&place.holdpoint(&words)), 0);
     let (log, kept) = (place.log.clone(), place.directory.path().join("kept"));
-    let remove = format!("holdpoint inbox remove {}", log.display());
+    let remove = format!("holdpoint inbox --remove {}", log.display());
     let listed = command_in(place.directory.path(), &["inbox"]);
     let named = place.command(&["inbox"]);
     // However long the name of the log is, it is not folded.

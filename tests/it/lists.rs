@@ -86,7 +86,7 @@ fn what_was_answered_by_whom_and_by_what_means_stands_in_the_list_of_decisions()
     let open = asked(&place, &[]);
     let user = holdpoint_engine::shell::user_name();
     let listed = |columns: &str| {
-        let mut command = place.command(&["decision", "list", "--state", "all"]);
+        let mut command = place.command(&["decision", "list", "state=all"]);
         text(&command.env("COLUMNS", columns).output().unwrap().stdout)
     };
     let row = |id: &str, listed: &str| -> String {
@@ -160,7 +160,7 @@ fn of_an_id_that_is_not_there_the_closest_one_is_suggested() {
             &["show"][..],
             &["output"],
             &["show", "--trace"],
-            &["export", "--format", "html", "--out", &out],
+            &["export", "--format", "html", "--output", &out],
         ] {
             let output = place.holdpoint(&[verb, &[&wrong]].concat());
             let said = text(&output.stderr);

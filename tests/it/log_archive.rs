@@ -167,7 +167,7 @@ fn what_lies_before_the_beginning_is_asked_of_the_archive() {
     let until = Until::Sequence(anchor.sequence - 1);
     let before = rebuild(&storage, until, options(), &mut |_| {}, &mut |_| {});
     assert!(matches!(before, Err(ReadError::BeforeAnchor { anchor: a }) if a == anchor.sequence));
-    let output = place.holdpoint(&["replay", "--until", "2", "--no-archive"]);
+    let output = place.holdpoint(&["replay", "--until", "2", "--archive=none"]);
     assert_eq!(status(&output), 3);
     assert!(text(&output.stderr).contains("ask the archive"), "{}", text(&output.stderr));
     let engine = engine(&place.log);

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const BIND: [&str; 4] = ["--bind-tool", "Bash", "--bind-input", "{}"];
+const BIND: [&str; 4] = ["--bind", "tool=Bash", "--bind", "input={}"];
 
 /// The segments of a log, put aside.
 fn put_aside(place: &Place) -> PathBuf {
@@ -166,7 +166,7 @@ fn both_verifiers_in_python_agree_on_a_continued_log_and_what_is_salvaged_of_it_
     assert_eq!(status(&salvaged), 0, "{}", text(&salvaged.stderr));
     let report = place.directory.path().join("report.html");
     let out = report.to_str().unwrap();
-    let page = place.holdpoint(&["export", "--format", "html", "--since", "1", "--out", out]);
+    let page = place.holdpoint(&["export", "--format", "html", "--since", "1", "--output", out]);
     assert_eq!(status(&page), 0, "{}", text(&page.stderr));
     let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/cli/verbs/prove/export/report/verify.py");
     let checked = Command::new("python3").args([verifier, out]).output().unwrap();
@@ -210,7 +210,7 @@ fn every_verb_that_writes_refuses_a_log_that_is_short_of_head() {
         (&["decision", "cancel", &open], 6),
         (&spend, 6),
         (&["decision", "expire"], 6),
-        (&["policy", "set", "--before"], 6),
+        (&["policy", "set", "default=before"], 6),
         (&["doctor", "clock-step"], 6),
         (&["archive", "archive"], 6),
     ];
@@ -402,7 +402,7 @@ fn a_copy_that_is_not_adopted_is_continued_and_answers_nobody_before_it_is() {
     assert_eq!(told["is_adopted"], false, "{told:#}");
     let run = place.holdpoint(&["run", "--hold", "after", "--", "true"]);
     assert_eq!(status(&run), 125, "{}", text(&run.stderr));
-    assert!(text(&run.stderr).contains("inbox add"), "{}", text(&run.stderr));
+    assert!(text(&run.stderr).contains("inbox --add"), "{}", text(&run.stderr));
 }
 
 #[test]

@@ -18,7 +18,7 @@ const VERBS: [&str; 10] = [
     "runs --json",
     "log --json",
     "log -n 10 --json",
-    "decision list --kind decision --state all --json",
+    "decision list --kind decision state=all --json",
     "show --trace RUN --json",
     "log --stat --json",
 ];

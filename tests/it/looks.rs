@@ -38,11 +38,11 @@ use tempfile::TempDir;
 const LISTS: [&[&str]; 7] = [
     &["decision", "list", "--kind", "hold"],
     &["decision", "list"],
-    &["decision", "list", "--state", "open"],
-    &["decision", "list", "--state", "all"],
-    &["decision", "list", "--state", "all", "--limit", "3"],
+    &["decision", "list", "state=open"],
+    &["decision", "list", "state=all"],
+    &["decision", "list", "state=all", "--limit", "3"],
     &["thread", "list"],
-    &["thread", "list", "--open"],
+    &["thread", "list", "state=open"],
 ];
 
 /// How something is known.
@@ -249,14 +249,13 @@ fn what_lives_is_shown_from_a_snapshot_as_from_the_whole_log() {
     for item in listed(log, &["decision", "list", "--kind", "hold"]) {
         shows.push(vec!["decision".to_string(), "show".into(), name(&item, "id")]);
     }
-    for item in listed(log, &["decision", "list", "--state", "all"]) {
+    for item in listed(log, &["decision", "list", "state=all"]) {
         shows.push(vec!["decision".to_string(), "show".into(), name(&item, "id")]);
         shows.push(vec!["decision".into(), "show".into(), name(&item, "id"), "--chain".into()]);
     }
     for item in listed(log, &["thread", "list"]) {
-        let tenant = name(&item, "tenant_id");
-        let words =
-            ["thread", "show", item["correlation_id"].as_str().unwrap(), "--tenant", &tenant];
+        let thread = format!("{}/{}", name(&item, "tenant_id"), name(&item, "correlation_id"));
+        let words = ["thread", "show", &thread];
         shows.push(words.map(String::from).to_vec());
     }
     assert!(!shows.is_empty());
@@ -295,7 +294,7 @@ fn what_has_left_the_state_is_looked_for_in_the_whole_log() {
     let open = listed(log, &["decision", "list"]);
     assert_eq!(open.len(), 1);
     assert_stands(&open, "stated", &json!(stated_by), "what waits");
-    let all = listed(log, &["decision", "list", "--state", "all"]);
+    let all = listed(log, &["decision", "list", "state=all"]);
     assert_eq!(all.len(), MAX_CLOSED_DECISION_POINTS + 2);
     assert_stands(&all, "proven", &Value::Null, "what ended as well");
     assert_eq!(facts(&listed(log, &whole(&["decision", "list"]))), facts(&open));
@@ -457,7 +456,7 @@ fn damage_before_the_snapshot_is_not_in_the_reach_of_a_list() {
     let (code, stdout, stderr) = told(&holdpoint(log, &["decision", "list"]));
     assert_eq!((code, stdout.lines().count()), (0, 3), "{stderr}");
     assert!(stderr.contains(&format!("as stated by record {stated_by}")), "{stderr}");
-    for words in [&["decision", "list"][..], &["thread", "list", "--open"]] {
+    for words in [&["decision", "list"][..], &["thread", "list", "state=open"]] {
         assert_eq!(told(&holdpoint(log, &[words, &["--json"]].concat())).0, 0, "{words:?}");
         assert_eq!(told(&holdpoint(log, &whole(words))).0, 6, "{words:?}");
     }
@@ -473,7 +472,7 @@ fn damage_behind_the_snapshot_is_told_as_by_reading_the_whole_log() {
         .map(|file| (file.clone(), fs::read(&file).unwrap()))
         .collect();
     let assert_told = |what: &str| {
-        for words in [&["decision", "list"][..], &["thread", "list", "--open"]] {
+        for words in [&["decision", "list"][..], &["thread", "list", "state=open"]] {
             assert_eq!(told(&holdpoint(log, words)).0, 6, "{what}, {words:?}");
             let (code, stdout, stderr) = told(&holdpoint(log, &[words, &["--json"]].concat()));
             let value = if stdout.is_empty() { stderr.lines().last().unwrap() } else { &*stdout };
@@ -515,10 +514,9 @@ fn what_has_no_witness_yet_is_shown_so_and_states_no_snapshot() {
     let newest = sample.log.chain.sequence;
     let (log, stated_by) = (sample.path(), sample.stated_by);
     let first = head.newest_sequence + 1;
-    for words in [
-        &["decision", "list", "--state", "open"][..],
-        &["decision", "list", "--state", "open", "--whole"],
-    ] {
+    for words in
+        [&["decision", "list", "state=open"][..], &["decision", "list", "state=open", "--whole"]]
+    {
         let items = listed(log, words);
         let is_whole = words.contains(&"--whole");
         assert!(items.iter().any(|item| item["no_witness_from"] == first), "{words:?}");
@@ -589,7 +587,7 @@ fn a_log_whose_beginning_is_in_an_archive_is_looked_at_as_any_other() {
     assert_eq!((&items[0]["id"], &items[0]["standing"]), (&json!(decision), &json!("stated")));
     assert_eq!(items[0]["head"]["hash"], Value::Null, "its record is in the archive");
     assert_eq!(facts(&listed(&place.log, &["decision", "list", "--whole"])), facts(&items));
-    let open = listed(&place.log, &["thread", "list", "--open"]);
+    let open = listed(&place.log, &["thread", "list", "state=open"]);
     assert_eq!((open.len(), &open[0]["standing"]), (1, &json!("stated")));
     // What ended there may be missing, and where it is has to be read.
     let all = place.holdpoint(&["thread", "list"]);

@@ -278,7 +278,7 @@ fn set_policy(place: &Place, options: &[&str]) {
 #[test]
 fn a_client_asks_whom_the_policy_names_and_neither_loosens_it_nor_answers_as_them() {
     let place = Place::new();
-    set_policy(&place, &["--approvers", "ada,bob", "--quorum", "2", "--approval-timeout", "10m"]);
+    set_policy(&place, &["approvers=ada,bob", "quorum=2", "approval_timeout=10m"]);
     let mut client = Client::start(&place, Era::Stateless, &["--requested-by", "worker"]);
     let bound = json!({ "tool": "Bash", "input": {} });
     for loose in [
@@ -319,7 +319,7 @@ fn a_claimed_name_approves_what_a_client_asks_only_where_the_policy_takes_claims
     for (authentication, exit) in [("os-user", 5), ("claimed", 0)] {
         let place = Place::new();
         configure(&format!("[hold]\nauthentication = {authentication:?}\n"));
-        set_policy(&place, &["--approvers", "ada", "--authentication", authentication]);
+        set_policy(&place, &["approvers=ada", &format!("authentication={authentication}")]);
         let options = ["--allow-respond", "--requested-by", "worker"];
         let mut client = Client::start(&place, Era::Stateless, &options);
         let (_, id) = asked(&mut client, &json!({ "quorum": 1, "approvers": ["ada"] }));

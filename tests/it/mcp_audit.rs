@@ -135,7 +135,7 @@ fn decisions_that_may_be_in_an_archive_are_not_denied_to_an_agent() {
             assert_eq!(error[key], told[key], "{tool}: {error:#}");
         }
     }
-    let output = sample.ask("decision list --state all --json", 1);
+    let output = sample.ask("decision list state=all --json", 1);
     let note = text(&output.stderr).trim().strip_prefix("holdpoint: ").unwrap().to_string();
     for (state, notes) in [("all", json!([note])), ("resolved", json!([note])), ("open", json!([]))]
     {

@@ -227,7 +227,7 @@ fn schemas_state_the_bounds_of_their_numbers() {
 fn a_wait_tells_its_progress_to_a_client_that_gave_a_token_and_none_follows_the_answer() {
     for era in ERAS {
         let place = Place::with_log();
-        let mut client = Client::start(&place, era, &["--progress-every", "1ms"]);
+        let mut client = Client::telling(&place, era, "1ms");
         let decision = asked(&mut client, &json!({}));
         let id = decision["id"].as_str().unwrap();
         let arguments = json!({ "decision_id": id, "timeout_seconds": 45 });
@@ -257,7 +257,7 @@ fn a_wait_tells_its_progress_to_a_client_that_gave_a_token_and_none_follows_the_
 #[test]
 fn a_call_without_a_token_and_one_that_waits_for_nothing_tell_no_progress() {
     let place = Place::with_log();
-    let mut client = Client::start(&place, Era::Stateless, &["--progress-every", "1ms"]);
+    let mut client = Client::telling(&place, Era::Stateless, "1ms");
     let decision = asked(&mut client, &json!({}));
     let id = decision["id"].as_str().unwrap();
     let arguments = json!({ "decision_id": id, "timeout_seconds": 1 });

@@ -82,8 +82,8 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
     for (options, field) in [
         (vec!["--hold", "never"], "after"),
         (vec!["--hold", "on-failure"], "after"),
-        (vec!["--decision-timeout", "1h"], "decision_timeout"),
-        (vec!["--escalate-to", "bob"], "escalation_approvers"),
+        (vec!["--expires", "after=1h"], "decision_timeout"),
+        (vec!["--to", "bob"], "escalation_approvers"),
     ] {
         assert_refused(&run(&options), 125, &[SYSTEM, field, "not started"]);
         assert!(!file.exists(), "{options:?}");
@@ -114,7 +114,7 @@ fn what_is_asked_for_is_no_looser_than_the_floor_whoever_says_it() {
     for options in [
         vec!["--approvers", "root"],
         vec!["--authentication", "none", "--approvers", "alice"],
-        vec!["--approvers", "alice", "--allow-agents"],
+        vec!["--approvers", "alice", "--allow", "agents"],
     ] {
         let created = machine.call(
             0,
@@ -317,7 +317,7 @@ fn floors_that_contradict_each_other_are_refused_and_both_named() {
     machine.floor(&machine.in_home("bob"), BOB, "[hold]\napprovers = [\"bob\"]\n");
     let ran = machine.call(BOB, &["run", "--", "true"]);
     assert_refused(&ran, 125, &[SYSTEM, "/etc/homes/bob/", "contradict", "alice", "bob"]);
-    let set = ["policy", "set", "--approvers", "bob"];
+    let set = ["policy", "set", "approvers=bob"];
     let (code, said) =
         Terminal::start_command(&machine.place, &machine.command(0, &[], &set)).end();
     assert_eq!(code, 0, "{said}");
@@ -414,22 +414,22 @@ fn log_policy(place: &Place) -> Value {
 #[test]
 fn the_policy_of_a_log_is_a_persons_at_a_terminal_and_only_tightened() {
     let place = Place::new();
-    assert_refused(&place.holdpoint(&["policy", "set", "--before"]), 5, &["terminal"]);
+    assert_refused(&place.holdpoint(&["policy", "set", "default=before"]), 5, &["terminal"]);
     assert!(!place.log.exists());
-    assert_set(&place, &["--hold", "on-failure", "--decision-timeout", "10m"]);
-    assert_set(&place, &["--hold", "after", "--approvers", "alice,bob"]);
-    for (options, field) in [
-        (vec!["--hold", "never"], "after"),
-        (vec!["--hold", "on-failure"], "after"),
-        (vec!["--approvers", "alice,carol"], "approvers"),
-        (vec!["--approvers", ""], "approvers"),
-        (vec!["--decision-timeout", "1h"], "decision_timeout"),
-        (vec!["--decision-timeout", "any"], "decision_timeout"),
-        (vec!["--authentication", "none"], "authentication"),
-        (vec![], "this changes nothing"),
+    assert_set(&place, &["default=on-failure", "decision_timeout=10m"]);
+    assert_set(&place, &["default=after", "approvers=alice,bob"]);
+    for (code, options, field) in [
+        (10, vec!["default=never", "--no-wait"], "after"),
+        (10, vec!["default=on-failure", "--no-wait"], "after"),
+        (10, vec!["approvers=alice,carol", "--no-wait"], "approvers"),
+        (10, vec!["approvers=", "--no-wait"], "approvers"),
+        (10, vec!["decision_timeout=1h", "--no-wait"], "decision_timeout"),
+        (10, vec!["decision_timeout=any", "--no-wait"], "decision_timeout"),
+        (10, vec!["authentication=none", "--no-wait"], "authentication"),
+        (5, vec![], "this changes nothing"),
     ] {
-        let (code, said) = set(&place, &options);
-        assert_eq!(code, 5, "{options:?}: {said}");
+        let (ended, said) = set(&place, &options);
+        assert_eq!(ended, code, "{options:?}: {said}");
         assert!(said.contains(field), "{field}: {said}");
     }
     let policy = log_policy(&place);
@@ -437,7 +437,7 @@ fn the_policy_of_a_log_is_a_persons_at_a_terminal_and_only_tightened() {
     assert_eq!(policy["approvers"], json!(["alice", "bob"]));
     assert_eq!(policy["decision_timeout_ms"], 600_000);
     let ran = place.holdpoint(&["run", "--hold", "never", "--", "true"]);
-    assert_refused(&ran, 125, &["this log", "after", " policy relax`"]);
+    assert_refused(&ran, 125, &["this log", "after", " policy set`"]);
     // A line that leaves the terms away gets those that hold; one that says less is refused.
     let mut less = initialize(&"2".repeat(32));
     less["hold"] = json!({ "policy": "NEVER" });
@@ -466,7 +466,7 @@ fn hook(place: &Place, options: &[&str]) -> Output {
 #[test]
 fn a_hook_asks_whom_the_policy_names_and_denies_where_it_was_told_to_ask_others() {
     let place = Place::new();
-    let limits = ["--approvers", "alice,bob", "--quorum", "2", "--approval-timeout", "10m"];
+    let limits = ["approvers=alice,bob", "quorum=2", "approval_timeout=10m"];
     assert_set(&place, &limits);
     assert_refused(&hook(&place, &["--approvers", "carol,dave"]), 2, &["this log", "approvers"]);
     assert_refused(&hook(&place, &["--timeout", "1h"]), 2, &["this log", "approval_timeout"]);
@@ -483,10 +483,10 @@ fn a_hook_asks_whom_the_policy_names_and_denies_where_it_was_told_to_ask_others(
 #[test]
 fn a_looser_policy_is_approved_by_those_whom_the_one_before_names() {
     let place = Place::new();
-    assert_set(&place, &["--hold", "after"]);
+    assert_set(&place, &["default=after"]);
     let left = place.holdpoint(&["run", "--no-wait", "--", "true"]);
     assert_eq!(status(&left), 122, "{}", told(&left));
-    let asked = place.holdpoint(&["policy", "relax", "--hold", "never", "--no-wait", "--json"]);
+    let asked = place.holdpoint(&["policy", "set", "default=never", "--no-wait", "--json"]);
     assert_eq!(status(&asked), 10, "{}", told(&asked));
     let id = json(&asked)["decision_id"].as_str().unwrap().to_string();
     let shown = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
@@ -497,18 +497,18 @@ fn a_looser_policy_is_approved_by_those_whom_the_one_before_names() {
     let without = place.command(&respond).stdin(Stdio::null()).output().unwrap();
     assert_eq!(status(&without), 5, "nobody sits at a terminal");
     let spend = |options: &[&str]| {
-        let words = [&["policy", "relax", "--approval", &id], options].concat();
+        let words = [&["policy", "set", "--approval", &id], options].concat();
         Terminal::start(&place, &words).end()
     };
-    let (code, said) = spend(&["--hold", "never"]);
+    let (code, said) = spend(&["default=never"]);
     assert_ne!(code, 0, "nobody approved: {said}");
     let (code, said) = Terminal::start(&place, &respond).end();
     assert_eq!(code, 0, "{said}");
-    let (code, said) = spend(&["--hold", "never", "--approvers", "mallory"]);
+    let (code, said) = spend(&["default=never", "approvers=mallory"]);
     assert_ne!(code, 0, "another change: {said}");
-    let (code, said) = spend(&["--hold", "never"]);
+    let (code, said) = spend(&["default=never"]);
     assert_eq!(code, 0, "{said}");
-    let (code, _) = spend(&["--hold", "never"]);
+    let (code, _) = spend(&["default=never"]);
     assert_ne!(code, 0, "an approval is spent once");
 
     assert_eq!(log_policy(&place)["after"], "NEVER");
@@ -522,7 +522,7 @@ fn a_looser_policy_is_approved_by_those_whom_the_one_before_names() {
 #[test]
 fn a_looser_policy_that_was_approved_before_another_user_was_wanted_is_refused() {
     let place = Place::new();
-    assert_set(&place, &["--hold", "after"]);
+    assert_set(&place, &["default=after"]);
     let after = GatePolicy { after: HoldPolicy::After, ..GatePolicy::default() };
     let before = GatePolicy { separation: true, ..after.clone() };
     let digest = relax_binding(&before, &after).to_string();
@@ -540,8 +540,8 @@ fn a_looser_policy_that_was_approved_before_another_user_was_wanted_is_refused()
     let early = format!("DP-{}", "7".repeat(32));
     let respond = ["decision", "respond", &early, "--option", "approve"];
     assert_eq!(Terminal::start(&place, &respond).end().0, 0);
-    assert_set(&place, &["--separation"]);
-    let relax = ["policy", "relax", "--approval", &early, "--separation=false"];
+    assert_set(&place, &["separation=true"]);
+    let relax = ["policy", "set", "--approval", &early, "separation=false"];
     let (code, said) = Terminal::start(&place, &relax).end();
     assert_eq!(code, 5, "{said}");
     assert!(said.contains("separation"), "{said}");
@@ -552,7 +552,7 @@ fn a_looser_policy_that_was_approved_before_another_user_was_wanted_is_refused()
 #[test]
 fn a_policy_goes_with_its_log_into_copies_archives_and_what_is_salvaged() {
     let place = Place::new();
-    assert_set(&place, &["--hold", "after", "--approvers", "alice"]);
+    assert_set(&place, &["default=after", "approvers=alice"]);
     let never =
         |log: &str| place.holdpoint(&["run", "--log", log, "--hold", "never", "--", "true"]);
     assert_eq!(status(&place.holdpoint(&["copy", "log", "copied"])), 0);
@@ -572,7 +572,7 @@ fn a_salvage_that_may_have_lost_the_policy_holds_everything_until_a_person_sets_
     let place = Place::new();
     assert_eq!(status(&place.run(&["true"])), 0);
     let before = place.verified()["records"].as_u64().unwrap();
-    assert_set(&place, &["--hold", "after", "--approvers", "alice"]);
+    assert_set(&place, &["default=after", "approvers=alice"]);
     let segment = place.log.join("segments/00000000000000000001.seg");
     let mut bytes = fs::read(&segment).unwrap();
     let mut at = 4_096;

@@ -26,8 +26,8 @@ fn assert_set(place: &Place, options: &[&str]) {
 #[test]
 fn a_question_about_something_else_relaxes_nothing_whatever_it_is_bound_to() {
     let place = Place::new();
-    assert_set(&place, &["--hold", "after"]);
-    let asked = place.holdpoint(&["policy", "relax", "--hold", "never", "--no-wait", "--json"]);
+    assert_set(&place, &["default=after"]);
+    let asked = place.holdpoint(&["policy", "set", "default=never", "--no-wait", "--json"]);
     let id = json(&asked)["decision_id"].as_str().unwrap().to_string();
     let asked = json(&place.holdpoint(&["decision", "show", &id, "--json"]));
     let option = |id: &str, label: &str| {
@@ -49,7 +49,7 @@ fn a_question_about_something_else_relaxes_nothing_whatever_it_is_bound_to() {
         let (code, said) = typed(&place, &["decision", "respond", id, "--option", "approve"]);
         assert_eq!(code, 0, "{said}");
     }
-    let spend = |id: &str| typed(&place, &["policy", "relax", "--approval", id, "--hold", "never"]);
+    let spend = |id: &str| typed(&place, &["policy", "set", "--approval", id, "default=never"]);
     let (code, said) = spend(&forged);
     assert_eq!(code, 5, "{said}");
     assert!(said.contains("shows something else"), "{said}");
@@ -107,7 +107,7 @@ fn what_is_in_force_is_told_only_of_a_log_that_is_there_and_verifies() {
     }
     assert_eq!(status(&place.holdpoint(&check)), 0, "a file is checked before there is a log");
     assert!(!place.log.exists());
-    assert_set(&place, &["--hold", "after"]);
+    assert_set(&place, &["default=after"]);
     assert_eq!(status(&place.holdpoint(&show)), 0);
     let segment = place.log.join("segments/00000000000000000001.seg");
     let whole = fs::read(&segment).unwrap();
@@ -133,7 +133,8 @@ fn a_missing_log_is_told_before_a_missing_terminal() {
     let place = Place::new();
     let log = place.log.display().to_string();
     let answer = ["decision", "respond", "REQ-111111", "ABORT"];
-    for verb in [&answer[..], &["policy", "relax", "--hold", "never"]] {
+    let relax = ["policy", "set", "--approval", "DP-111111", "default=never"];
+    for verb in [&answer[..], &relax] {
         let mut command = place.command(verb);
         let output = command.stdin(Stdio::null()).output().unwrap();
         assert_refused(&output, 3, &[&log]);
@@ -144,11 +145,11 @@ fn a_missing_log_is_told_before_a_missing_terminal() {
 #[test]
 fn an_approval_from_before_the_policy_got_stricter_is_not_spent() {
     let place = Place::new();
-    let bind = ["--bind-tool", "Bash", "--bind-input", "{}"];
+    let bind = ["--bind", "tool=Bash", "--bind", "input={}"];
     let id = asked(&place, &bind);
     let (code, said) = typed(&place, &["decision", "respond", &id, "--option", "a"]);
     assert_eq!(code, 0, "{said}");
-    assert_set(&place, &["--approvers", "alice"]);
+    assert_set(&place, &["approvers=alice"]);
     let consume = [&["decision", "consume", &id], &bind[..]].concat();
     assert_refused(&place.holdpoint(&consume), 5, &["this log", "approvers", "alice"]);
     place.verified();
@@ -179,8 +180,8 @@ fn what_a_question_says_to_paste_on_stderr_is_one_command_at_every_width() {
     place.log = place.directory.path().join("a-log-whose-name-is-long").join(".holdpoint");
     fs::create_dir(place.log.parent().unwrap()).unwrap();
     for columns in [40, 80, 200] {
-        assert_set(&place, &["--hold", "on-failure"]);
-        let relax = ["policy", "relax", "--hold", "never"];
+        assert_set(&place, &["default=on-failure"]);
+        let relax = ["policy", "set", "default=never"];
         let mut asking = Terminal::sized(&place, (24, columns), &relax);
         asking.wait_for("leaves it: ");
         asking.type_line("relax");
@@ -210,11 +211,11 @@ fn what_a_policy_does_not_state_is_told_as_any_and_what_is_in_force_as_it_is() {
         let named = shown.lines().filter_map(|line| line.trim().strip_prefix("retry needs person"));
         named.map(|value| value.trim().to_string()).collect()
     };
-    let (code, said) = typed(&place, &["policy", "set", "--hold", "on-failure"]);
+    let (code, said) = typed(&place, &["policy", "set", "default=on-failure"]);
     assert_eq!((code, retry(&said)), (0, vec!["any".to_string(); 2]), "{said}");
     let shown = text(&place.holdpoint(&["policy", "show"]).stdout);
     assert_eq!(retry(&shown), ["any", "true"], "{shown}");
-    let (_, said) = typed(&place, &["policy", "set", "--retry-needs-person"]);
+    let (_, said) = typed(&place, &["policy", "set", "retry_needs_person=true"]);
     assert_eq!(retry(&said), ["true   <- before: any", "true"], "{said}");
     // A policy that says nothing.
     let silent = Place::new();

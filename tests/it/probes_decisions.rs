@@ -17,7 +17,7 @@ fn an_issue_may_have_several_questions_and_each_has_an_id_of_its_own() {
     let ask = ["create", "bd-abc123", "--prompt", "Which?", "--option", "a:Use A"];
     let ids = [decision(&place, &ask), decision(&place, &ask)].map(|it| it["id"].clone());
     assert_ne!(ids[0], ids[1]);
-    let listed = decision(&place, &["list", "--issue", "bd-abc123"]);
+    let listed = decision(&place, &["list", "issue=bd-abc123"]);
     assert_eq!(listed.as_array().unwrap().len(), 2);
     for id in ids {
         let (start, digits) = id.as_str().unwrap().split_at(3);
@@ -92,7 +92,7 @@ fn nothing_that_was_asked_is_deleted() {
     let id = asked["id"].as_str().unwrap();
     decision(&place, &["cancel", id]);
     assert_eq!(decision(&place, &["show", id])["state"], "cancelled");
-    let all = decision(&place, &["list", "--state", "all"]);
+    let all = decision(&place, &["list", "state=all"]);
     assert_eq!(all[0]["id"], asked["id"]);
     let help = place.holdpoint(&["decision", "--help"]);
     for verb in ["delete", "remove", "update"] {

@@ -17,8 +17,8 @@ fn shown(place: &Place, thread: &str) -> Value {
 }
 
 fn rows(place: &Place, thread: &str, tenant: &str) -> Vec<Value> {
-    let shown =
-        json(&place.holdpoint(&["thread", "show", "--rows", thread, "--tenant", tenant, "--json"]));
+    let name = format!("{tenant}/{thread}");
+    let shown = json(&place.holdpoint(&["thread", "show", "--rows", &name, "--json"]));
     shown["rows"].as_array().or(shown.as_array()).unwrap().clone()
 }
 

@@ -239,7 +239,7 @@ fn a_terminal_whose_other_end_is_never_read_keeps_nothing_from_ending() {
         (&["--hold", "never", "--tty", "--timeout", "1s", "--", "yes"][..], 124),
         (&["--hold", "never", "--", "true"][..], 0),
         (&["--hold", "never", "--tty", "--", "true"][..], 0),
-        (&["--hold", "before", "--approval-timeout", "2s", "--", "touch", "made"][..], 121),
+        (&["--hold", "before", "--expires", "before=2s", "--", "touch", "made"][..], 121),
     ] {
         let place = Place::new();
         let words = [&["run"], options].concat();
@@ -297,7 +297,7 @@ fn a_terminal_that_vanishes_while_a_question_stands_ends_the_question() {
         let id = if verb == "answer" { left_open(&place) } else { String::new() };
         let words = match verb {
             "answer" => vec!["decision", "respond", &id, "approve"],
-            _ => vec!["run", "--hold", "before", "--approval-timeout", "9s", "--", "touch", "made"],
+            _ => vec!["run", "--hold", "before", "--expires", "before=9s", "--", "touch", "made"],
         };
         let (master, device) = new_terminal();
         let trap = if ignores { "trap '' HUP; " } else { "" };

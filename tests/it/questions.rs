@@ -381,7 +381,7 @@ fn a_trace_names_the_run_and_who_approved_it_before_any_record() {
     assert_eq!(head[0], run);
     let person = format!("person   {} (person, ", user_name());
     assert!(head[1].starts_with(&person), "{screen}");
-    let part = text(&story.place.holdpoint(&["show", "--trace", &begun, "--depth", "0"]).stdout);
+    let part = text(&story.place.holdpoint(&["show", "--trace", &begun, "--limit", "0"]).stdout);
     assert!(part.starts_with("run      LOOP-") && part.contains("(its end is not in"), "{part}");
 }
 
@@ -409,7 +409,7 @@ fn where_nothing_was_good_before_it_is_said_in_words() {
         (&["diff", first, "3"], 2),
         (&["diff", "3", first], 2),
         (&["diff", "LOOP-x", first], 2),
-        (&["diff", first, second, "--other", "elsewhere"], 2),
+        (&["diff", first, second, "./elsewhere"], 2),
     ] {
         let output = place.holdpoint(words);
         assert_eq!((status(&output), text(&output.stdout).as_str()), (exit, ""), "{words:?}");
@@ -535,7 +535,7 @@ fn what_waited_then_in_all_logs_is_one_list_and_answers_nothing() {
         command.args(words).stdin(terminal()).env("TZ", "UTC0").output().unwrap()
     };
     // What a library wrote is listed by nobody but a person.
-    assert_eq!(status(&inbox(&["add", story.place.log.to_str().unwrap()])), 0);
+    assert_eq!(status(&inbox(&["--add", story.place.log.to_str().unwrap()])), 0);
     let then = format!("{}T03:00", story.day());
     let waited = inbox(&["--at", &then, "--json"]);
     let (lines, said) = (text(&waited.stdout), text(&waited.stderr));
@@ -555,7 +555,9 @@ fn what_waited_then_in_all_logs_is_one_list_and_answers_nothing() {
     assert_eq!(overdue.matches("\"overdue\"").count(), 1, "nobody had recorded it: {overdue}");
     let all = text(&inbox(&["--at", "today", "--all", "--json"]).stdout);
     assert_eq!(all.matches("\"over\"").count(), 3, "{all}");
-    for refused in [&["--at", &then, "--watch"][..], &["--at", &then, "add", "/"], &["--at", "7"]] {
+    for refused in
+        [&["--at", &then, "--follow"][..], &["--at", &then, "--add", "/"], &["--at", "7"]]
+    {
         assert_eq!(status(&inbox(refused)), 2, "{refused:?}");
     }
     let to_come = inbox(&["--at", "2101-01-01"]);

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// Leaves the question of a hold open about a command that failed.
 fn held(place: &Place) -> String {
-    let run = ["run", "--hold", "on-failure", "--no-wait", "--escalate-to", "boss"];
+    let run = ["run", "--hold", "on-failure", "--no-wait", "--to", "boss"];
     let run = place.holdpoint(&[&run[..], &["--", "false"]].concat());
     assert_eq!(status(&run), 122, "{}", text(&run.stderr));
     newest(place, "hold")
@@ -100,16 +100,16 @@ fn what_a_hold_does_not_take_is_refused_by_one_name_and_nothing_is_written() {
         for words in [
             &["respond", id, "--text", "go on"][..],
             &["respond", id, "--guidance", "a smaller one"],
-            &["respond", id, "--accept"],
+            &["respond", id, "_accept"],
             &["respond", id, "CONTINUE", "--as", "ada"],
             &["respond", id, "CONTINUE", "--agent"],
-            &["respond", id, "CONTINUE", "--expect-version", "1"],
+            &["respond", id, "CONTINUE", "--expected-version", "1"],
             &["cancel", id],
             &["notify", id],
             &["notify", id, "--to", "boss"],
             &["create", "--revises", id, "--prompt", "Again?"],
             &["create", "--supersedes", id, "--prompt", "Again?"],
-            &["consume", id, "--bind-tool", "Bash", "--bind-input", "{}"],
+            &["consume", id, "--bind", "tool=Bash", "--bind", "input={}"],
         ] {
             let output = at_terminal(&place, &[&["decision"], words, &["--json"]].concat());
             let told = text(&output.stdout);

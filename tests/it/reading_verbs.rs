@@ -211,10 +211,10 @@ fn replay_tells_the_story_of_one_loop() {
     let (one, other) = (log.run(), log.crash());
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
-    let shown = text(&holdpoint(directory.path(), &["replay", "--loop", &one]).stdout);
+    let shown = text(&holdpoint(directory.path(), &["replay", "--story", &one]).stdout);
     assert!(shown.contains(&one) && !shown.contains(&other), "{shown}");
     assert!(shown.contains("HALTED from EVALUATED: COMPLETED"), "{shown}");
-    let state = json(&holdpoint(directory.path(), &["replay", "--json", "--loop", &one]));
+    let state = json(&holdpoint(directory.path(), &["replay", "--json", "--story", &one]));
     assert_eq!(state["story"][0]["kind"], "execution_loop.initialized");
     for (wanted, said) in [
         ("LOOP-none".to_string(), " replay` lists all".to_string()),
@@ -222,7 +222,7 @@ fn replay_tells_the_story_of_one_loop() {
         (one[..one.len() - 4].to_string(), "did you mean LOOP-".to_string()),
         (one[..7].to_string(), "did you mean LOOP-".to_string()),
     ] {
-        let missing = holdpoint(directory.path(), &["replay", "--loop", &wanted]);
+        let missing = holdpoint(directory.path(), &["replay", "--story", &wanted]);
         let stderr = text(&missing.stderr);
         assert_eq!(missing.status.code(), Some(3), "{wanted}");
         assert!(stderr.contains(&said), "{wanted}: {stderr}");

@@ -39,7 +39,7 @@ fn a_version_that_was_not_seen_and_a_key_for_another_event_conflict() {
     };
     assert_eq!((expected("0"), expected("0"), expected("2")), (0, 4, 0));
     let keyed = |file: &'static str| {
-        let more = ["--correlation", "shop", "--key", "k", "--json", file];
+        let more = ["--correlation", "shop", "--idempotency-key", "k", "--json", file];
         let output = place.holdpoint(&to("order-2", &more));
         (status(&output), json(&output)["repeated"].clone())
     };
@@ -86,9 +86,7 @@ fn a_stream_takes_the_place_of_nothing_else_and_is_shown_by_its_own_name() {
     let id = shown[0]["id"].as_str().unwrap_or_else(|| panic!("{shown}")).to_string();
     write(&place, "data", b"1");
     assert_eq!(status(&place.holdpoint(&to("issue-9", &["data"]))), 0);
-    let entity = |name: &str| {
-        json(&place.holdpoint(&["replay", "--entity", name, "--json"]))["system"].clone()
-    };
+    let entity = |name: &str| json(&place.holdpoint(&["replay", name, "--json"]))["system"].clone();
     assert_eq!(entity(&id), "decision_point");
     assert_eq!(entity("issue-9"), "application");
     assert_eq!(entity("stream:issue-9"), "application");

@@ -49,7 +49,7 @@ fn assert_doubted(place: &Place, id: &str, field: &str, fear: &str) {
         assert!(!one[field].is_null(), "{room}: {one}");
         assert_eq!(whole[room][0][field], one[field], "{room}");
     }
-    assert_eq!(replayed(place, &["--entity", id])["state"][field], of_live(&live)[3][field]);
+    assert_eq!(replayed(place, &[id])["state"][field], of_live(&live)[3][field]);
     for words in [&["replay", "--live"][..], &["replay"]] {
         let told = text(&place.holdpoint(words).stdout);
         let lines: Vec<_> = told.lines().filter(|line| line.contains(fear)).collect();

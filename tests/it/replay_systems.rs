@@ -125,7 +125,8 @@ fn assert_each_shown(log: &Path, at: &str, state: &Value, seed: u64) -> BTreeSet
     }
     for thread in things("interruption_threads") {
         let [tenant, id] = ["tenant_id", "correlation_id"].map(|key| text(thread, key));
-        let line = ["thread", "show", &id, "--tenant", &tenant, "--at", at, "--json"];
+        let name = format!("{tenant}/{id}");
+        let line = ["thread", "show", &name, "--at", at, "--json"];
         assert_shown(log, &line, thread);
         seen.insert("thread");
     }
@@ -145,18 +146,18 @@ fn one_system_is_shown_alone_and_as_among_all() {
         ("registration", "registrations"),
     ];
     for (system, key) in named {
-        let one = replayed(history.path(), &["--system", system]);
+        let one = replayed(history.path(), &["--kind", system]);
         let others = named.iter().filter(|(_, other)| *other != key);
         assert_eq!(one[key], all[key], "{system}");
         others.for_each(|(_, other)| assert_eq!(one[*other], Value::Null, "{system}"));
         assert_eq!(one["fingerprint"], all["fingerprint"]);
     }
-    let chains = replayed(history.path(), &["--system", "evidence_capture"]);
+    let chains = replayed(history.path(), &["--kind", "evidence_capture"]);
     let of_loops =
         list(&all, "execution_loops").iter().filter(|it| !it["evidence_chain"].is_null());
     let found: BTreeSet<&str> = list(&chains, "evidence_chains").iter().map(head_hash).collect();
     assert_eq!(found, of_loops.map(|it| head_hash(&it["evidence_chain"])).collect());
-    let faults = replayed(history.path(), &["--system", "sandbox_fault"]);
+    let faults = replayed(history.path(), &["--kind", "sandbox_fault"]);
     let counted = all["totals"]["faults_reported"].as_u64().unwrap();
     assert_eq!(list(&faults, "sandbox_faults").len() as u64, counted);
 }
@@ -211,6 +212,6 @@ fn what_settled_is_shown_with_what_lives() {
     for part in ["HALTED", &id, "cancelled"] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
-    let one = text(&place.holdpoint(&["replay", "--system", "decision_point"]).stdout);
+    let one = text(&place.holdpoint(&["replay", "--kind", "decision_point"]).stdout);
     assert!(one.contains(&id) && !one.contains("HALTED"), "{one}");
 }

@@ -22,9 +22,9 @@ fn file(place: &Place, name: &str) -> PathBuf {
     place.directory.path().join(name)
 }
 
-/// `report --out page.html`.
+/// `report --output page.html`.
 fn report(place: &Place, options: &[&str]) -> Output {
-    place.holdpoint(&[&["export", "--format", "html", "--out", "page.html"], options].concat())
+    place.holdpoint(&[&["export", "--format", "html", "--output", "page.html"], options].concat())
 }
 
 fn failed(place: &Place, options: &[&str], exit: i32) -> String {
@@ -125,10 +125,10 @@ fn what_is_not_there_or_too_much_is_refused_and_no_file_is_left() {
     failed(&place, &[], 2);
     failed(&place, &["--since", "1", "3"], 2);
     failed(&place, &["--until", "1"], 2);
-    assert_eq!(status(&place.holdpoint(&["export", "--format", "html", "3", "--out", "-"])), 2);
+    assert_eq!(status(&place.holdpoint(&["export", "--format", "html", "3", "--output", "-"])), 2);
     let inside = place.log.join("page.html");
     let within =
-        place.holdpoint(&["export", "--format", "html", "3", "--out", inside.to_str().unwrap()]);
+        place.holdpoint(&["export", "--format", "html", "3", "--output", inside.to_str().unwrap()]);
     assert_eq!((status(&within), inside.exists()), (2, false));
 }
 
@@ -159,14 +159,14 @@ fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
     std::fs::remove_file(&page).unwrap();
     symlink("elsewhere", &page).unwrap();
     assert_eq!(status(&report(&place, &["--since", "1", "--force"])), 4, "it is there, and stays");
-    let verifier = place.holdpoint(&["export", "--format", "verifier", "--out", "verify.py"]);
+    let verifier = place.holdpoint(&["export", "--format", "verifier", "--output", "verify.py"]);
     assert_eq!(status(&verifier), 0, "{}", text(&verifier.stderr));
     let ours =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/export/report/verify.py");
     let written = std::fs::read(file(&place, "verify.py")).unwrap();
     assert_eq!(written, std::fs::read(ours).unwrap());
     assert_eq!(
-        status(&place.holdpoint(&["export", "--format", "verifier", "--out", "verify.py"])),
+        status(&place.holdpoint(&["export", "--format", "verifier", "--output", "verify.py"])),
         4
     );
 }
@@ -462,7 +462,7 @@ fn the_check_that_a_page_tells_runs_no_file_that_lies_beside_it() {
     let place = place();
     let page = page_of(&place, &["--since", "1"]);
     assert_eq!(
-        status(&place.holdpoint(&["export", "--format", "verifier", "--out", "verify.py"])),
+        status(&place.holdpoint(&["export", "--format", "verifier", "--output", "verify.py"])),
         0
     );
     std::fs::write(file(&place, "base64.py"), "raise SystemExit('ran')").unwrap();

@@ -91,7 +91,7 @@ fn every_vote_is_told_with_what_nothing_proves_and_without_a_code() {
     let asked = place.holdpoint(&create.split_whitespace().collect::<Vec<_>>());
     let id = text(&asked.stdout).trim().to_string();
     for name in ["alice", "bob"] {
-        let vote = ["decision", "respond", &id, "--option", "go", "--as", name, "--comment", "ok"];
+        let vote = ["decision", "respond", &id, "--option", "go", "--as", name, "--reason", "ok"];
         let output = place.holdpoint(&vote);
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     }
@@ -124,7 +124,7 @@ fn of_a_damaged_log_no_question_is_said_to_be_open_or_without_a_report() {
     bytes[printed] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
     let output =
-        place.holdpoint(&["export", "--format", "html", "--since", "1", "--out", "page.html"]);
+        place.holdpoint(&["export", "--format", "html", "--since", "1", "--output", "page.html"]);
     assert_eq!(status(&output), 6, "{}", text(&output.stderr));
     let page = std::fs::read_to_string(place.directory.path().join("page.html")).unwrap();
     assert!(page.contains("nobody knows whether it was answered"), "{page}");

@@ -8,7 +8,7 @@ use crate::program::{Place, by_person, json, status, text};
 use serde_json::Value;
 use std::process::Output;
 
-const BIND: [&str; 4] = ["--bind-tool", "deploy", "--bind-input", "{}"];
+const BIND: [&str; 4] = ["--bind", "tool=deploy", "--bind", "input={}"];
 
 /// A start that was approved, and waits to be spent.
 fn approved(place: &Place) -> String {
@@ -112,10 +112,10 @@ fn nobody_but_who_is_concerned_revokes_an_approval() {
 
 #[test]
 fn a_policy_that_became_stricter_since_is_applied_when_an_approval_is_spent() {
-    for stricter in [["--approval-timeout", "1m"], ["--quorum", "2"]] {
+    for stricter in ["approval_timeout=1m", "quorum=2"] {
         let place = Place::new();
         let id = approved(&place);
-        let set = by_person(&place.command(&[&["policy", "set"], &stricter[..]].concat()));
+        let set = by_person(&place.command(&["policy", "set", stricter]));
         assert_eq!(status(&set), 0, "{}", text(&set.stderr));
         assert_not_started(&place, &spend(&place, &id, &[]), "says otherwise");
         place.verified();
@@ -141,7 +141,7 @@ fn a_proof_that_became_stricter_since_is_asked_for_when_an_approval_is_spent() {
     configure("[hold]\n");
     assert_not_started(&place, &spend(&place, &id, &[]), "says otherwise");
     take_claims();
-    let by_policy = ["policy", "set", "--authentication", "terminal"];
+    let by_policy = ["policy", "set", "authentication=terminal"];
     let set = by_person(&place.command(&by_policy));
     assert_eq!(status(&set), 0, "{}", text(&set.stderr));
     assert_not_started(&place, &spend(&place, &id, &[]), "says otherwise");
@@ -161,7 +161,7 @@ fn a_no_is_never_0_chosen_or_taken_by_default_of_one_or_of_several() {
     assert_eq!(exit(&[&other, &one]), 16);
     respond(&place, &other, "yes");
     assert_eq!(exit(&[&other]), 0);
-    let at_deadline = ["--timeout", "1ms", "--on-timeout", "default", "--default"];
+    let at_deadline = ["--expires", "1ms", "--on-timeout", "default", "--default"];
     for (default, expected) in [("no", 16), ("yes", 11)] {
         let terms = [&words[..], &at_deadline, &[default]].concat();
         let id = created(&place, &terms);

@@ -82,9 +82,8 @@ fn runs_of_rules_5_are_told_as_they_ended() {
 #[test]
 fn decisions_of_rules_6_are_told_as_they_were_answered() {
     let place = golden(6);
-    let listed = json(
-        &place.holdpoint(&["decision", "list", "--kind", "decision", "--state", "all", "--json"]),
-    );
+    let listed =
+        json(&place.holdpoint(&["decision", "list", "--kind", "decision", "state=all", "--json"]));
     let mut told: Vec<String> = listed
         .as_array()
         .unwrap()

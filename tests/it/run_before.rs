@@ -147,7 +147,7 @@ fn denied_cancelled_superseded_or_unanswered_it_never_starts() {
             assert_eq!(status(&cancelled), 0);
         }
     }
-    let options = ["run", "--hold", "before", "--approval-timeout", "1s", "--", "touch", "f"];
+    let options = ["run", "--hold", "before", "--expires", "before=1s", "--", "touch", "f"];
     let output = run(&place, &options);
     assert_eq!(status(&output), 121, "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("the command was not started"));
@@ -231,8 +231,8 @@ fn the_question_before_a_start_is_decided_on_one_screen_and_all_of_it_is_a_word_
 #[test]
 fn where_nobody_who_is_named_is_a_user_here_nobody_is_waited_for() {
     let place = Place::new();
-    let named = ["--hold", "before", "--approver", "nosuchuser", "uid 0"];
-    for options in [&named[..], &["--hold", "after", "--approver", "nosuchuser"]] {
+    let named = ["--hold", "before", "--approvers", "nosuchuser,uid 0"];
+    for options in [&named[..], &["--hold", "after", "--approvers", "nosuchuser"]] {
         let output = run(&place, &[&["run"], options, &["--", "touch", "f"]].concat());
         let said = text(&output.stderr);
         assert_eq!(status(&output), 125, "{said}");
@@ -242,7 +242,7 @@ fn where_nobody_who_is_named_is_a_user_here_nobody_is_waited_for() {
     assert_eq!(json(&place.holdpoint(&["decision", "list", "--json"])), json!([]));
     // Where claims count, anybody may say that this is their name.
     take_claims();
-    leave_open(&place, &["--approver", "nosuchuser"], &["true"]);
+    leave_open(&place, &["--approvers", "nosuchuser"], &["true"]);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn an_approval_is_spent_later_and_once() {
     assert!(!file(&place, "f").exists());
     // Not by the verb that spends approvals of tools, and not on another log.
     let consume =
-        ["decision", "consume", &id, "--bind-tool", "holdpoint run", "--bind-input", "{}"];
+        ["decision", "consume", &id, "--bind", "tool=holdpoint run", "--bind", "input={}"];
     assert_eq!(status(&place.holdpoint(&consume)), 5);
     let mut elsewhere = Command::new(env!("CARGO_BIN_EXE_holdpoint"));
     elsewhere.arg("--log").arg(file(&place, "other")).args(spend);
@@ -317,7 +317,7 @@ fn write_tool(place: &Place, name: &str, script: &str) {
 
 /// A run of the tool with its own surroundings.
 fn tool(place: &Place, options: &[&str], word: &str) -> Command {
-    let arguments = [&["--json", "run", "--stdin", "--bind-file", "data"], options].concat();
+    let arguments = [&["--json", "run", "--stdin", "--bind", "file=data"], options].concat();
     let mut command = command(place, &[&arguments[..], &["--", "tool", word]].concat());
     let root = place.directory.path();
     let usual = std::env::var("PATH").unwrap();
@@ -453,7 +453,7 @@ const NOBODY_HERE: &str = "uid 3999999999";
 #[test]
 fn only_those_who_are_named_and_as_many_as_are_asked_for_let_it_start() {
     let place = Place::new();
-    let id = leave_open(&place, &["--approver", NOBODY_HERE], &["touch", "f"]);
+    let id = leave_open(&place, &["--approvers", NOBODY_HERE], &["touch", "f"]);
     assert_eq!(answer(&place, &id, "approve"), 5);
     // A program of the same user is no person.
     let id = leave_open(&place, &[], &["touch", "f"]);
@@ -462,7 +462,7 @@ fn only_those_who_are_named_and_as_many_as_are_asked_for_let_it_start() {
     assert_eq!(status(&by_program), 5);
     // An approval of anybody is none where somebody is named by now.
     assert_eq!(answer(&place, &id, "approve"), 0);
-    let spend = ["--json", "run", "--approver", NOBODY_HERE, "--approval", &id, "--"];
+    let spend = ["--json", "run", "--approvers", NOBODY_HERE, "--approval", &id, "--"];
     let output = run(&place, &[&spend[..], &["touch", "f"]].concat());
     assert_eq!(refused(&output).0, "POLICY_LOOSENED");
     let id = leave_open(&place, &["--quorum", "2"], &["touch", "f"]);
@@ -473,7 +473,7 @@ fn only_those_who_are_named_and_as_many_as_are_asked_for_let_it_start() {
     let cases: [&[&str]; 4] = [
         &["--quorum", "2", "--hold", "always"],
         &["--quorum", "0", "--hold", "before"],
-        &["--quorum", "2", "--approver", "ada", "--hold", "before"],
+        &["--quorum", "2", "--approvers", "ada", "--hold", "before"],
         &["--max-attempts", "2", "--hold", "before"],
     ];
     for options in cases {
@@ -558,7 +558,7 @@ fn what_cannot_start_is_not_asked_about() {
         let output = run(&place, &["run", "--hold", "before", "--", program]);
         assert_eq!(status(&output), exit, "{}", text(&output.stderr));
     }
-    let listed = json(&place.holdpoint(&["decision", "list", "--state", "all", "--json"]));
+    let listed = json(&place.holdpoint(&["decision", "list", "state=all", "--json"]));
     assert_eq!(listed, json!([]));
 }
 

@@ -100,7 +100,10 @@ fn pipes_devices_and_sockets_are_no_program_no_bound_file_and_no_configuration()
         let before = ["run", "--hold", "before", "--no-wait"];
         for (words, due) in [
             ([&before[..], &["--", name]].concat(), 126),
-            ([&before[..], &["--bind-file", name, "--", "touch", "made"]].concat(), 125),
+            (
+                [&before[..], &["--bind", &format!("file={name}"), "--", "touch", "made"]].concat(),
+                125,
+            ),
             ([&["--config", name], &before[..], &["--", "touch", "made"]].concat(), 125),
         ] {
             let output = run(&place, &words);
@@ -168,14 +171,14 @@ fn a_file_that_the_command_writes_is_left_unbound_by_name_and_the_question_says_
         fs::write(file(&place, name), "one").unwrap();
     }
     let words = ["of=out", "if=in"];
-    let id = ask(&place, &["--no-bind-file", "out"], &words);
+    let id = ask(&place, &["--unbind", "file=out"], &words);
     assert!(context(&place, &id).contains("  unread     out = as asked for"));
     let screen = text(&place.holdpoint(&["inbox", "--help"]).stdout);
     assert!(!screen.is_empty());
     assert_eq!(answer(&place, &id, "approve"), 0);
     fs::write(file(&place, "out"), "two").unwrap();
     // Another choice is another question.
-    let other = ["--json", "run", "--approval", &id, "--no-bind-file", "in", "--", "true"];
+    let other = ["--json", "run", "--approval", &id, "--unbind", "file=in", "--", "true"];
     assert_eq!(refused(&run(&place, &[&other, &words[..]].concat())).0, "BINDING_MISMATCH");
     let spent = spend(&place, &id, &words);
     assert_eq!(status(&spent), 0, "{}", text(&spent.stderr));
@@ -189,13 +192,13 @@ fn a_file_that_the_command_writes_is_left_unbound_by_name_and_the_question_says_
 #[test]
 fn a_name_that_cannot_be_shown_is_not_left_unbound() {
     let place = Place::new();
-    for (option, name) in [("--no-bind-file", "a\u{202e}b"), ("--unbind-env", "A B")] {
+    for (option, name) in [("--unbind", "file=a\u{202e}b"), ("--unbind", "env=A B")] {
         let ask = ["--json", "run", "--hold", "before", option, name, "--", "true"];
         let (code, said) = refused(&run(&place, &ask));
         assert_eq!(code, "NAME_NOT_SHOWN", "{said}");
     }
-    for option in ["--no-bind-file", "--unbind-env"] {
-        let unasked = ["--json", "run", option, "NAME", "--", "true"];
+    for (option, name) in [("--unbind", "file=NAME"), ("--unbind", "env=NAME")] {
+        let unasked = ["--json", "run", option, name, "--", "true"];
         let (_, said) = refused(&run(&place, &unasked));
         assert!(said.contains(&format!("{option} is of a question")), "{said}");
     }
@@ -301,7 +304,7 @@ fn whoever_asked_is_shown_the_reason_of_a_denial() {
     let waiting = command(&place, &ask).spawn().unwrap();
     let id = await_question(&place);
     let why = "not on a Friday\u{202e}!";
-    let deny = ["decision", "respond", &id, "--option", "deny", "--comment", why];
+    let deny = ["decision", "respond", &id, "--option", "deny", "--reason", why];
     let denied = crate::terminal::at_terminal(&place, &deny);
     assert_eq!(status(&denied), 0, "{}", text(&denied.stderr));
     let output = waiting.wait_with_output().unwrap();
@@ -325,7 +328,7 @@ fn hours_to_answer(place: &Place, options: &[&str]) -> u64 {
 fn what_nobody_waits_for_can_be_answered_for_a_day_unless_something_else_is_said() {
     let place = Place::new();
     assert_eq!(hours_to_answer(&place, &[]), 24);
-    assert_eq!(hours_to_answer(&place, &["--approval-timeout", "2h"]), 2);
+    assert_eq!(hours_to_answer(&place, &["--expires", "before=2h"]), 2);
     fs::write(file(&place, "holdpoint.toml"), "[hold]\napproval_timeout = \"3h\"\n").unwrap();
     assert_eq!(hours_to_answer(&place, &[]), 3);
 }

@@ -419,18 +419,18 @@ fn a_log_without_head_is_written_only_on_request_and_that_is_recorded() {
 fn what_is_said_of_a_question_is_refused_where_nobody_is_asked() {
     let place = Place::new();
     for option in [
-        "--approver=root",
-        "--escalate-to=root",
-        "--decision-timeout=1h",
+        "--approvers=root",
+        "--to=root",
+        "--expires=1h",
         "--quorum=2",
-        "--approval-timeout=1h",
-        "--bind-file=nosuch",
+        "--expires=before=1h",
+        "--bind=file=nosuch",
     ] {
         let output = place.holdpoint(&["run", option, "--", "touch", "witness"]);
         let (name, _) = option.split_once('=').unwrap();
         assert_not_started(&output, &[name, "nobody is asked", "--hold before"]);
     }
-    for option in ["--approval-timeout=1h", "--bind-file=nosuch"] {
+    for option in ["--expires=before=1h", "--bind=file=nosuch"] {
         let held = ["run", "--no-wait", "--hold", "on-failure"];
         let output = place.holdpoint(&[&held[..], &[option, "--", "touch", "witness"]].concat());
         assert_not_started(&output, &["nobody is asked before the start", "--hold always"]);

@@ -185,12 +185,12 @@ fn waiting_for_a_hold_tells_by_its_exit_code_what_was_decided() {
         assert_eq!(wait(&request, &[]), (exit, outcome.to_string()));
     }
     let _ = std::fs::remove_file(file(&place, "tries"));
-    let request = held(&place, &["--decision-timeout", "1s"]);
+    let request = held(&place, &["--expires", "after=1s"]);
     assert_eq!(wait(&request, &[]), (12, "aborted".to_string()));
     // Whoever is asked instead is waited for.
     let own = text(&Command::new("id").arg("-un").output().unwrap().stdout);
     let _ = std::fs::remove_file(file(&place, "tries"));
-    let request = held(&place, &["--escalate-to", own.trim()]);
+    let request = held(&place, &["--to", own.trim()]);
     let waiting = command(&place, &["decision", "wait", &request]).spawn().unwrap();
     decide(&place, &request, &["ESCALATE", "--reason", "above me", "--to", own.trim()]);
     let open = with_hold(json(&place.holdpoint(&["decision", "list", "--kind", "hold", "--json"])));
@@ -204,7 +204,7 @@ fn waiting_for_a_hold_tells_by_its_exit_code_what_was_decided() {
 #[test]
 fn waiting_for_a_hold_warns_once_when_most_of_its_time_is_over() {
     let place = Place::new();
-    let request = held(&place, &["--decision-timeout", "4s"]);
+    let request = held(&place, &["--expires", "after=4s"]);
     let output = place.holdpoint(&["decision", "wait", &request]);
     assert_eq!(status(&output), 12);
     let said = text(&output.stderr);

@@ -58,8 +58,8 @@ fn the_documented_way_to_spend_an_approval_later_works_in_every_shell() {
 fn the_advice_to_spend_an_approval_keeps_what_was_asked_for() {
     let place = Place::new();
     std::fs::write(file(&place, "my file"), "bound").unwrap();
-    let asked = "holdpoint run --no-wait --approval-timeout 1h --hold always --max-attempts 2 \
-                 --bind-file 'my file' -- make deploy";
+    let asked = "holdpoint run --no-wait --expires before=1h --hold always --max-attempts 2 \
+                 --bind file='my file' -- make deploy";
     let asked = script(&place, "sh", &["-c", asked]);
     assert_eq!(status(&asked), 122, "{}", text(&asked.stderr));
     let (said, id) = (text(&asked.stderr), text(&asked.stdout));

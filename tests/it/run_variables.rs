@@ -145,7 +145,7 @@ fn a_variable_that_is_left_unbound_is_named_and_its_value_at_the_start_goes_on_r
     let place = Place::new();
     let id = approved(
         &place,
-        &["--unbind-env", "GITHUB_OUTPUT", "GITHUB_ENV"],
+        &["--unbind", "env=GITHUB_OUTPUT", "env=GITHUB_ENV"],
         &[("GITHUB_OUTPUT", "/tmp/step-1"), ("LANG", "C")],
     );
     let shown = context(&place, &id);
@@ -153,7 +153,7 @@ fn a_variable_that_is_left_unbound_is_named_and_its_value_at_the_start_goes_on_r
     assert!(shown.contains("  unbound    GITHUB_ENV = (not set)\n"), "{shown}");
     let next = [("GITHUB_OUTPUT", "/tmp/step-2"), ("GITHUB_ENV", "/tmp/env-2"), ("LANG", "C")];
     // What else is left unbound is another question.
-    let more = ["--json", "run", "--approval", &id, "--unbind-env", "LANG", "--", "true"];
+    let more = ["--json", "run", "--approval", &id, "--unbind", "env=LANG", "--", "true"];
     assert_eq!(refused(&with(&place, &more, &next).output().unwrap()).0, "BINDING_MISMATCH");
     let spend = ["run", "--approval", &id, "--", "true"];
     let spent = with(&place, &spend, &next).output().unwrap();

@@ -41,7 +41,7 @@ fn runs_are_listed_by_how_they_ended_the_newest_first() {
     let begun: Vec<String> =
         place.loops().iter().map(|it| it["loop_id"].as_str().unwrap().to_string()).collect();
     assert!(all.iter().eq(begun.iter().rev()), "{all:?} {begun:?}");
-    assert_eq!(listed(&place, &["--failed"]), all[..2]);
+    assert_eq!(listed(&place, &["failed=true"]), all[..2]);
     assert_eq!(listed(&place, &["status=3"]), all[1..2]);
     assert_eq!(listed(&place, &["status=crashed"]), all[..1]);
     assert_eq!(listed(&place, &["status=ok"]), all[2..]);
@@ -55,7 +55,7 @@ fn runs_are_listed_by_how_they_ended_the_newest_first() {
     assert_eq!(listed(&place, &["--since", &second]), all[..2]);
     assert_eq!(listed(&place, &["--until", &second]), all[1..]);
     assert!(listed(&place, &["by=nobody-at-all"]).is_empty());
-    for twice in [&["--failed", "status=running"][..], &["status=ok", "status=running"]] {
+    for twice in [&["failed=true", "status=running"][..], &["status=ok", "status=running"]] {
         assert_eq!(status(&place.holdpoint(&[&["runs"], twice].concat())), 2, "{twice:?}");
     }
     let lines = place.holdpoint(&["runs", "--json"]);

@@ -115,5 +115,5 @@ fn a_loop_that_a_program_begins_because_of_a_retry_is_shown_under_the_run_that_h
     let line = screen.lines().find(|line| line.starts_with("caused ")).unwrap();
     assert!(line.contains(later.as_str()), "{screen}");
     assert_eq!(listed(&place, &["status=running"]), [later.as_str()]);
-    assert_eq!(listed(&place, &["--failed"]), [first.as_str()]);
+    assert_eq!(listed(&place, &["failed=true"]), [first.as_str()]);
 }

@@ -37,7 +37,7 @@ fn a_name_is_found_by_its_beginning_where_one_begins_so_and_as_a_row_shows_it() 
     assert!(said.contains("no run is by nobody-at-all: names on record are "), "{said}");
     assert!(LONG.iter().all(|name| said.contains(name)), "{said}");
     // Who is on record is not taken for another one.
-    let other = place.holdpoint(&["runs", &format!("by={}", LONG[0]), "--failed"]);
+    let other = place.holdpoint(&["runs", &format!("by={}", LONG[0]), "failed=true"]);
     assert_eq!(status(&other), 0);
     assert!(text(&other.stderr).starts_with("holdpoint: no run matches\n"));
 }
@@ -116,7 +116,7 @@ fn of_a_damaged_log_it_is_said_how_many_runs_are_not_shown() {
         (&[][..], "not shown: at least 3 runs: what became of them may lie in the damage"),
         (&["-q"], "not shown: at least 3 runs: "),
         (&["--json"], "not shown: at least 3 runs: "),
-        (&["--failed"], "not shown: at least 3 runs, whether they are wanted or not: "),
+        (&["failed=true"], "not shown: at least 3 runs, whether they are wanted or not: "),
         (&["--until", "2"], "not shown: "),
     ] {
         let output = place.holdpoint(&[&["runs"], options].concat());
@@ -144,12 +144,12 @@ fn moments_of_runs_are_told_as_they_are_asked_for_on_every_screen_of_runs() {
             assert_eq!(status(&output), 0, "{verb:?} {option}: {}", text(&output.stderr));
             text(&output.stdout)
         };
-        let (utc, local) = (told("--utc"), told("--iso"));
+        let (utc, local) = (told("--date=utc"), told("--date=iso"));
         assert!(!utc.contains(" ago") && utc.contains("Z"), "{verb:?}: {utc}");
         assert!(!local.contains(" ago") && local.contains("+00:00"), "{verb:?}: {local}");
     }
     for verb in [&["show", "1"][..], &["diff", "1", "2"], &["diff", "--when", "true"]] {
-        let output = place.holdpoint(&[verb, &["--iso"]].concat());
+        let output = place.holdpoint(&[verb, &["--date=iso"]].concat());
         assert_eq!((status(&output), output.stdout.len()), (2, 0), "{verb:?}");
         assert!(text(&output.stderr).contains("are told in UTC"), "{verb:?}");
     }

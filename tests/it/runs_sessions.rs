@@ -63,7 +63,7 @@ fn a_session_is_one_row_in_the_order_of_beginnings_and_tells_what_became_of_its_
         (&["--since", &session["first_record"].to_string()], &all[..3]),
         (&["--until", &session["last_record"].to_string()], &all),
         (&["--until", &session["first_record"].to_string()], &all[2..]),
-        (&["--failed"], &all[1..2]),
+        (&["failed=true"], &all[1..2]),
         (&[&format!("approver={approver}")], &all[2..3]),
         (&["status=running"], &[]),
         (&["command=asked"], &[]),
@@ -83,7 +83,7 @@ fn the_records_of_a_session_are_those_of_its_correlation() {
     assert_eq!((status(&shown), text(&shown.stdout)), (0, text(&of_log.stdout)));
     let kinds: Vec<Value> = json_lines(&shown).iter().map(|line| line["kind"].clone()).collect();
     assert_eq!(kinds[0], "decision_point.created", "{kinds:?}");
-    assert_eq!(status(&of_session(&["--iso"])), 2);
+    assert_eq!(status(&of_session(&["--date=iso"])), 2);
 }
 
 #[test]

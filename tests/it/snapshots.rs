@@ -54,7 +54,7 @@ fn a_run_has_snapshots_of_its_tree_and_show_and_the_report_draw_them() {
     assert!(screen.contains("##"), "{screen}");
     let page = place.directory.path().join("page.html");
     let made =
-        place.holdpoint(&["export", "--format", "html", &id, "--out", page.to_str().unwrap()]);
+        place.holdpoint(&["export", "--format", "html", &id, "--output", page.to_str().unwrap()]);
     assert_eq!(status(&made), 0, "{}", text(&made.stderr));
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<polyline ") && page.contains("<td>2 s</td>"), "it is drawn");

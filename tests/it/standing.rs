@@ -87,7 +87,7 @@ fn readings(answer: u64) -> Vec<Vec<String>> {
         texts(&["log", "-n", "1", "kind=log.records_lost"]),
         texts(&["show", "--trace", &from]),
         texts(&["verify", &range]),
-        texts(&["export", "--format", "jsonl", "--out", "-"]),
+        texts(&["export", "--format", "jsonl", "--output", "-"]),
     ]
 }
 
@@ -291,7 +291,7 @@ fn an_anchor_that_no_record_states_hides_the_beginning_with_no_exit_0() {
         &["log", "--stat"],
         &["log", "kind=log.records_lost"],
         &["log", "text=the answer"],
-        &["export", "--format", "jsonl", "--out", "-"],
+        &["export", "--format", "jsonl", "--output", "-"],
         &["replay"],
     ] {
         let (code, _, stderr) = told(&holdpoint(log, words));

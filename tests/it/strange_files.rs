@@ -231,7 +231,7 @@ fn a_run_is_said_to_be_missing_only_where_all_that_may_begin_it_was_read() {
         ));
     }
     let (sample, other, mut found) = (Sample::new(), Other::new(), Found::default());
-    let verbs = ["export --format html LOOP --out NEW", "runs --after LOOP"];
+    let verbs = ["export --format html LOOP --output NEW", "runs --after LOOP"];
     let is_wanted = |verb: &Verb| verbs.iter().any(|words| verb.to_string().contains(words));
     for verb in Verb::all(&sample).into_iter().filter(is_wanted) {
         let mut calls = Vec::new();

@@ -130,17 +130,18 @@ fn tenants_with_the_same_correlation_see_nothing_of_each_other() {
         assert_eq!((status(&output), text(&output.stdout).as_str()), (4, ""), "{said}");
         assert!(said.contains("acme, umbrella"), "{said}");
         for (ours, theirs) in [("acme", "umbrella"), ("umbrella", "acme")] {
-            for options in [&["--tenant", ours][..], &["--tenant", ours, "--json"]] {
-                let all = shown(&place, &[&["thread", "show", "talk"], form, options].concat());
+            for options in [&[][..], &["--json"]] {
+                let name = format!("{ours}/talk");
+                let all = shown(&place, &[&["thread", "show", &name], form, options].concat());
                 assert!(all.contains(ours) && !all.contains(theirs), "{form:?}: {all}");
             }
         }
     }
     for verb in [&["thread", "list"][..], &["thread", "list", "--health"]] {
-        let ours = shown(&place, &[verb, &["--tenant", "acme"]].concat());
+        let ours = shown(&place, &[verb, &["tenant=acme"]].concat());
         assert!(ours.contains("acme") && !ours.contains("umbrella"), "{ours}");
     }
-    let nobody = place.holdpoint(&["thread", "show", "talk", "--tenant", "other"]);
+    let nobody = place.holdpoint(&["thread", "show", "other/talk"]);
     assert_eq!(status(&nobody), 3);
 }
 
@@ -151,7 +152,7 @@ fn a_stranger_who_is_refused_makes_no_name_ambiguous() {
     let found = answers(&apply(&place, &[stranger]));
     assert_eq!(found[0]["refusal"]["code"], "X_FAIL_TENANT_SCOPE_INVALID", "{found:#?}");
     assert!(shown(&place, &["thread", "show", "talk"]).contains("acme"));
-    let rows = read(&place, &["thread", "show", "--rows", "talk", "--tenant", "other"]);
+    let rows = read(&place, &["thread", "show", "--rows", "other/talk"]);
     assert_eq!(rows[0]["refused"]["class"], "SCOPE", "{rows:#}");
     assert_eq!(rows.as_array().unwrap().len(), 1);
 }
@@ -358,7 +359,8 @@ fn a_thread_whose_records_were_archived_keeps_its_state_and_its_story() {
     let after = read(&place, &["thread", "show", "talk"]);
     assert_eq!((&after["state"], &after["version"]), (&before["state"], &before["version"]));
     for form in [&["--rows"][..], &["--story"]] {
-        let output = place.holdpoint(&[&["thread", "show", "talk", "--no-archive"], form].concat());
+        let output =
+            place.holdpoint(&[&["thread", "show", "talk", "--archive=none"], form].concat());
         assert_eq!(status(&output), 3, "{}", text(&output.stderr));
         assert!(text(&output.stderr).contains("archive"), "{}", text(&output.stderr));
         for more in [&[][..], &["--log", "archive"]] {

@@ -92,15 +92,16 @@ fn health_says_from_which_record_on_it_counts() {
         !text(&place.holdpoint(&["thread", "list", "--health"]).stdout).contains("counted from")
     );
     let archive = place.directory.path().join("archive");
-    let output = place.holdpoint(&["thread", "list", "--health", "--no-archive"]);
+    let output = place.holdpoint(&["thread", "list", "--health", "--archive=none"]);
     let not_counted = format!(
         "records 1 to {anchor} are in an archive, which was not read: they are not counted; \
-         leave --no-archive away, and it is read"
+         leave --archive none away, and it is read"
     );
     let line = format!("counted from record {} on; {not_counted}", anchor + 1);
     assert_eq!(text(&output.stdout).lines().last(), Some(line.as_str()));
     std::fs::remove_dir_all(archive).unwrap();
-    let report = json(&place.holdpoint(&["thread", "list", "--health", "--no-archive", "--json"]));
+    let report =
+        json(&place.holdpoint(&["thread", "list", "--health", "--archive=none", "--json"]));
     assert_eq!(report["counted_from_record"], anchor + 1);
     assert_eq!(report["not_counted"], not_counted);
     assert!(report["rows"].is_array() && report["refusals"].is_object(), "{report:#}");

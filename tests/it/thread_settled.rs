@@ -38,16 +38,16 @@ fn short_thread(name: &str) -> [Value; 2] {
 fn a_thread_that_ended_long_ago_is_shown_and_listed_as_when_it_just_had() {
     let (place, at) = place_with_ended("talk");
     let show = |arguments: &[&str]| {
-        let output = place.holdpoint(&[&["thread", "show", "talk", "--json"], arguments].concat());
+        let output = place.holdpoint(&[&["thread", "show", "--json"], arguments].concat());
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
         let mut state = json(&output);
         state.as_object_mut().unwrap().remove("state_after_record");
         state
     };
-    let then = show(&["--at", &at.to_string()]);
+    let then = show(&["talk", "--at", &at.to_string()]);
     assert_eq!((&then["is_closed"], &then["version"]), (&json!(true), &json!(at)));
-    assert_eq!(show(&[]), then);
-    assert_eq!(show(&["--tenant", "acme"]), then);
+    assert_eq!(show(&["talk"]), then);
+    assert_eq!(show(&["acme/talk"]), then);
 
     let listed = json(&place.holdpoint(&["thread", "list", "--json"]));
     let listed = listed.as_array().unwrap();

@@ -235,22 +235,21 @@ fn the_program_shows_one_entity_at_any_record_or_moment() {
     let place = place();
     let loops = place.loops();
     for (index, id) in loops.iter().map(|found| found["loop_id"].as_str().unwrap()).enumerate() {
-        let output = place.holdpoint(&["replay", "--entity", id, "--json"]);
+        let output = place.holdpoint(&["replay", id, "--json"]);
         let shown = json(&output);
         assert_eq!((status(&output), &shown["system"]), (0, &"execution_loop".into()));
         assert_eq!(shown["state"], loops[index]);
         let began = shown["state"]["started_sequence"].as_u64().unwrap();
-        let then =
-            place.holdpoint(&["replay", "--entity", id, "--until", &(began - 1).to_string()]);
+        let then = place.holdpoint(&["replay", id, "--until", &(began - 1).to_string()]);
         assert_eq!(status(&then), 3, "{}", text(&then.stderr));
     }
     let id = loops[0]["loop_id"].as_str().unwrap();
-    let lines = text(&place.holdpoint(&["replay", "--entity", id]).stdout);
+    let lines = text(&place.holdpoint(&["replay", id]).stdout);
     assert!(lines.contains("current_state  HALTED") && !lines.contains("\none\n"), "{lines}");
     let mut wrong = id.to_string();
     wrong.replace_range(10..12, "zz");
     let began = loops[1]["started_sequence"].as_u64().unwrap().to_string();
-    let output = place.holdpoint(&["replay", "--entity", &wrong, "--until", &began]);
+    let output = place.holdpoint(&["replay", &wrong, "--until", &began]);
     assert_eq!(status(&output), 3);
     assert!(text(&output.stderr).contains("nothing has the id"), "{}", text(&output.stderr));
 }
@@ -260,9 +259,9 @@ fn an_unknown_id_is_told_with_the_closest_one() {
     let place = place();
     let listed = json(&place.holdpoint(&["decision", "list", "--json"]));
     let id = listed[0]["id"].as_str().unwrap();
-    let shown = json(&place.holdpoint(&["replay", "--entity", id, "--json"]));
+    let shown = json(&place.holdpoint(&["replay", id, "--json"]));
     assert_eq!((&shown["system"], &shown["id"]), (&"decision_point".into(), &id.into()));
-    let output = place.holdpoint(&["replay", "--entity", &format!("{id}x"), "--json"]);
+    let output = place.holdpoint(&["replay", &format!("{id}x"), "--json"]);
     assert_eq!(status(&output), 3);
     assert_eq!(json(&output)["error"]["code"], "not_found");
     assert!(text(&output.stderr).contains(&format!("did you mean {id}?")));
@@ -277,8 +276,8 @@ fn an_unknown_id_is_told_with_the_closest_one_of_what_settled_too() {
     let is_settled = |id: &str| live["execution_loops"].get(id).is_none();
     let settled = loops.find_map(|one| one["loop_id"].as_str().filter(|id| is_settled(id)));
     let id = settled.expect("a loop that settled");
-    for verb in [&["replay"][..], &["diff", "--when", "entity == ()"]] {
-        let output = place.holdpoint(&[verb, &["--entity", &format!("{id}x")]].concat());
+    for (verb, of) in [(&["replay"][..], ""), (&["diff", "--when", "entity == ()"], "entity=")] {
+        let output = place.holdpoint(&[verb, &[&format!("{of}{id}x")]].concat());
         assert_eq!(status(&output), 3);
         let said = text(&output.stderr);
         assert!(said.contains(&format!("did you mean {id}?")), "{said}");
@@ -348,14 +347,15 @@ fn a_zone_that_is_not_known_is_told_once_where_a_local_time_depends_on_it() {
         assert_eq!(status(&output), 0, "{line}: {output:?}");
         text(&output.stderr).matches("TZ=Nowhere/X names no zone that is known here").count()
     };
-    let local = ["runs --since 2020-01-25 --until today", "replay --until today", "runs --iso"];
+    let local =
+        ["runs --since 2020-01-25 --until today", "replay --until today", "runs --date iso"];
     // A program is told too: it was given other moments than it asked for.
-    let as_json = ["log --since today --json", "runs --since today --iso --json"];
+    let as_json = ["log --since today --json", "runs --since today --date iso --json"];
     for line in local.into_iter().chain(as_json) {
         assert_eq!(told("Nowhere/X", line), 1, "{line}");
         assert_eq!((told("UTC", line), told(BERLIN, line), told("", line)), (0, 0, 0), "{line}");
     }
-    for line in ["runs", "runs --utc", "runs --since 5m", "runs --since 5m --json"] {
+    for line in ["runs", "runs --date utc", "runs --since 5m", "runs --since 5m --json"] {
         assert_eq!(told("Nowhere/X", line), 0, "{line}");
     }
 }
@@ -380,7 +380,7 @@ fn what_begins_with_a_day_begins_with_its_first_instant_and_what_ends_with_it_wi
     assert!(text(&given(&bisect).stdout).contains("record 1"));
     let diff = json(&given(&["diff", day, day, "--json"]));
     assert_eq!((&diff["from"], &diff["to"]["sequence"]), (&value_of!(null), &newest.into()));
-    let other = ["diff", "--other", place.log.to_str().unwrap(), day, day, "--json"];
+    let other = ["diff", place.log.to_str().unwrap(), day, day, "--json"];
     let same = json(&given(&other));
     assert_eq!((&same["from"], &same["patch"]), (&same["to"], &value_of!([])));
 }
@@ -458,7 +458,7 @@ fn a_state_of_events_that_were_not_judged_says_so_and_that_the_chain_holds() {
     log.events(vec![RulesAdopted { systems: List::default() }.into()]);
     log.write(&place.log);
     assert_eq!(status(&place.holdpoint(&["replay"])), 6);
-    for words in [&["replay", "--live"][..], &["replay", "--entity", &loop_id]] {
+    for words in [&["replay", "--live"][..], &["replay", &loop_id]] {
         let told = text(&place.holdpoint(words).stdout);
         let first = told.lines().next().unwrap();
         assert!(first.ends_with(", chain intact, events not judged"), "{told}");

@@ -148,15 +148,15 @@ fn a_story_is_told_in_plain_words_and_in_codes_where_they_are_asked_for() {
 fn depth_bounds_a_story_in_both_directions_and_that_is_said() {
     let (directory, _) = story();
     let log = directory.path();
-    let found = traced(log, 4, &["--depth", "1"]);
+    let found = traced(log, 4, &["--limit", "1"]);
     assert_eq!(steps(&found), [(2, "cause", 1), (3, "asked", 0), (5, "effect", 1)]);
     assert_eq!(found["beginning"], serde_json::json!({ "is": "too_far", "sequence": 1 }));
     assert_eq!(found["effects_cut"], true);
-    let (code, stdout, stderr) = told(&holdpoint(log, &["show", "--trace", "4", "--depth", "0"]));
+    let (code, stdout, stderr) = told(&holdpoint(log, &["show", "--trace", "4", "--limit", "0"]));
     assert_eq!(code, 0);
     assert!(stdout.contains("further back than was asked for: record 2 is next"), "{stdout}");
-    assert!(stderr.contains("--depth"), "{stderr}");
-    assert_eq!(told(&holdpoint(log, &["show", "--trace", "4", "--depth", "1001"])).0, 2);
+    assert!(stderr.contains("--limit"), "{stderr}");
+    assert_eq!(told(&holdpoint(log, &["show", "--trace", "4", "--limit", "1001"])).0, 2);
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn a_long_chain_is_told_in_bounds_and_a_wide_one_is_counted() {
     assert_eq!(steps(&found).len(), 65 + 1_000);
     assert_eq!(found["effects_left_out"], 10);
     assert_eq!(found["beginning"]["is"], "too_far");
-    let whole = traced(directory.path(), 300, &["--depth", "1000"]);
+    let whole = traced(directory.path(), 300, &["--limit", "1000"]);
     assert_eq!(steps(&whole).len(), 300 + 1_000);
     let (code, stdout, stderr) = told(&holdpoint(directory.path(), &["show", "--trace", "300"]));
     assert_eq!((code, stdout.lines().filter(|line| line.contains("|- ")).count()), (0, 999));
@@ -420,7 +420,7 @@ fn a_story_that_indexes_tell_is_the_one_that_reading_tells() {
     let (directory, log, _) = long_story(seed());
     let (path, mut by_index) = (directory.path(), 0);
     let told_of = |sequence: u64| {
-        let mut found = traced(path, sequence, &["--depth", "5"]);
+        let mut found = traced(path, sequence, &["--limit", "5"]);
         let checked = found.as_object_mut().unwrap().remove("checked").unwrap();
         assert!(found.as_object_mut().unwrap().remove("reach").is_some());
         (found, checked["segments_by_index"].as_u64().unwrap())

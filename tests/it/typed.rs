@@ -77,10 +77,10 @@ fn root_relaxes_a_policy_that_names_somebody_who_is_gone_and_who_logged_in_is_on
     }
     let place = Place::new();
     let policy = |words: &[&str]| by_person(&place.command(&[&["policy"], words].concat()));
-    let set = policy(&["set", "--approvers", "nobody-of-here"]);
+    let set = policy(&["set", "approvers=nobody-of-here"]);
     assert_eq!(status(&set), 0, "{}", text(&set.stderr));
     // Without a terminal root is nobody either.
-    let relax = ["relax", "--approvers", "root"];
+    let relax = ["set", "approvers=root"];
     assert_eq!(status(&place.holdpoint(&[&["policy"], &relax[..]].concat())), 5);
     let mut sudo = place.command(&[&["policy"], &relax[..]].concat());
     let relaxed = by_person(sudo.env("SUDO_UID", "4711"));
@@ -99,12 +99,12 @@ fn root_relaxes_a_policy_whose_approver_was_made_anew_with_another_number() {
     let Some(machine) = Machine::new() else { return };
     let policy =
         |words: &[&str]| by_person(&machine.command(0, &[], &[&["policy"], words].concat()));
-    let set = policy(&["set", "--approvers", "bob"]);
+    let set = policy(&["set", "approvers=bob"]);
     assert_eq!(status(&set), 0, "{}", text(&set.stderr));
     let passwd = machine.etc.path().join("passwd");
     let users = fs::read_to_string(&passwd).unwrap();
     fs::write(&passwd, users.replace(&format!("bob:x:{BOB}:"), "bob:x:4010:")).unwrap();
-    let relaxed = policy(&["relax", "--approvers", "alice"]);
+    let relaxed = policy(&["set", "approvers=alice"]);
     assert_eq!(status(&relaxed), 0, "{}", text(&relaxed.stderr));
     let shown = text(&machine.call(0, &["log", "--json"]).stdout);
     assert!(shown.contains("\"gone\":[\"bob\"]"), "{shown}");

@@ -46,7 +46,7 @@ fn a_decision_is_as_unproven_as_the_weakest_record_about_it() {
     respond(&place, &proven);
     for (id, standing) in [(&id, "unproven"), (&proven, "proven")] {
         assert_eq!(done(&place, &["show", id])["standing"], standing);
-        let listed = done(&place, &["list", "--state", "resolved"]);
+        let listed = done(&place, &["list", "state=resolved"]);
         let it = listed.as_array().unwrap().iter().find(|it| id_of(it) == *id).unwrap();
         assert_eq!(it["standing"], standing, "{it}");
         let from = [0, unproven].map(|from| from.to_string());
@@ -91,7 +91,7 @@ fn a_list_of_runs_names_the_records_of_all_that_are_unproven() {
 #[test]
 fn a_wait_for_an_answer_that_may_rest_on_unproven_records_says_so_and_is_refused() {
     let mut place = Place::new();
-    let ids = [asked(&place, &[]), asked(&place, &["--bind-tool", "deploy", "--bind-input", "{}"])];
+    let ids = [asked(&place, &[]), asked(&place, &["--bind", "tool=deploy", "--bind", "input={}"])];
     unprove(&mut place);
     for id in &ids {
         respond(&place, id);
@@ -119,7 +119,7 @@ fn a_repeated_key_and_a_watch_say_that_an_answer_may_rest_on_unproven_records() 
     unprove(&mut place);
     let watch = |json: bool| {
         let form = if json { &["--json"][..] } else { &[] };
-        let words = [&["decision", "wait", "--follow", "--from", "0"], form].concat();
+        let words = [&["decision", "wait", "--follow", "--since", "0"], form].concat();
         let mut command = place.command(&words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -246,7 +246,7 @@ fn what_is_unproven_is_said_where_it_is_in_an_archive() {
 #[test]
 fn a_state_that_an_unproven_record_carries_is_unproven() {
     let mut place = Place::new();
-    let id = asked(&place, &["--bind-tool", "deploy", "--bind-input", "{}"]);
+    let id = asked(&place, &["--bind", "tool=deploy", "--bind", "input={}"]);
     let anchor = archive(&place, "archive");
     assert_eq!(done(&place, &["show", &id])["standing"], "stated");
     unprove(&mut place);
@@ -256,7 +256,7 @@ fn a_state_that_an_unproven_record_carries_is_unproven() {
     assert_unproven(&place, &id, "in a later archive");
     respond(&place, &id);
     assert_eq!(status(&decision(&place, &["wait", &id])), 5);
-    let spent = ["consume", &id, "--bind-tool", "deploy", "--bind-input", "{}"];
+    let spent = ["consume", &id, "--bind", "tool=deploy", "--bind", "input={}"];
     let (code, error) = refused(&place, &spent);
     assert_eq!((code, &error["code"]), (5, &"approval_unproven".into()), "{error}");
 }
@@ -283,7 +283,7 @@ pub(crate) fn set_back(log: &Path, newest: u64) {
 #[test]
 fn a_salvaged_log_that_was_set_back_before_what_it_says_is_unproven_says_it_still() {
     let mut place = Place::new();
-    let bind = ["--bind-tool", "deploy", "--bind-input", "{}"];
+    let bind = ["--bind", "tool=deploy", "--bind", "input={}"];
     let id = asked(&place, &bind);
     respond(&place, &id);
     unprove(&mut place);

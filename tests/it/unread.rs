@@ -61,10 +61,10 @@ fn what_lies_behind_a_record_of_an_unknown_kind_or_version_is_not_known_and_that
             &["replay", "--at", &end, "--json"],
             &["replay", "--live"],
             &["replay", "--live", "--json"],
-            &["replay", "--entity", &id],
+            &["replay", &id],
             &["diff", "--when", "totals.events > 100000"],
             &["diff", &before, &end],
-            &["export", "--format", "jsonl", "--out", "-"],
+            &["export", "--format", "jsonl", "--output", "-"],
         ] {
             let (code, stdout, stderr) = told(&holdpoint(log, words));
             assert_eq!(code, 6, "{words:?}: {stdout}{stderr}");
@@ -112,7 +112,7 @@ fn a_record_that_cannot_be_read_is_found_wherever_it_could_be_meant() {
             }
             for words in [
                 &["runs", "status=running", "--since", &begun][..],
-                &["runs", "--failed", "--since", &begun],
+                &["runs", "failed=true", "--since", &begun],
                 &["runs", "--json", "--since", &begun],
                 &["show", id],
                 &["show", &own],

@@ -84,7 +84,7 @@ fn no_list_leaves_out_a_run_whose_beginning_is_withheld_as_if_it_were_not_there(
             &["--until", &at, "-n", "1"],
             &["--after", &next],
             &["--after", &next, "-n", "1"],
-            &["--since", &at, "--until", &at, "--failed"],
+            &["--since", &at, "--until", &at, "failed=true"],
             &["--since", &at, "--until", &at, "by=nobody"],
             &["-n", "1000"],
         ] {

@@ -28,11 +28,13 @@ use humantime::format_duration;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a person has to answer where nobody says otherwise.
+/// How long a person has to answer, and an approval may be used, where nobody says otherwise.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// Options of `hook pre-tool-use`.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
+#[group(id = "of_pre_tool_use", multiple = true)]
+#[command(next_help_heading = "Options of pre-tool-use")]
 pub(crate) struct Args {
     /// Guard this tool only; a `*` at the end stands for any rest. May be given several times.
     /// Left away: every tool for which the host runs the hook.
@@ -54,12 +56,12 @@ pub(crate) struct Args {
     /// How long a person has to answer. [default: 1h]
     #[arg(long, value_name = "DURATION", value_parser = bounded_time)]
     timeout: Option<Duration>,
-    /// How long an approval may be used, from the answer on.
-    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = bounded_time)]
-    valid_for: Duration,
-    /// How long to wait for the answer before denying, at most until the deadline.
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = wait)]
-    wait: Duration,
+    /// How long an approval may be used, from the answer on. [default: 1h]
+    #[arg(long, value_name = "DURATION", value_parser = bounded_time)]
+    valid_for: Option<Duration>,
+    /// How long to wait for the answer before denying, at most until the deadline. [default: 0s]
+    #[arg(long, value_name = "DURATION", value_parser = wait)]
+    wait: Option<Duration>,
     /// Ask once more about a call that a person denied in this session.
     #[arg(long)]
     ask_again: bool,
@@ -79,7 +81,7 @@ impl Args {
 
     /// How long an approval is good, in milliseconds.
     pub(super) fn valid_for_ms(&self) -> u64 {
-        milliseconds(self.valid_for)
+        milliseconds(self.valid_for.unwrap_or(USUAL_TIMEOUT))
     }
 
     /// People only, and never whoever asks. What is not given here is as it is demanded.
@@ -108,8 +110,8 @@ impl Args {
 
     /// What of the options cannot be kept within this deadline.
     pub(super) fn check(&self, deadline: Duration) -> Result<(), String> {
-        if self.wait > deadline {
-            let (wait, deadline) = (format_duration(self.wait), format_duration(deadline));
+        if let Some(wait) = self.wait.filter(|wait| *wait > deadline) {
+            let (wait, deadline) = (format_duration(wait), format_duration(deadline));
             return Err(format!(
                 "--wait {wait} is longer than the deadline of {deadline} within which this hook \
                  answers: shorten it, or raise --deadline and the host's own timeout above it; \
@@ -130,7 +132,7 @@ impl Args {
 
 /// The answer.
 pub(super) fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
-    let until = Instant::now().checked_add(args.wait);
+    let until = Instant::now().checked_add(args.wait.unwrap_or_default());
     args.check(terms.deadline())?;
     let text = read()?;
     let input = Input::parse(&text, &[Event::PreToolUse], terms.host)?;

@@ -56,7 +56,7 @@ fn cut(lines: impl Iterator<Item = String>, total: usize) -> String {
     match total.saturating_sub(told) {
         0 => text,
         more => {
-            format!("{text}\nand {more} more: `holdpoint decision list --state all` shows them")
+            format!("{text}\nand {more} more: `holdpoint decision list state=all` shows them")
         }
     }
 }

@@ -18,22 +18,13 @@ use holdpoint_domain::decision_point::DecisionPoint;
 use holdpoint_replay::Until;
 use std::path::Path;
 
-/// Options of `hook stop`.
-#[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Do not let the agent stop, once, while a decision waits that it asked for; left away, it
-    /// may stop and wait.
-    #[arg(long)]
-    require_answer: bool,
-}
-
 /// The agent may stop; why nothing better can be said.
 pub(super) fn failed(reason: &str) -> Answer {
     Answer::harmless_failure(&format!("the agent may stop, and nothing is known: {reason}"))
 }
 
-/// The answer.
-pub(super) fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, String> {
+/// The answer; where `require_answer`, the agent goes on, once, while a decision of its waits.
+pub(super) fn decide(log: &Path, terms: &Terms, require_answer: bool) -> Result<Answer, String> {
     let text = read()?;
     let input = Input::parse_any(&text, Event::Stop, terms.host)?;
     if input.stop_hook_active == Some(true) {
@@ -52,7 +43,7 @@ pub(super) fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, S
     }
     let is_expected = |point: &DecisionPoint| {
         is_to_be_spent(point, look.time_of(Question::Decision(point)))
-            || args.require_answer && waits(point, look.time_of(Question::Decision(point)))
+            || require_answer && waits(point, look.time_of(Question::Decision(point)))
     };
     for point in doubted.into_iter().filter(|point| is_expected(point)) {
         let is_asked_anew = sound.iter().any(|other| asks_the_same(other, point));
@@ -62,7 +53,7 @@ pub(super) fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, S
     }
     let waiting = sound.iter().find(|point| waits(point, look.time_of(Question::Decision(point))));
     Ok(match waiting {
-        Some(point) if args.require_answer => Answer::go_on(&describe::still_waits(log, point)),
+        Some(point) if require_answer => Answer::go_on(&describe::still_waits(log, point)),
         _ => Answer::no_objection(),
     })
 }

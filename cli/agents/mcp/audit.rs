@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::fit::record;
 use super::page::{BYTES_MAX, Page};
 use crate::log::Directory;
-use crate::log::record_filter::{decision, expect_known_saying, expect_order};
+use crate::log::record_filter::{decision, expect_known, expect_order};
 use crate::log::records::{expect_log, named_in_archive, said_of_nothing, telling_durable};
 use crate::log::verdict::found_in_part;
 use crate::ui::suggest::Closest;
@@ -97,7 +97,7 @@ impl Found {
             let message = format!("record {record} is not in the log's own directory");
             return Err(directory.or_missing(Failure::new(Exit::NOT_FOUND, "not_found", message)));
         } else if self.records.is_empty() {
-            expect_known_saying(directory, filter, SHOWS_ALL)?;
+            expect_known(directory, filter, SHOWS_ALL)?;
             notes.push(said_of_nothing(directory, filter)?);
         }
         if directory.unread_from(filter.first).is_some() {

@@ -2,6 +2,7 @@
 
 use super::Args;
 use crate::args::Global;
+use crate::args::durations::wait;
 use crate::questions::decision_session::DecisionSession;
 use crate::ui::Failure;
 use holdpoint_domain::core::actor::{Actor, Authentication, Principal};
@@ -52,9 +53,10 @@ impl ServerContext {
         self.args.allow_respond
     }
 
-    /// How often a call that waits tells its progress.
-    pub(super) fn progress_every(&self) -> Duration {
-        self.args.progress_every
+    /// How often a call that waits tells its progress: ten seconds, or as tests have it.
+    pub(super) fn progress_every() -> Duration {
+        let stated = std::env::var("HOLDPOINT_PROGRESS_EVERY").ok();
+        stated.and_then(|text| wait(&text).ok()).unwrap_or(Duration::from_secs(10))
     }
 
     /// A call of the client that calls itself so: an agent, and nothing proves its name.

@@ -149,7 +149,7 @@ impl ServerHandler for Server {
             flag.store(true, Ordering::Relaxed);
         });
         let token = context.meta.get_progress_token().filter(|_| offer.waits());
-        let every = self.server.progress_every();
+        let every = ServerContext::progress_every();
         let progress = token.map(|it| Progress::begin(context.peer, it, &arguments, every));
         let outcome = self.call(offer, arguments, client, &given_up).await;
         drop(progress);

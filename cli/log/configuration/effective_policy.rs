@@ -62,7 +62,7 @@ impl AskedApproval {
         let mut less = Vec::new();
         less.extend(weaker_proof(self.authentication, defaults));
         if self.allow_agents && defaults.authentication > Authentication::None {
-            less.push("--allow-agents: agents approve in the place of people".to_string());
+            less.push("--allow agents: agents approve in the place of people".to_string());
         }
         less
     }

@@ -17,7 +17,6 @@ use crate::questions::log_snapshot::Asked;
 use crate::ui::program::HERE;
 use crate::ui::text::{path as shown, path_given};
 use crate::ui::{Exit, Failure, Output, complain};
-use clap::Subcommand;
 use holdpoint_engine::executor::command_line;
 use holdpoint_replay::Until;
 use serde_json::json;
@@ -27,68 +26,49 @@ use std::path::{Path, PathBuf, absolute};
 /// Options of `inbox`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(subcommand)]
-    change: Option<Change>,
+    /// Put a log into the inbox, as what it is now and of whom it is.
+    #[arg(long, value_name = "DIR", value_parser = path_given())]
+    #[arg(conflicts_with_all = ["remove", "all", "follow", "at"])]
+    add: Option<PathBuf>,
+    /// Take a log out of the inbox, until something is added to it again; without DIR, every log
+    /// whose directory is gone.
+    #[arg(long, value_name = "DIR", num_args = 0.., value_parser = path_given())]
+    #[arg(conflicts_with_all = ["all", "follow", "at"])]
+    remove: Option<Vec<PathBuf>>,
     #[command(flatten)]
     named: NamedLogs,
     /// Also what is the requester's turn, and what ended lately and how.
     #[arg(long)]
     all: bool,
     /// Stay, and tell what comes and what goes; at a terminal the list does so anyway.
-    #[arg(long)]
-    watch: bool,
+    #[arg(long, short)]
+    follow: bool,
     /// What waited at this moment, or so long ago, and nothing of it is answered here:
     /// 2026-01-25T03:00, 5m; of a log that is named alone, after this record: 12.
-    #[arg(long, value_name = "POINT", value_parser = parse_at, conflicts_with = "watch")]
+    #[arg(long, value_name = "POINT", value_parser = parse_at, conflicts_with = "follow")]
     at: Option<Until>,
     #[command(flatten)]
     turn: LockWaitArgs,
-}
-
-/// What to do with this user's list of logs.
-#[derive(Debug, Subcommand)]
-enum Change {
-    /// Put a log into the inbox, as what it is now and of whom it is.
-    Add {
-        /// The log's directory.
-        #[arg(value_name = "DIR", value_parser = path_given())]
-        directory: PathBuf,
-    },
-    /// Take a log out of the inbox, until something is added to it again.
-    Remove {
-        /// The log's directory, which may be gone.
-        #[arg(value_name = "DIR", value_parser = path_given(), required_unless_present = "gone")]
-        directory: Vec<PathBuf>,
-        /// Every log whose directory is gone.
-        #[arg(long)]
-        gone: bool,
-    },
 }
 
 /// Lists what waits. Exit 1 where a list of logs is full or cannot be read, so that logs may be
 /// missing; 3 where a log cannot be read, or none is listed: what cannot be known is not nothing; 6
 /// where one does not verify.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    let Args { change, named, all, watch, at, turn } = args;
-    let asked = Asked { has_all: all, at };
-    match change {
-        Some(_) if all || watch || at.is_some() => {
-            let message = "--all, --watch and --at are for the list itself";
-            settle(global, Err(Failure::new(Exit::USAGE, "usage", message)))
-        }
-        Some(Change::Add { directory }) => settle(global, add(global, &directory)),
-        Some(Change::Remove { directory, gone }) => {
-            settle(global, remove(global, &directory, gone))
-        }
-        None => {
-            let is_full = !global.json && at.is_none() && terminal::is_there();
-            let outcome = match is_full {
-                true => full_screen::show(&named, asked, &turn),
-                false => lines::list(global, &named, asked, watch),
-            };
-            outcome.unwrap_or_else(|failure| failure.tell())
-        }
+    let Args { add: added, remove: removed, named, all, follow, at, turn } = args;
+    if let Some(directory) = added {
+        return settle(global, add(global, &directory));
     }
+    if let Some(directories) = removed {
+        return settle(global, remove(global, &directories));
+    }
+    let asked = Asked { has_all: all, at };
+    let is_full = !global.json && at.is_none() && terminal::is_there();
+    let outcome = match is_full {
+        true => full_screen::show(&named, asked, &turn),
+        false => lines::list(global, &named, asked, follow),
+    };
+    outcome.unwrap_or_else(|failure| failure.tell())
 }
 
 /// The list of a person. Exit 3 where the user has no home.
@@ -117,7 +97,7 @@ fn add(global: &Global, named: &Path) -> Result<Exit, Failure> {
         let advice = match LogIdentity::of(&below) {
             Ok(Some(_)) => {
                 let below = command_line(below.as_os_str(), &[]);
-                format!("`holdpoint inbox add {below}` adds the one in it")
+                format!("`holdpoint inbox --add {below}` adds the one in it")
             }
             Ok(None) | Err(_) => "name a log's directory".to_string(),
         };
@@ -153,8 +133,9 @@ fn add(global: &Global, named: &Path) -> Result<Exit, Failure> {
     Ok(Exit::DONE)
 }
 
-/// Takes logs out of both lists. Exit 3 where one that was named is in neither.
-fn remove(global: &Global, named: &[PathBuf], gone: bool) -> Result<Exit, Failure> {
+/// Takes logs out of both lists, those that are gone where none is named. Exit 3 where one that was
+/// named is in neither.
+fn remove(global: &Global, named: &[PathBuf]) -> Result<Exit, Failure> {
     let whole = |path: &PathBuf| {
         let whole = absolute(path).unwrap_or_else(|_| path.clone());
         (whole.canonicalize().ok(), whole.components().collect::<PathBuf>())
@@ -170,7 +151,10 @@ fn remove(global: &Global, named: &[PathBuf], gone: bool) -> Result<Exit, Failur
     for by in [ListedBy::Person, ListedBy::Writer] {
         let list = list_of(by)?;
         let found = list
-            .remove(|log| named.iter().any(|name| is_it(log, name)) || (gone && is_gone(log)))
+            .remove(|log| match named.is_empty() {
+                true => is_gone(log),
+                false => named.iter().any(|name| is_it(log, name)),
+            })
             .map_err(|error| unusable(&list, &error))?;
         removed.extend(found);
     }

@@ -6,7 +6,7 @@ mod stat;
 use crate::args::{Global, settle};
 use crate::log::coverage::{UntiedRecords, WitnessWait};
 use crate::log::position::{self, Point};
-use crate::log::record_filter::{WantedArgs, expect_known, range};
+use crate::log::record_filter::{SHOW_ALL, WantedArgs, expect_known, range};
 use crate::log::records::{breakable, conclude, expect_archives, said_of_nothing, telling_durable};
 use crate::log::{ArchiveArgs, Directory};
 use crate::ui::screen::{columns_of_screen, folded, width};
@@ -92,7 +92,7 @@ fn show(global: &Global, args: Args) -> Result<Exit, Failure> {
         stream(global, &directory, &filter, (order, most), Output::paged(global.json))?;
     let searched = both(looked, searched);
     if shown == 0 && searched.is_sound() {
-        expect_known(&directory, &filter)?;
+        expect_known(&directory, &filter, SHOW_ALL)?;
         complain(&said_of_nothing(&directory, &filter)?);
     }
     let exit = conclude(global, &directory, &searched)?;

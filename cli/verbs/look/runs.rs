@@ -5,7 +5,7 @@ mod hidden;
 mod names;
 mod table;
 
-use crate::args::condition::Condition;
+use crate::args::condition::{Condition, FilterFields, boolean};
 use crate::args::{Global, labels};
 use crate::log::clock::{self, Dated};
 use crate::log::coverage::{self, UntiedRecords, WitnessWait};
@@ -20,6 +20,7 @@ use crate::ui::screen::columns_of_table;
 use crate::ui::table::Layout;
 use crate::ui::{Bar, Exit, Failure, Output, TimesArgs, complain};
 use anstyle::{AnsiColor, Style};
+use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::waiting::WaitingRun;
@@ -38,13 +39,11 @@ const SHOWN: usize = 20;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only those whose field has this value, of all that are given: `status`, an outcome other
-    /// than `unfinished` and `session`, or an exit status; `by`, who began it; `approver`, who said
-    /// yes; `command`, a text in it; `label`, as NAME=VALUE, several times too.
-    #[arg(value_name = "FIELD=VALUE", value_parser = wanted)]
-    wanted: Vec<FieldFilter>,
-    /// Only runs that ended, and not well.
-    #[arg(long)]
-    failed: bool,
+    /// than `unfinished` and `session`, or an exit status; `failed`, `true` for runs that ended,
+    /// and not well; `by`, who began it; `approver`, who said yes; `command`, a text in it; `label`,
+    /// as NAME=VALUE, several times too.
+    #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<RunFilter>)]
+    wanted: Vec<Condition>,
     /// Only those that began there or later: a record, a moment, a day, `yesterday`, or how long
     /// ago, such as 2h.
     #[arg(long, value_name = "POINT", value_parser = position::parse)]
@@ -54,7 +53,7 @@ pub(crate) struct Args {
     until: Option<Point>,
     /// So many of them.
     #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = SHOWN)]
-    #[arg(value_parser = count)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     count: usize,
     /// Those that began before this run or session.
     #[arg(long, value_name = "RUN")]
@@ -63,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long, short, conflicts_with_all = ["until", "after"])]
     follow: bool,
     /// Only their ids, one a line.
-    #[arg(long, short)]
+    #[arg(short)]
     quiet: bool,
     #[command(flatten)]
     times: TimesArgs,
@@ -71,31 +70,21 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
-/// A condition on one field of a run.
-#[derive(Clone, Debug)]
-enum FieldFilter {
-    Status(RunStatus),
-    By(String),
-    Approver(String),
-    Command(String),
-    Label(String, String),
-}
+impl FilterFields for RunFilter {
+    const NAMES: &'static str = "status failed by approver command label";
+    const REPEATED: &'static str = "label";
 
-fn wanted(text: &str) -> Result<FieldFilter, String> {
-    let fields = ["status", "by", "approver", "command", "label"];
-    let (field, value) = Condition::parse(text, &fields)?.into_parts();
-    Ok(match field {
-        "status" => FieldFilter::Status(status(&value)?),
-        "by" => FieldFilter::By(value),
-        "approver" => FieldFilter::Approver(value),
-        "command" => FieldFilter::Command(value),
-        _ => labels::parse(&value).map(|(name, value)| FieldFilter::Label(name, value))?,
-    })
-}
-
-fn count(text: &str) -> Result<usize, String> {
-    let count = text.parse().ok().filter(|count| *count > 0);
-    count.ok_or_else(|| "a number from 1 on".to_string())
+    fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
+        match field {
+            "status" => self.status = Some(status(value)?),
+            "failed" => self.failed = boolean(value)?,
+            "by" => self.by = Some(value.to_string()),
+            "approver" => self.approved_by = Some(value.to_string()),
+            "command" => self.command = Some(value.to_string()),
+            _ => self.labels.extend([labels::parse(value)?]),
+        }
+        Ok(())
+    }
 }
 
 fn status(text: &str) -> Result<RunStatus, String> {
@@ -368,22 +357,9 @@ impl Args {
     }
 
     fn wanted(&self) -> Result<RunFilter, Failure> {
-        let mut all = RunFilter { failed: self.failed, ..RunFilter::default() };
-        let mut is_twice = false;
-        for wanted in &self.wanted {
-            is_twice |= match wanted {
-                FieldFilter::Status(status) => all.status.replace(*status).is_some(),
-                FieldFilter::By(name) => all.by.replace(name.clone()).is_some(),
-                FieldFilter::Approver(name) => all.approved_by.replace(name.clone()).is_some(),
-                FieldFilter::Command(text) => all.command.replace(text.clone()).is_some(),
-                FieldFilter::Label(name, value) => {
-                    all.labels.insert(name.clone(), value.clone());
-                    false
-                }
-            };
-        }
-        if is_twice || all.failed && all.status.is_some() {
-            let message = "a run has one outcome, doer, approver and command: name each once";
+        let mut all = Condition::put(&self.wanted, RunFilter::default())?;
+        if all.failed && all.status.is_some() {
+            let message = "a run has one outcome: name failed or status";
             return Err(Failure::new(Exit::USAGE, "given_twice", message));
         }
         // What has not ended may wait for a person as well.

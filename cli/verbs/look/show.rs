@@ -33,10 +33,10 @@ pub(crate) struct Args {
     #[arg(value_name = "ID")]
     id: String,
     /// Show what it printed: `output` has more options.
-    #[arg(long, group = "form", conflicts_with_all = ["archive", "no_archive"])]
+    #[arg(long, group = "form", conflicts_with = "archive")]
     output: bool,
     /// Show the records about it: `log` has more options.
-    #[arg(long, group = "form", conflicts_with_all = ["archive", "no_archive"])]
+    #[arg(long, group = "form", conflicts_with = "archive")]
     records: bool,
     #[command(flatten)]
     trace: TraceArgs,

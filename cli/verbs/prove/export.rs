@@ -32,8 +32,8 @@ const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[command(override_usage = "\
-    holdpoint export [OPTIONS] --format <html|asciicast> --out <FILE> <RUN>\n       \
-    holdpoint export [OPTIONS] --format html --out <FILE> --since <POINT> [--until <TO>]\n       \
+    holdpoint export [OPTIONS] --format <html|asciicast> --output <FILE> <RUN>\n       \
+    holdpoint export [OPTIONS] --format html --output <FILE> --since <POINT> [--until <TO>]\n       \
     holdpoint export [OPTIONS] [--format <jsonl|csv|sqlite>]")]
 pub(crate) struct Args {
     /// The run, with `--format html` and `asciicast`.
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
     /// The file to make; else, and with `-`, stdout. It has its name only when it is whole.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "output", value_name = "FILE")]
     out: Option<PathBuf>,
     /// Take the place of FILE if it is there.
     #[arg(long, requires = "out")]
@@ -152,13 +152,13 @@ fn check(global: &Global, args: &Args) -> Result<(), Failure> {
     let usage = |code: &'static str, message: &str| Err(Failure::new(Exit::USAGE, code, message));
     match args.format {
         _ if args.file().is_some() => Ok(()),
-        Format::Sqlite => usage("out_missing", "a database is a file: name it with --out FILE"),
+        Format::Sqlite => usage("out_missing", "a database is a file: name it with --output FILE"),
         Format::Csv if global.json => {
-            usage("out_missing", "with --json stdout is JSON alone: name a file with --out FILE")
+            usage("out_missing", "with --json stdout is JSON alone: name a file with --output FILE")
         }
         _ if io::stdout().is_terminal() => usage(
             "terminal",
-            "an export is not shown on a terminal: name a file with --out FILE, or pipe it; \
+            "an export is not shown on a terminal: name a file with --output FILE, or pipe it; \
              `holdpoint log` shows records",
         ),
         _ => Ok(()),
@@ -181,7 +181,7 @@ fn expect_no_journal(args: &Args) -> Result<(), Failure> {
         }
         let message = format!(
             "{} is there, which SQLite would read into the database: close what has the database \
-             open and remove it, or name another file with --out",
+             open and remove it, or name another file with --output",
             path(&journal)
         );
         return Err(Failure::new(Exit::CONFLICT, "journal_left", message));
@@ -354,7 +354,7 @@ fn failure(args: &Args, error: &ExportError) -> Failure {
         }
         _ => {
             let to = args.file().map_or_else(|| "stdout".to_string(), path);
-            let advice = "see that there is room, or name a file elsewhere with --out";
+            let advice = "see that there is room, or name a file elsewhere with --output";
             Failure::new(Exit::FAILED, "output", format!("{to}: {error}; {advice}"))
         }
     }

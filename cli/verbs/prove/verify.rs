@@ -41,10 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "archive")]
     head: Vec<PathBuf>,
     /// Verify the records A to B alone: `A..B`, `A..` or `..B`. Their events are not judged.
-    #[arg(
-        value_name = "A..B",
-        conflicts_with_all = ["archive", "caches", "map", "fail_fast"]
-    )]
+    #[arg(value_name = "A..B", conflicts_with_all = ["archive", "caches", "map", "fail_fast"])]
     range: Option<Range>,
     /// Stop at the first finding; what lies behind it is not checked.
     #[arg(long, conflicts_with_all = ["archive", "caches", "map"])]

@@ -56,13 +56,8 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "file")]
     schema: bool,
     /// How long to wait for another process that writes to the log.
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "HOLDPOINT_LOCK_WAIT",
-        default_value = "10s",
-        value_parser = humantime::parse_duration
-    )]
+    #[arg(long, value_name = "DURATION", env = "HOLDPOINT_LOCK_WAIT", default_value = "10s")]
+    #[arg(value_parser = humantime::parse_duration)]
     lock_wait: Duration,
 }
 

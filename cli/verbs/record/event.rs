@@ -61,9 +61,9 @@ pub(crate) struct Args {
     /// Your own name for this event: given again in the same story, it is recorded once. Needs
     /// --correlation.
     #[arg(long, value_name = "KEY", requires = "correlation")]
-    key: Option<String>,
+    idempotency_key: Option<String>,
     /// Record each line of the input as an event of its own, in one story.
-    #[arg(long, conflicts_with_all = ["key", "expected_version"])]
+    #[arg(long, conflicts_with_all = ["idempotency_key", "expected_version"])]
     lines: bool,
     /// The file that holds the bytes; `-` or nothing: standard input.
     #[arg(value_name = "FILE")]
@@ -172,7 +172,7 @@ impl Recorder<'_> {
             content_type: content_type.clone(),
             data,
         }));
-        let key = self.args.key.as_ref().map(|key| IdempotencyKey {
+        let key = self.args.idempotency_key.as_ref().map(|key| IdempotencyKey {
             tenant: KEYS_OF.to_string(),
             engine: KEYS_OF.to_string(),
             key: key.clone(),

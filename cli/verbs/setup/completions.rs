@@ -14,7 +14,7 @@ For bash: holdpoint completions bash > ~/.local/share/bash-completion/completion
 For zsh: holdpoint completions zsh > DIR/_holdpoint, with DIR in $fpath
 For fish: holdpoint completions fish > ~/.config/fish/completions/holdpoint.fish
 To read the manual: holdpoint completions man | man -l -
-To install it: holdpoint completions man --out ~/.local/share/man/man1
+To install it: holdpoint completions man --output ~/.local/share/man/man1
 It needs no log, and writes the same with --json.";
 
 /// Options of `completions`.
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// Of the manual: write a page for the program and one for each verb into this directory, which
     /// is made where it is missing; pages that are there are replaced. Left away: the program's
     /// page, to stdout.
-    #[arg(long = "out", value_name = "DIR")]
+    #[arg(long = "output", value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
@@ -47,7 +47,8 @@ pub(crate) fn main(global: &Global, args: &Args) -> Exit {
 
 fn write(args: &Args, shell: Shell) -> Result<Exit, Failure> {
     if args.dir.is_some() {
-        let message = "--out is for the pages of the manual: `holdpoint completions man --out DIR`";
+        let message =
+            "--output is for the pages of the manual: `holdpoint completions man --output DIR`";
         return Err(Failure::new(Exit::USAGE, "no_directory", message));
     }
     let mut script = Vec::new();

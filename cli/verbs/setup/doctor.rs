@@ -32,7 +32,7 @@ use std::path::PathBuf;
 
 /// What is said below the options.
 const MORE: &str = "\
-Without --settings it looks at the settings of Claude Code, Codex, Gemini CLI, Copilot CLI, Cursor
+Without FILE it looks at the settings of Claude Code, Codex, Gemini CLI, Copilot CLI, Cursor
 and OpenCode here, in the home directory and of the machine. Exit 0 when nothing failed, 6 when the
 log does not verify, 3 when there is none or the configuration that was named is missing, 1 when
 something else failed.";
@@ -41,12 +41,10 @@ something else failed.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// Do this alone; of hooks, check everything, and fail where none of them guards a tool.
-    #[arg(value_enum)]
-    subject: Option<Subject>,
-    /// Look at the hooks in this file; may be given several times.
-    #[arg(long = "settings", value_name = "FILE")]
-    settings: Vec<PathBuf>,
+    /// `config`, `terminal` or `clock-step`: this alone. `hooks`: everything, and fail where none of
+    /// them guards a tool. A file with `/` or `.` in its name: everything, with the hooks in it.
+    #[arg(value_name = "SUBJECT|FILE", value_parser = topic)]
+    topics: Vec<Topic>,
     #[command(flatten)]
     turn: LockWaitArgs,
 }
@@ -54,8 +52,20 @@ pub(crate) struct Args {
 impl Args {
     /// Returns whether the log that was found is of no concern.
     pub(crate) fn needs_no_log(&self) -> bool {
-        self.subject == Some(Subject::Config)
+        self.subject() == Some(Subject::Config)
     }
+
+    fn subject(&self) -> Option<Subject> {
+        self.topics.iter().find_map(|topic| topic.as_ref().ok()).copied()
+    }
+}
+
+/// A subject, or a file.
+type Topic = Result<Subject, PathBuf>;
+
+fn topic(text: &str) -> Result<Topic, String> {
+    let is_file = text.contains(['/', '.']);
+    if is_file { Ok(Err(text.into())) } else { Subject::from_str(text, false).map(Ok) }
 }
 
 /// Subject of a check that is asked for by name.
@@ -77,13 +87,11 @@ enum Subject {
 pub(crate) fn main(global: &Global, args: &Args, read_line: HookLineReader) -> Exit {
     settle(
         global,
-        match args {
-            Args { subject: Some(Subject::Config), .. } => configuration::check(global),
-            Args { subject: Some(Subject::Terminal), .. } => terminal::put_back(global),
-            Args { subject: Some(Subject::ClockStep), turn, .. } => {
-                clock_step::accept(global, turn)
-            }
-            args => examine(global, args, read_line),
+        match args.subject() {
+            Some(Subject::Config) => configuration::check(global),
+            Some(Subject::Terminal) => terminal::put_back(global),
+            Some(Subject::ClockStep) => clock_step::accept(global, &args.turn),
+            Some(Subject::Hooks) | None => examine(global, args, read_line),
         },
     )
 }
@@ -95,8 +103,9 @@ fn examine(global: &Global, args: &Args, read_line: HookLineReader) -> Result<Ex
     checks.push(of_configuration);
     checks.push(policy::check());
     checks.push(identity::check());
-    let is_required = args.subject == Some(Subject::Hooks);
-    checks.extend(settings::check(&args.settings, &global.log, is_required, read_line));
+    let is_required = args.subject() == Some(Subject::Hooks);
+    let files: Vec<_> = args.topics.iter().filter_map(|topic| topic.clone().err()).collect();
+    checks.extend(settings::check(&files, &global.log, is_required, read_line));
     let worst = checks.iter().map(|check| check.state).max().unwrap_or(State::Ok);
     let mut out = Output::stdout().folding();
     match global.json {

@@ -31,35 +31,26 @@ const VALUES_MAX: usize = 12;
 /// Options of `diff`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The first point: a record, a moment such as 2026-01-25T16:00:00Z, the beginning of a day,
-    /// `yesterday`, or how long ago, such as 2h; 0: before the first record. Or a run: its id, or
-    /// 6 of its hexadecimal digits with a letter among them.
+    /// Two points: a record, a moment such as 2026-01-25T16:00:00Z, a day, `yesterday`, or how long
+    /// ago, such as 2h; 0: before the first record; one alone: to the end of the log. Or two runs:
+    /// an id, or 6 of its hexadecimal digits with a letter among them.
     ///
-    /// With `--other`, a point of this log, of a day its end; else the end of the log.
-    #[arg(value_name = "A", value_parser = parse_place)]
-    #[arg(required_unless_present_any = ["other", "predicate", "exec"])]
-    from: Option<Place>,
-    /// The second point, of a day its end; else the end of the log. Or the other run.
-    ///
-    /// With `--other`, a point of the other log. Of a run alone, the first failing run behind the
-    /// last good one of its command and directory is compared with that.
-    #[arg(value_name = "B", value_parser = parse_place)]
-    to: Option<Place>,
-    /// Compare with this log: how far the two are the same, and what differs behind that.
-    #[arg(long, value_name = "DIR")]
-    other: Option<PathBuf>,
+    /// Of a run alone, the first failing run behind the last good one of its command and directory
+    /// is compared with that. A directory with a `/` is another log: how far the two are the same,
+    /// and what differs behind that; a point behind it is one of that log. `entity=ID`, with
+    /// `--when` and `--exec`: show the state of this loop, request, decision or thread as `entity`,
+    /// also when it has left the state of the whole.
+    #[arg(value_name = "POINT|RUN|DIR/", value_parser = parse_place, num_args = 1..=4)]
+    #[arg(required_unless_present_any = ["predicate", "exec"])]
+    places: Vec<Place>,
     /// Find the record between A and B after which this expression over the state began to hold:
     /// `totals.faults_reported > 3`.
-    #[arg(long = "when", value_name = "EXPR", conflicts_with = "other", group = "search")]
+    #[arg(long = "when", value_name = "EXPR", group = "search")]
     predicate: Option<String>,
     /// The same, asked by a command for `sh` that reads the state as JSON on stdin: 0 it holds, 1
     /// it does not, 125 this state cannot be judged; anything else ends the search.
-    #[arg(long, value_name = "CMD", conflicts_with = "other", group = "search")]
+    #[arg(long, value_name = "CMD", group = "search")]
     exec: Option<String>,
-    /// With `--when` and `--exec`: show the state of this loop, request, decision or thread as
-    /// `entity`, also when it has left the state of the whole.
-    #[arg(long, value_name = "ID", requires = "search")]
-    entity: Option<String>,
     #[command(flatten)]
     shortcuts: Shortcuts,
     #[command(flatten)]
@@ -74,18 +65,58 @@ impl Args {
     }
 }
 
-/// What is compared: a state of the log, or a run.
+/// What is compared: a state of the log, a run, or another log; or what is shown of it.
 #[derive(Clone, Debug)]
 enum Place {
     /// What was written for it as well.
     State(Point, String),
     Run(String),
+    Log(PathBuf),
+    Entity(String),
+}
+
+/// What is compared with what.
+#[derive(Default)]
+struct Sides {
+    from: Option<Place>,
+    to: Option<Place>,
+    other: Option<PathBuf>,
+    entity: Option<String>,
+}
+
+impl Sides {
+    /// Tells apart what is named. Exit 2 where it is too much, or no search takes it.
+    fn of(args: &Args) -> Result<Self, Failure> {
+        let mut sides = Self::default();
+        let begins_elsewhere = matches!(args.places.as_slice(), [Place::Log(_), _]);
+        let mut is_too_much = false;
+        for place in args.places.iter().cloned() {
+            is_too_much |= match place {
+                Place::Log(log) => sides.other.replace(log).is_some(),
+                Place::Entity(id) => sides.entity.replace(id).is_some(),
+                point if sides.from.is_some() || begins_elsewhere => {
+                    sides.to.replace(point).is_some()
+                }
+                point => sides.from.replace(point).is_some(),
+            };
+        }
+        let is_foreign =
+            if args.is_search() { sides.other.is_some() } else { sides.entity.is_some() };
+        if !is_too_much && !is_foreign {
+            return Ok(sides);
+        }
+        let message = "two points or runs are compared, or this log and another; entity=ID is for \
+                       --when and --exec";
+        Err(Failure::new(Exit::USAGE, "usage", message))
+    }
 }
 
 fn parse_place(text: &str) -> Result<Place, String> {
-    match run_id::is_meant(text) {
-        true => Ok(Place::Run(text.to_string())),
-        false => {
+    match text.strip_prefix("entity=") {
+        Some(id) => Ok(Place::Entity(id.to_string())),
+        None if text.contains('/') => Ok(Place::Log(PathBuf::from(text))),
+        None if run_id::is_meant(text) => Ok(Place::Run(text.to_string())),
+        None => {
             let state = |point| Place::State(point, text.to_string());
             position::parse(text).map(state).map_err(|why| {
                 format!(
@@ -100,8 +131,12 @@ fn parse_place(text: &str) -> Result<Place, String> {
 /// Shows it; with `--json` as JSON Patch too. Exit 6 when a log does not verify, 3 when there is
 /// none, or no such run.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    let Args { other, shortcuts, archives, .. } = &args;
-    let outcome = match (&args.from, &args.to, other) {
+    settle(global, Sides::of(&args).and_then(|sides| compare(global, &args, &sides)))
+}
+
+fn compare(global: &Global, args: &Args, sides: &Sides) -> Result<Exit, Failure> {
+    let Args { shortcuts, archives, .. } = args;
+    match (&sides.from, &sides.to, &sides.other) {
         (Some(Place::Run(from)), Some(Place::Run(to)), None) => {
             Directory::open_with_archives(global, archives)
                 .and_then(|directory| of_runs::show(global, &directory, (from, to), args.times))
@@ -111,11 +146,11 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
                 .and_then(|directory| bisect::of_run::show(global, &directory, run, args.times))
         }
         (_, _, None) if args.is_search() => {
-            args.times.expect_utc().and_then(|()| search(global, &args))
+            args.times.expect_utc().and_then(|()| search(global, args, sides))
         }
         (from, to, other) => {
-            args.times.expect_utc().and_then(|()| points(&args)).and_then(|points| match other {
-                Some(other) => of_two(global, &args, points, other),
+            args.times.expect_utc().and_then(|()| points(sides)).and_then(|points| match other {
+                Some(other) => of_two(global, args, points, other),
                 None => of_one(
                     global,
                     archives,
@@ -124,29 +159,28 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
                 ),
             })
         }
-    };
-    settle(global, outcome)
+    }
 }
 
 /// Finds the record after which something began to hold.
-fn search(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let entity = args.entity.as_deref();
+fn search(global: &Global, args: &Args, sides: &Sides) -> Result<Exit, Failure> {
+    let entity = sides.entity.as_deref();
     let asked = match (&args.predicate, &args.exec) {
         (Some(text), _) => StateQuery::predicate(text, entity.is_some())?,
         (None, command) => StateQuery::Command(command.as_deref().unwrap_or_default()),
     };
-    let (from, to) = points(args)?;
-    let from = args.from.is_some().then_some(from).filter(|from| *from != Until::Sequence(0));
-    let to = args.to.is_some().then_some(to);
+    let (from, to) = points(sides)?;
+    let from = sides.from.is_some().then_some(from).filter(|from| *from != Until::Sequence(0));
+    let to = sides.to.is_some().then_some(to);
     bisect::show(global, (&args.archives, args.shortcuts), &Search { asked, from, to, entity })
 }
 
 /// Two points of the log: what is between them begins with the first instant of a day. Of two logs
 /// the same day is the same place. A run is compared with a run, and with nothing else.
-fn points(args: &Args) -> Result<(Until, Until), Failure> {
-    let first = if args.other.is_some() { end } else { begin };
+fn points(sides: &Sides) -> Result<(Until, Until), Failure> {
+    let first = if sides.other.is_some() { end } else { begin };
     let until = |place: &Option<Place>, of: fn(Point) -> Until| match place {
-        None => Ok(Until::End),
+        Some(Place::Log(_) | Place::Entity(_)) | None => Ok(Until::End),
         Some(Place::State(point, _)) => Ok(of(*point)),
         Some(Place::Run(run)) => {
             let message = format!(
@@ -157,7 +191,7 @@ fn points(args: &Args) -> Result<(Until, Until), Failure> {
             Err(Failure::new(Exit::USAGE, "run_and_point", message))
         }
     };
-    Ok((until(&args.from, first)?, until(&args.to, end)?))
+    Ok((until(&sides.from, first)?, until(&sides.to, end)?))
 }
 
 /// What was written for those that are records.

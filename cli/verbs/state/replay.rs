@@ -35,20 +35,19 @@ pub(crate) struct Args {
     /// such as 5m.
     #[arg(long = "at", alias = "until", value_name = "POINT", value_parser = parse_end)]
     until: Option<Until>,
-    /// Only this loop, with its story.
-    #[arg(long = "loop", value_name = "ID")]
-    loop_id: Option<String>,
     /// Only what has this id: a loop, a request, a decision, or a thread by its correlation or as
     /// TENANT/CORRELATION.
-    #[arg(long, value_name = "ID", conflicts_with = "loop_id")]
-    entity: Option<String>,
+    #[arg(value_name = "ID")]
+    id: Option<String>,
     /// The state that a writer had there, which what settled has left: what `diff` compares and
     /// its search asks about. From the nearest snapshot; events before are not judged.
-    #[arg(long, conflicts_with_all = ["loop_id", "entity"])]
+    #[arg(long, conflicts_with = "id")]
     live: bool,
+    /// Of a loop, also its story.
+    #[arg(long, requires = "id")]
+    story: bool,
     /// Only what the state holds of this system.
-    #[arg(long, value_name = "NAME", value_enum)]
-    #[arg(conflicts_with_all = ["loop_id", "entity", "live"])]
+    #[arg(long = "kind", value_name = "NAME", value_enum, conflicts_with_all = ["id", "live"])]
     system: Option<System>,
     #[command(flatten)]
     shortcuts: Shortcuts,
@@ -64,16 +63,16 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
 
 fn show_state(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    match &args.entity {
-        Some(wanted) => travel::entity(&directory, global, args, wanted),
+    match &args.id {
+        Some(wanted) if !args.story => travel::entity(&directory, global, args, wanted),
         None if args.live => travel::live(&directory, global, args),
-        None => replay(&directory, global, args),
+        Some(_) | None => replay(&directory, global, args),
     }
 }
 
 fn replay(directory: &Directory, global: &Global, args: &Args) -> Result<Exit, Failure> {
     let until = args.until.unwrap_or(Until::End);
-    let mut stories = Stories::new(args.loop_id.clone());
+    let mut stories = Stories::new(args.id.clone());
     let mut links = Links::default();
     let rebuilt = read_seeing(directory, until, &mut |record| {
         stories.add(record, &directory.log.archives());
@@ -119,7 +118,7 @@ fn systems<'w>(
     args: &Args,
 ) -> Result<Systems<'w>, Failure> {
     let mut view = rebuilt.world.view();
-    let Some(wanted) = &args.loop_id else {
+    let Some(wanted) = &args.id else {
         links.complete(&mut view.decision_points);
         return Ok(Systems::of(&rebuilt.world, view, args.system));
     };
@@ -246,7 +245,7 @@ fn show(out: &mut Output, rebuilt: &Rebuilt, systems: &Systems<'_>, stories: &St
     }
     if stories.are_too_many {
         out.line("");
-        out.line("`holdpoint replay --loop ID` tells the story of one");
+        out.line("`holdpoint replay ID --story` tells the story of one");
     }
 }
 

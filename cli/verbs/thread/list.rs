@@ -1,6 +1,7 @@
 //! `holdpoint thread list`: every thread in a line.
 
 use crate::args::Global;
+use crate::args::condition::{Condition, FilterFields};
 use crate::log::archived_hint::missing;
 use crate::log::current_state::WholeArg;
 use crate::log::open::read;
@@ -17,14 +18,11 @@ use holdpoint_replay::{Tells, Until, is_salvaged};
 /// Options of `thread list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only threads of this tenant.
-    #[arg(long, value_name = "TENANT")]
-    tenant: Option<String>,
-    /// Only threads that did not end.
-    #[arg(long)]
-    open: bool,
+    /// Only threads of this `tenant`, or whose `state` is `open`.
+    #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<ThreadFilter>)]
+    wanted: Vec<Condition>,
     /// Show the newest outcome of interruption continuity for every tenant and issue.
-    #[arg(long, conflicts_with_all = ["open", "whole"])]
+    #[arg(long, conflicts_with = "whole")]
     health: bool,
     #[command(flatten)]
     whole: WholeArg,
@@ -32,19 +30,46 @@ pub(crate) struct Args {
     archives: ArchiveArgs,
 }
 
+/// A filter of threads.
+#[derive(Default)]
+struct ThreadFilter {
+    tenant: Option<String>,
+    /// Threads that did not end.
+    is_open: bool,
+}
+
+impl FilterFields for ThreadFilter {
+    const NAMES: &'static str = "tenant state";
+
+    fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
+        match (field, value) {
+            ("tenant", tenant) => self.tenant = Some(tenant.to_string()),
+            (_, "open") => self.is_open = true,
+            _ => return Err("write state=open".to_string()),
+        }
+        Ok(())
+    }
+}
+
 /// Lists the live threads, then those that ended, in the order in which they did; exit 3 where
 /// there is no log. What the log does not hold any more is said below them.
 pub(super) fn list(global: &Global, args: Args) -> Result<Exit, Failure> {
+    let filter = Condition::put(&args.wanted, ThreadFilter::default())?;
+    if args.health && filter.is_open {
+        let message = "--health is of threads that ended too: leave state=open out";
+        return Err(Failure::new(Exit::USAGE, "usage", message));
+    }
     if args.health {
-        return health::health(global, args.tenant, &args.archives);
+        return health::health(global, filter.tenant, &args.archives);
     }
     args.archives.expect_none("--health")?;
     let directory = Directory::open(global)?;
-    let state = args.read(&directory)?;
+    let state = args.read(&directory, &filter)?;
     state.expect_log(&directory)?;
-    let found: Vec<&Thread> = threads(state.world()).filter(|thread| args.wants(thread)).collect();
+    let found: Vec<&Thread> =
+        threads(state.world()).filter(|thread| filter.wants(thread)).collect();
     state.expect_known(global, &found)?;
-    let missing = args.missing(&directory, &state);
+    let missing = filter.missing(&directory, &state);
     let (mut out, seen_from) = (Output::stdout().folding(), now());
     if global.json {
         let shown = found.iter().map(|thread| {
@@ -59,7 +84,7 @@ pub(super) fn list(global: &Global, args: Args) -> Result<Exit, Failure> {
     }
     out.finish()?;
     if !global.json && found.is_empty() && !state.failed() {
-        complain(match (args.open, &args.tenant) {
+        complain(match (filter.is_open, &filter.tenant) {
             (true, _) => "no thread is open",
             (false, Some(_)) => "no thread is this tenant's",
             (false, None) => "there is no thread",
@@ -76,38 +101,40 @@ impl Args {
     }
 
     /// The state, which is read as far back as threads that are asked for may have ended.
-    fn read(&self, directory: &Directory) -> Result<LiveState, Failure> {
-        if self.whole.whole && self.open {
+    fn read(&self, directory: &Directory, filter: &ThreadFilter) -> Result<LiveState, Failure> {
+        if self.whole.whole && filter.is_open {
             return LiveState::whole(directory);
         }
         let stated =
             if self.whole.whole { None } else { LiveState::stated(directory, Tells::Threads)? };
         if let Some(state) = stated
-            && self.is_told_by(directory, &state)?
+            && filter.is_told_by(directory, &state)?
         {
             return Ok(state);
         }
         Ok(LiveState::Whole(Box::new(read(directory, Until::End)?)))
     }
+}
 
+impl ThreadFilter {
     /// Whether a state tells of all threads that are asked for, and whether there is nothing else
     /// to tell: a log with an anchor, or made by a salvage, says what is missing.
     fn is_told_by(&self, directory: &Directory, state: &LiveState) -> Result<bool, Failure> {
         let LiveState::Stated(stated) = state else { return Ok(true) };
         let holds_all = !stated.world.forgets_threads() && stated.anchor == 0;
-        Ok((self.open || holds_all) && !directory.read(|storage, _| is_salvaged(storage))?)
+        Ok((self.is_open || holds_all) && !directory.read(|storage, _| is_salvaged(storage))?)
     }
 
     fn wants(&self, thread: &Thread) -> bool {
         let tenant = self.tenant.as_deref();
         tenant.is_none_or(|tenant| thread.tenant_id.as_str() == tenant)
-            && !(self.open && thread.is_closed)
+            && !(self.is_open && thread.is_closed)
     }
 
     /// What is not in the log that was read whole.
     fn missing(&self, directory: &Directory, state: &LiveState) -> Option<String> {
         let LiveState::Whole(rebuilt) = state else { return None };
-        let is_told = !self.open || rebuilt.lost_at.is_some();
+        let is_told = !self.is_open || rebuilt.lost_at.is_some();
         is_told
             .then(|| missing(directory, rebuilt, "threads that ended there may not be listed"))
             .flatten()

@@ -18,7 +18,8 @@ use serde::Serialize;
 /// Options of `thread show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
+    /// The thread's correlation; as TENANT/CORRELATION where several tenants have it.
+    #[arg(value_name = "[TENANT/]CORRELATION")]
     name: Name,
     /// As it was after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
     #[arg(long, value_name = "POINT", value_parser = parse_at, conflicts_with = "form")]

@@ -96,7 +96,7 @@ def check(program, file, only, faults):
             answered.append((vector, id, {"given": refused} if refused else answer))
     records = [json.loads(line) for line in show("log").splitlines()]
     events = {it["sequence"]: it["event"] for it in records if "event" in it}
-    rows = {row["id"]: row for row in json.loads(show("decision", "list", "--state", "all"))}
+    rows = {row["id"]: row for row in json.loads(show("decision", "list", "state=all"))}
     for vector, id, got in answered:
         expected, own = placed(vector["expect"], id), "LOOP-a" + id
         first, last = (got.get("receipt", {}).get(f"{it}_sequence", 0) for it in ("first", "last"))
@@ -127,7 +127,7 @@ with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as at_end:
     os.environ |= {"HOME": folder, "XDG_CONFIG_HOME": folder, "XDG_STATE_HOME": folder}
     os.chdir(folder)
     logs = [os.path.join(folder, file.stem) for file in files]  # Gone: in nobody's inbox.
-    at_end.callback(run, [program, "inbox", "remove", *logs], capture_output=True)
+    at_end.callback(run, [program, "inbox", "--remove", *logs], capture_output=True)
     count = sum(check(program, file, only, faults) for file in files
                 if only.startswith(file.stem) or file.stem.startswith(only))
 print(*faults, f"{count} vectors, {len(faults)} not as expected", sep="\n")

@@ -151,7 +151,7 @@ pub enum RegistryError {
 
 /// Returns what makes the log one that answers.
 fn advice(log: &Path) -> String {
-    format!("adopt it at a terminal with `holdpoint inbox add {}`", {
+    format!("adopt it at a terminal with `holdpoint inbox --add {}`", {
         command_line(log.as_os_str(), &[])
     })
 }

@@ -95,7 +95,7 @@ impl<V: Victim> Stage<V> {
             let verb = Verb::on_log(line);
             verb.read(&place, &verb.plain())
         };
-        let (shown, exported) = (read("log"), read("export --format jsonl --out -"));
+        let (shown, exported) = (read("log"), read("export --format jsonl --output -"));
         let known = Known::of(&shown, &exported);
         let of = |line: &Value| (line["sequence"].as_u64().unwrap(), line.clone());
         let lines: BTreeMap<u64, Value> = shown.values.iter().map(of).collect();
@@ -153,7 +153,7 @@ impl<V: Victim> Stage<V> {
 
     /// What the genuine log shows, without its archive where that was not read.
     fn genuine_as(&self, verb: Verb, mut words: Vec<String>, attacked: &Reading) -> Arc<Reading> {
-        words.extend(attacked.leaves_archive.then(|| "--no-archive".to_string()));
+        words.extend(attacked.leaves_archive.then(|| "--archive=none".to_string()));
         self.genuine(verb, &words)
     }
 

@@ -97,7 +97,7 @@ impl Verb {
 
     /// What another log says that was made of this one.
     fn read_made(self, made: Answer, place: &Place) -> Reading {
-        let words = ["log", "--no-archive", "--json"].map(ToString::to_string);
+        let words = ["log", "--archive=none", "--json"].map(ToString::to_string);
         let shown = Answer::of(place, &words);
         let verb = Verb::on_log("verify");
         let found_false = found_false(&verb.read(place, &verb.plain()));

@@ -36,7 +36,7 @@ const fn verb(line: &'static str, shows: Shows) -> Verb {
 
 pub(crate) const DIFF: Verb = verb("diff 0", Shows::Parts(&["entities"]));
 const BISECT: Verb = verb("diff --when totals.events>=SEQ", Shows::Parts(&["records", "causes"]));
-const REPLAY_LOOP: Verb = verb("replay --loop LOOP", Shows::Parts(&["story"]));
+const REPLAY_LOOP: Verb = verb("replay LOOP --story", Shows::Parts(&["story"]));
 const HEALTH: Verb = verb("thread list --health", Shows::Parts(&["rows"]));
 const RUNS: Verb = verb("runs", Shows::State);
 const RUNS_OK: Verb = verb("runs status=ok", Shows::State);
@@ -44,7 +44,7 @@ const SHOW_LOOP: Verb = verb("show LOOP", Shows::Parts(&["outputs"]));
 const SHOW_DECISION: Verb = verb("show DECISION", Shows::State);
 const INBOX: Verb = verb("inbox", Shows::State);
 const OUTPUT: Verb = verb("output LOOP", Shows::State);
-const EXPORT: Verb = verb("export --format jsonl --out -", Shows::Records);
+const EXPORT: Verb = verb("export --format jsonl --output -", Shows::Records);
 const LOG_COPY: Verb = verb("copy LOG NEW", Shows::Made);
 const SALVAGE: Verb = verb("copy --salvage LOG NEW", Shows::Kept);
 
@@ -53,9 +53,9 @@ const SALVAGE: Verb = verb("copy --salvage LOG NEW", Shows::Kept);
 /// What would tell the same code twice is left out: `log entity=ID`, `actor`, `correlation`,
 /// `--since` and `--until` choose as `loop` and `kind` do, `export --format csv` and `sqlite` write
 /// the records of `jsonl`, `verify --fail-fast` is `verify` up to its first finding, `replay
-/// --entity` is `--loop` for other things, `diff --other` compares two states as `diff` does,
+/// ID` is of other things than loops too, `diff DIR/` compares two states as `diff` does,
 /// `--whole` and `--at` read as `replay` does, `report` tells what `verify` and `log` do, and what
-/// its pages carry has a matrix of its own, `runs --failed` and the like choose as `--status` does,
+/// its pages carry has a matrix of its own, `runs failed=true` and the like choose as `--status` does,
 /// and `show REQUEST` is another verb as `show DECISION` is. What waits for more (`log --follow`,
 /// `decision wait`) or serves others (`hook`, `mcp`) begins with the looks
 /// and turns that stand here.

@@ -24,7 +24,7 @@ pub(crate) fn created(place: &Place, words: &[&str]) -> String {
 /// A question of the program `bot` with the options `a` and `b`, and its id. Of the answers to one
 /// about an action `b` says no.
 pub(crate) fn asked(place: &Place, words: &[&str]) -> String {
-    let is_of_action = words.contains(&"--bind-tool") && !words.contains(&"--reject");
+    let is_of_action = words.contains(&"--bind") && !words.contains(&"--reject");
     let no: &[&str] = if is_of_action { &["--reject", "b"] } else { &[] };
     let asked = ["--prompt", "Which?", "--option", "a:The one", "--option", "b:The other"];
     created(place, &[&asked[..], &["--requested-by", "bot"], no, words].concat())

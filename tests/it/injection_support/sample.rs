@@ -55,7 +55,7 @@ impl Sample {
 
 /// A run that ended with a question; its loop.
 fn hold(place: &Place) -> String {
-    let options = ["run", "--hold", "after", "--no-wait", "--decision-timeout", "90days"];
+    let options = ["run", "--hold", "after", "--no-wait", "--expires", "after=90days"];
     let left = place.holdpoint(&[&options[..], &["--", "false"]].concat());
     assert_eq!(status(&left), 122, "{}", text(&left.stderr));
     place.newest_loop()["loop_id"].as_str().unwrap().to_string()
@@ -107,7 +107,7 @@ fn archive_copy(place: &Place, moved: &Path, archive: &Path) {
 
 /// A question whose recorder was killed, which nobody has recorded.
 fn lose_recorder(place: &Place) {
-    let options = ["run", "--hold", "after", "--decision-timeout", "90days", "--", "false"];
+    let options = ["run", "--hold", "after", "--expires", "after=90days", "--", "false"];
     let mut command = place.command(&options);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut recorder = command.spawn().unwrap();

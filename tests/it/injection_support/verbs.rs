@@ -27,7 +27,7 @@ const ON_LOG: [&str; 52] = [
     "log actor=selene-os text=talk --json",
     "log --stat [--json]",
     "show --trace 12 [--json]",
-    "runs --utc",
+    "runs --date utc",
     "runs --json",
     "runs status=1 --json",
     "runs status=running --json",
@@ -40,9 +40,9 @@ const ON_LOG: [&str; 52] = [
     "inbox [--json]",
     "inbox --all --json",
     "replay [--json]",
-    "replay --loop LOOP [--json]",
+    "replay LOOP --story [--json]",
     "replay --live [--json]",
-    "replay --entity DECISION --json",
+    "replay DECISION --json",
     "replay --until 30 --json",
     "export",
     "export --format csv",
@@ -51,10 +51,10 @@ const ON_LOG: [&str; 52] = [
     "decision list [--json]",
     "decision show REQUEST [--json]",
     "decision list [--json]",
-    "decision list --state all --whole --json",
+    "decision list state=all --whole --json",
     "decision show DECISION [--json]",
     "thread list [--json]",
-    "thread list --open [--json]",
+    "thread list state=open [--json]",
     "thread show talk [--json]",
     "thread show --rows talk [--json]",
     "thread show --story talk [--json]",
@@ -69,9 +69,9 @@ const FROM_LOG: [&str; 7] = [
     "copy --salvage OLD NEW --json",
     "copy OLD NEW",
     "copy OLD NEW --json",
-    "export --format sqlite --out NEW",
-    "export --format html LOOP --out NEW",
-    "export --format html --since 1 --include-evidence --out NEW --json",
+    "export --format sqlite --output NEW",
+    "export --format html LOOP --output NEW",
+    "export --format html --since 1 --include-evidence --output NEW --json",
 ];
 
 /// On the log whose first records are in an archive.
@@ -94,7 +94,7 @@ const WITH_ARCHIVE: [&str; 9] = [
     "verify --archive ARCHIVE --json",
     "log --archive ARCHIVE --json",
     "log --archive ARCHIVE --reverse --json",
-    "replay --archive ARCHIVE --loop LOOP --json",
+    "replay --archive ARCHIVE LOOP --story --json",
     "show --trace 12 --archive ARCHIVE --json",
     "runs --archive ARCHIVE --json",
     "show LOOP --archive ARCHIVE --json",
@@ -233,7 +233,7 @@ impl Verb {
 
     /// Whether it shows states, from snapshots where some can be read.
     fn travels(&self) -> bool {
-        let is_of_state = self.name.contains("--live") || self.name.contains("--entity");
+        let is_of_state = self.name.contains("--live") || self.name.contains("replay DECISION");
         match self.words[0].as_str() {
             "replay" => is_of_state,
             verb => verb == "diff",

@@ -4,7 +4,7 @@ use crate::program::Place;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 /// How a client says which protocol it speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +40,20 @@ impl Client {
         client
     }
 
+    /// Starts a server whose waits tell their progress so often.
+    pub(crate) fn telling(place: &Place, era: Era, every: &str) -> Self {
+        let mut command = place.command(&["mcp"]);
+        let mut client = Self::of(command.env("HOLDPOINT_PROGRESS_EVERY", every), era);
+        client.greet();
+        client
+    }
+
     /// Starts the server and says nothing yet.
     pub(crate) fn silent(place: &Place, era: Era, options: &[&str]) -> Self {
-        let mut command = place.command(&[&["mcp"], options].concat());
+        Self::of(&mut place.command(&[&["mcp"], options].concat()), era)
+    }
+
+    fn of(command: &mut Command, era: Era) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut server = command.spawn().unwrap();
         let stdin = server.stdin.take();

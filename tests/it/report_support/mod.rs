@@ -83,7 +83,7 @@ impl Pages {
 pub(crate) fn page_of(place: &Place, options: &[&str]) -> String {
     let file = place.directory.path().join("page.html");
     let arguments =
-        [&["export", "--format", "html", "--force", "--out", file.to_str().unwrap()], options]
+        [&["export", "--format", "html", "--force", "--output", file.to_str().unwrap()], options]
             .concat();
     let output = place.holdpoint(&arguments);
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));

@@ -67,7 +67,7 @@ impl Round<'_> {
             words.extend(["--hold", hold]);
         }
         if let Some(name) = self.approver.as_deref().filter(|_| !options.contains(&"--resume")) {
-            words.extend(["--approver", name]);
+            words.extend(["--approvers", name]);
         }
         let script = format!("echo x >> starts; exit {}", self.ends);
         words.extend(["--", "sh", "-c", &script]);

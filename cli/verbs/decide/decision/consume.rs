@@ -1,6 +1,6 @@
 //! `holdpoint decision consume`: the approval of one action is spent, once.
 
-use super::binding::binding;
+use super::binding::BindArgs;
 use crate::args::principal::Speaker;
 use crate::args::{Global, LockWaitArgs};
 use crate::questions::decision_change::{ActArgs, Change};
@@ -16,12 +16,8 @@ pub(crate) struct Args {
     /// The decision: its id, the beginning of its id, or its issue.
     #[arg(value_name = "ID")]
     decision: String,
-    /// The tool that is to act now.
-    #[arg(long, value_name = "TOOL")]
-    bind_tool: String,
-    /// Its input, whose digest has to be the approved one.
-    #[arg(long, value_name = "JSON|@FILE|-")]
-    bind_input: String,
+    #[command(flatten)]
+    bind: BindArgs,
     #[command(flatten)]
     speaker: Speaker,
     #[command(flatten)]
@@ -31,8 +27,9 @@ pub(crate) struct Args {
 /// Spends it. Exit 0 means: act, once. Exit 5 where nobody approved this, or it was spent or has
 /// lapsed; there is no key that makes spending it twice a success.
 pub(super) fn consume(global: &Global, args: Args) -> Result<Exit, Failure> {
-    let Args { decision, bind_tool, bind_input, speaker, turn } = args;
-    let binding = binding(&bind_tool, &bind_input)?;
+    let Args { decision, bind, speaker, turn } = args;
+    let missing = || Failure::new(Exit::USAGE, "usage", "name the action by --bind");
+    let binding = bind.read()?.ok_or_else(missing)?;
     let change = Change { decision, by: ActArgs { speaker, only: Only::default(), turn } };
     let command = |decision_id, by| {
         DecisionPointCommand::ConsumeApproval(ConsumeApproval { decision_id, by, binding })

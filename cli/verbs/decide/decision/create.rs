@@ -1,6 +1,6 @@
 //! `holdpoint decision create`: a question is put on record.
 
-use super::binding::binding;
+use super::binding::BindArgs;
 use super::evidence::attachment;
 use super::wait::wait_for;
 use crate::args::principal::{Speaker, claimed, kind_of_caller, user};
@@ -32,32 +32,10 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Options of a question that another round has from the round before.
-const NOT_REVISED: [&str; 24] = [
-    "issue",
-    "evidence",
-    "urgency",
-    "requested_by",
-    "no_text",
-    "text_allowed",
-    "max_iterations",
-    "timeout",
-    "expires_at",
-    "per_round",
-    "on_timeout",
-    "approvers",
-    "quorum",
-    "allow_requester",
-    "allow_agents",
-    "authentication",
-    "separation",
-    "bind_tool",
-    "bind_input",
-    "valid_for",
-    "blocks",
-    "supersedes",
-    "wait",
-    "wait_timeout",
-];
+const NOT_REVISED: &str = "\
+    issue evidence urgency requested_by text_allowed max_iterations expires per_round \
+    on_timeout approvers quorum allow authentication separation bind valid_for blocks \
+    supersedes wait";
 
 /// Options of `decision create`.
 #[derive(Debug, clap::Args)]
@@ -67,7 +45,7 @@ pub(crate) struct Args {
     issue: Option<String>,
     /// The round to propose anew, after guidance: prompt, context, options and default replace
     /// those of that round, and the rest stays as before.
-    #[arg(long, value_name = "ID", conflicts_with_all = NOT_REVISED)]
+    #[arg(long, value_name = "ID", conflicts_with_all = NOT_REVISED.split(' '))]
     revises: Option<String>,
     /// The question, at most 4 KiB.
     #[arg(long, value_name = "TEXT", required_unless_present = "revises")]
@@ -76,11 +54,9 @@ pub(crate) struct Args {
     offered: Offered,
     /// The option that you prefer. It is taken at the deadline, unless `--on-timeout` says
     /// otherwise or the answer is a person's: of an approval, or where `--blocks` names what waits.
+    /// An empty one drops the default of the round before.
     #[arg(long, value_name = "ID")]
     default: Option<String>,
-    /// Of a new round: drop the default of the round before.
-    #[arg(long, requires = "revises", conflicts_with = "default")]
-    no_default: bool,
     /// What one should know to answer, at most 64 KiB; `@FILE` reads a file.
     #[arg(long, value_name = "TEXT|@FILE")]
     context: Option<String>,
@@ -93,12 +69,11 @@ pub(crate) struct Args {
     /// Ask as the program of this name; left away: as yourself.
     #[arg(long, value_name = "NAME")]
     requested_by: Option<String>,
-    /// Take no text of one's own as the answer.
-    #[arg(long, conflicts_with = "text_allowed")]
-    no_text: bool,
-    /// Take a text also where an approval is asked for.
-    #[arg(long)]
-    text_allowed: bool,
+    /// Take a text of one's own as the answer. [default: `false` where an approval is asked for,
+    /// else `true`]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true")]
+    text_allowed: Option<bool>,
     /// How many rounds guidance may lead to, 1 to 20. [default: 3]
     #[arg(long, value_name = "N")]
     max_iterations: Option<u8>,
@@ -123,12 +98,10 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Time")]
 struct TimeArgs {
-    /// The time to answer, as `15m`, at most 366 days; left away: no end.
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
-    timeout: Option<String>,
-    /// When the time to answer is over.
-    #[arg(long, value_name = "RFC3339", conflicts_with = "timeout", allow_hyphen_values = true)]
-    expires_at: Option<String>,
+    /// The time to answer, as `15m`, at most 366 days, or when it is over, as
+    /// 2026-01-25T16:00:00Z; left away: no end.
+    #[arg(long, value_name = "DURATION|TIME", allow_hyphen_values = true)]
+    expires: Option<String>,
     /// Let the time begin anew with every round.
     #[arg(long)]
     per_round: bool,
@@ -142,26 +115,21 @@ struct TimeArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Waiting")]
 struct WaitArgs {
-    /// Wait until it ended, as `decision wait` does: the same value, the same exit codes.
-    #[arg(long)]
-    wait: bool,
-    /// How long to wait; left away: for as long as it takes. Giving up changes nothing.
-    #[arg(long, value_name = "DURATION", requires = "wait", value_parser = super::wait::timeout)]
-    wait_timeout: Option<Duration>,
+    /// Wait until it ended, at most so long, as `decision wait` does: the same value, the same
+    /// exit codes. Giving up changes nothing.
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true)]
+    #[arg(value_parser = super::wait::timeout)]
+    wait: Option<Option<Duration>>,
 }
 
 /// What the answer is for.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Purpose")]
 struct PurposeArgs {
-    /// The tool whose one action is to be approved; `decision consume` spends the approval.
-    #[arg(long, value_name = "TOOL", requires = "bind_input")]
-    bind_tool: Option<String>,
-    /// The input of that action: JSON, of which only the digest is kept.
-    #[arg(long, value_name = "JSON|@FILE|-", requires = "bind_tool")]
-    bind_input: Option<String>,
+    #[command(flatten)]
+    bind: BindArgs,
     /// How long after the answer the approval may be spent. [default: 24h]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, requires = "bind_tool")]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, requires = "bind")]
     valid_for: Option<String>,
     /// What waits for the answer, by a name of your own; repeat it. An answer releases it, unless
     /// it says no.
@@ -204,15 +172,15 @@ pub(super) fn create(global: &Global, args: Args) -> Result<Exit, Failure> {
         None => may_be_there(why),
     })?;
     closed?;
-    if args.waiting.wait && global.json {
+    if args.waiting.wait.is_some() && global.json {
         // The one value on stdout is what became of it; who answers needs the id before.
         complain(&format!("decision {} waits for an answer", point.decision_id));
     } else {
         tell(global, &point, &value).map_err(|why| why.behind_any(recorded.as_ref()))?;
     }
-    match args.waiting {
-        WaitArgs { wait: true, wait_timeout } => wait_for(global, &point.decision_id, wait_timeout),
-        WaitArgs { wait: false, .. } => {
+    match args.waiting.wait {
+        Some(timeout) => wait_for(global, &point.decision_id, timeout),
+        None => {
             // What was asked before under the same key.
             warn_permits_nothing(doubt, if point.is_open() { "an answer" } else { "the answer" });
             Ok(Exit::DONE)
@@ -254,6 +222,7 @@ impl Args {
         let (context, options) = (self.context()?, self.offered.read()?);
         let by = ActArgs { speaker: self.speaker, only: self.only, turn: self.turn };
         let change = Change { decision: self.revises.unwrap_or_default(), by };
+        let drop_default = self.default.as_deref() == Some("");
         let command = |decision_id, by| {
             DecisionPointCommand::RefineDecisionPoint(RefineDecisionPoint {
                 decision_id,
@@ -261,8 +230,8 @@ impl Args {
                 prompt: self.prompt,
                 context,
                 options,
-                default_option: self.default,
-                drop_default: self.no_default,
+                default_option: self.default.filter(|_| !drop_default),
+                drop_default,
             })
         };
         change.carry_out(global, Act::Revise, command, standing)
@@ -273,7 +242,7 @@ impl Args {
         if !self.speaker.is_given() && !self.only.names_version() {
             return Ok(());
         }
-        let message = "--as, --agent and --expect-version are for --revises; ask as a program by \
+        let message = "--as, --agent and --expected-version are for --revises; ask as a program by \
                        --requested-by NAME";
         Err(Failure::new(Exit::USAGE, "usage", message))
     }
@@ -285,9 +254,11 @@ impl Args {
 
     fn command(&self) -> Result<CreateDecisionPoint, Failure> {
         let (time, purpose) = (&self.time, &self.purpose);
-        let bound = purpose.bind_tool.as_deref().zip(purpose.bind_input.as_deref());
-        let timeout = time.timeout.as_deref().map(|given| milliseconds("--timeout", given));
-        let expires_at = time.expires_at.as_deref().map(|given| moment("--expires-at", given));
+        let is_moment = |given: &&str| given.contains('T');
+        let expires = time.expires.as_deref();
+        let expires_at = expires.filter(is_moment).map(|given| moment("--expires", given));
+        let timeout = expires.filter(|given| !is_moment(given));
+        let timeout = timeout.map(|given| milliseconds("--expires", given));
         let valid_for = purpose.valid_for.as_deref();
         let valid_for = valid_for.map(|given| milliseconds("--valid-for", given));
         let evidence = self.evidence.iter().map(|given| attachment(given));
@@ -302,7 +273,7 @@ impl Args {
             context: self.context()?,
             options: self.offered.read()?.unwrap_or_default(),
             default_option: self.default.clone(),
-            allow_text: (self.no_text || self.text_allowed).then_some(self.text_allowed),
+            allow_text: self.text_allowed,
             timeout_ms: timeout.transpose()?,
             expires_at: expires_at.transpose()?,
             timeout_per_round: time.per_round,
@@ -312,7 +283,7 @@ impl Args {
             policy: None,
             blocks: each_once(purpose.blocks.iter().cloned()),
             evidence: evidence.collect::<Result<_, Failure>>()?,
-            binding: bound.map(|(tool, input)| binding(tool, input)).transpose()?,
+            binding: purpose.bind.read()?,
             valid_for_ms: valid_for.transpose()?,
             supersedes: None,
             separation: false,

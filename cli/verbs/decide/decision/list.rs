@@ -3,6 +3,7 @@
 use super::create::urgency;
 use super::show::tell_place;
 use crate::args::Global;
+use crate::args::condition::{Condition, FilterFields, boolean};
 use crate::log::archives::tell_archived;
 use crate::log::at_point::parse_at;
 use crate::log::clock::{self, Dated};
@@ -20,7 +21,7 @@ use crate::ui::{Exit, Failure, Output, Page, complain, counted, named};
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::text::bounded;
-use holdpoint_domain::decision_point::{DecisionPointState, DecisionPointView, Response, Urgency};
+use holdpoint_domain::decision_point::{DecisionPointState, DecisionPointView, Response};
 use holdpoint_domain::{Time, World};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::Until;
@@ -45,26 +46,17 @@ const COLUMNS: [Column; 8] = [
 /// Options of `decision list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Questions in this state: `pending`, `refining` (the requester's turn), `resolved`,
-    /// `iterated`, `expired`, `aborted`, `cancelled` or `superseded`; `open` is pending and
-    /// refining, `all` is every one.
-    #[arg(long, value_name = "STATE", default_value = "open", value_parser = state)]
-    state: StateFilter,
+    /// Questions whose field has this value, of all that are given.
+    ///
+    /// `state`: `pending`, `refining` (the requester's turn), `resolved`, `iterated`, `expired`,
+    /// `aborted`, `cancelled` or `superseded`; `open`, the default, is pending and refining, `all`
+    /// is every one. `issue`: the work item. `requested_by`: who asked. `urgency`: low, medium or
+    /// high. `overdue`: `true` for open questions whose time is over.
+    #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<QuestionFilter>)]
+    wanted: Vec<Condition>,
     /// Questions about an attempt of a run (`hold`), or all others.
     #[arg(long, value_name = "KIND", value_enum)]
     kind: Option<Kind>,
-    /// Questions about this work item.
-    #[arg(long, value_name = "ISSUE")]
-    issue: Option<String>,
-    /// Questions that this one asked.
-    #[arg(long, value_name = "NAME")]
-    requested_by: Option<String>,
-    /// Questions of this urgency: low, medium or high.
-    #[arg(long, value_name = "URGENCY", value_parser = urgency)]
-    urgency: Option<Urgency>,
-    /// Open questions whose time is over.
-    #[arg(long)]
-    overdue: bool,
     /// Maximum number of questions.
     #[arg(long, short = 'n', value_name = "N")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
@@ -89,11 +81,28 @@ fn state(name: &str) -> Result<StateFilter, String> {
     state.ok_or_else(|| format!("write {}, open or all", names.join(", ")))
 }
 
+impl FilterFields for QuestionFilter {
+    const NAMES: &'static str = "state issue requested_by urgency overdue";
+
+    fn put(&mut self, field: &str, value: &str) -> Result<(), String> {
+        match field {
+            "state" => self.state = state(value)?,
+            "issue" => self.issue = Some(value.to_string()),
+            "requested_by" => self.requested_by = Some(value.to_string()),
+            "urgency" => self.urgency = Some(urgency(value)?),
+            _ => self.overdue = boolean(value)?,
+        }
+        Ok(())
+    }
+}
+
 /// Lists questions, the most urgent first, then the oldest; exit 3 where there is no log. Writes
 /// nothing: an overdue question is shown as overdue until a writer records its end.
 pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let filter = args.filter();
+    let filter =
+        QuestionFilter { kind: args.kind, after: args.after.clone(), ..Default::default() };
+    let filter = Condition::put(&args.wanted, filter)?;
     let look = args.look(global, &filter, &directory)?;
     look.expect_log(&directory)?;
     let after = filter.after.as_deref().map(|wanted| look.find(wanted)).transpose()?;
@@ -123,7 +132,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     tell_behind(&found, behind);
     tell_place(args.at, &look);
-    if !args.state.is_live() {
+    if !filter.state.is_live() {
         tell_archived(&directory);
     }
     let exit = look.conclude(global, &found);
@@ -134,18 +143,6 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
 }
 
 impl Args {
-    fn filter(&self) -> QuestionFilter {
-        QuestionFilter {
-            state: self.state,
-            kind: self.kind,
-            issue: self.issue.clone(),
-            requested_by: self.requested_by.clone(),
-            urgency: self.urgency,
-            overdue: self.overdue,
-            after: self.after.clone(),
-        }
-    }
-
     /// The state, which is read as far back as what is asked for may lie.
     fn look(
         &self,
@@ -159,7 +156,7 @@ impl Args {
         // People are shown no links.
         let limit = if global.json { self.limit.unwrap_or(usize::MAX) } else { 0 };
         let wanted: &Linked<'_> = &|world, now| filter.select_known(world, limit, now);
-        match (self.state.is_live(), self.whole.whole) {
+        match (filter.state.is_live(), self.whole.whole) {
             (true, is_whole) => Look::live(directory, is_whole, wanted),
             (false, false) => Look::newest(directory, wanted),
             (false, true) => Look::at(directory, Until::End),
@@ -193,14 +190,14 @@ fn expect_told(found: &[Question<'_>], recorders: &[Option<Recorder>]) -> Result
 /// Tells that the list is empty, or what may put a question that is not on record yet.
 fn tell_none(global: &Global, args: &Args, filter: &QuestionFilter, directory: &Directory) {
     let may_ask = recorders::may_ask(&directory.storage);
-    if let Some(sentence) = may_ask.filter(|_| args.at.is_none() && args.state.is_live()) {
+    if let Some(sentence) = may_ask.filter(|_| args.at.is_none() && filter.state.is_live()) {
         return complain(&sentence);
     }
     if global.json {
         return;
     }
     let is_of_state = filter.is_of_state_alone();
-    complain(match args.state {
+    complain(match filter.state {
         _ if !is_of_state => "no matching questions",
         StateFilter::Open | StateFilter::In(DecisionPointState::Pending) => match args.at {
             Some(_) => "nothing waited for an answer then",

@@ -23,7 +23,8 @@ pub(crate) struct Args {
 #[group(required = true, multiple = false)]
 struct Words {
     /// The choice, as the question offers it: CONTINUE, RETRY, ABORT or ESCALATE of a hold, the id
-    /// of an option of a decision. None of them stands for another one.
+    /// of an option of a decision; from the second round on, `_accept` accepts the proposal as it
+    /// is, with its default. None of them stands for another one.
     #[arg(value_name = "CHOICE")]
     choice: Option<String>,
     /// The same as an option.
@@ -35,16 +36,13 @@ struct Words {
     /// Ask for another proposal that heeds this.
     #[arg(long, value_name = "TEXT")]
     guidance: Option<String>,
-    /// Accept the current proposal as it is, with its default, from the second round on.
-    #[arg(long)]
-    accept: bool,
 }
 
 impl Words {
     fn answer(self) -> Answer {
         let choice = self.choice.or(self.option).map(Answer::Choice);
         let words = self.text.map(Answer::Text).or(self.guidance.map(Answer::Guidance));
-        choice.or(words).unwrap_or(Answer::Accept)
+        choice.or(words).unwrap_or_else(|| Answer::Choice(String::new()))
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The question: its id, at least six of its digits, or the issue of its one open decision. Of
-    /// several, the first that ends.
+    /// several, the first that ends. With `--follow`, decisions of an issue by `issue=ISSUE`.
     #[arg(value_name = "ID", required_unless_present = "follow")]
     ids: Vec<String>,
     /// Maximum wait [default: none]. Giving up changes nothing.
@@ -24,10 +24,7 @@ pub(crate) struct Args {
     follow: bool,
     /// Follow from this record on, 0 for the log's first [default: the next record].
     #[arg(long, value_name = "SEQ", requires = "follow")]
-    from: Option<u64>,
-    /// Follow decisions of this issue.
-    #[arg(long, value_name = "ISSUE", requires = "follow", conflicts_with = "ids")]
-    issue: Option<String>,
+    since: Option<u64>,
 }
 
 /// Waits: exit codes 0, 5 and 10 to 17 tell how the question ended. Exit 3 where there is none.
@@ -39,8 +36,9 @@ pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
         let message = "--follow takes one question, or none for all";
         return Err(Failure::new(Exit::USAGE, "several_questions", message));
     }
-    let (from, issue) = (args.from, args.issue.as_deref());
-    follow(global, &Followed { from, issue, id: args.ids.first().map(String::as_str) })
+    let id = args.ids.first().map(String::as_str);
+    let issue = id.and_then(|id| id.strip_prefix("issue="));
+    follow(global, &Followed { from: args.since, issue, id: id.filter(|_| issue.is_none()) })
 }
 
 /// Waits for one decision, and says on stdout what became of it.

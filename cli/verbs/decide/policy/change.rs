@@ -1,12 +1,13 @@
-//! `holdpoint policy set`: the log demands more from now on.
+//! `holdpoint policy set`: the log demands more from now on, or less once that is approved.
 
 use super::show::stated_rows;
 use crate::args::principal::user;
 use crate::args::{Global, LockWaitArgs};
 use crate::questions::confirm::{self, Offer};
 use crate::questions::decision_session::DecisionSession;
-use crate::ui::{Exit, Failure, Output};
-use crate::verbs::decide::policy::policy_args::Given;
+use crate::ui::{Exit, Failure, Output, complain};
+use crate::verbs::decide::policy::policy_args::PolicySettings;
+use crate::verbs::decide::policy::relax::relax;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::log::{ChangePolicy, GatePolicy, LogCommand};
@@ -15,34 +16,47 @@ use serde_json::json;
 
 /// Options of `policy set`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct SetArgs {
+pub(crate) struct Args {
+    #[command(flatten)]
+    settings: PolicySettings,
+    /// For less: ask, print the id and exit with 10; `--approval ID` changes the policy later.
+    #[arg(long, conflicts_with = "approval")]
+    no_wait: bool,
+    /// The decision that approved exactly this change.
+    #[arg(long, value_name = "ID")]
+    approval: Option<String>,
     #[command(flatten)]
     turn: LockWaitArgs,
-    #[command(flatten)]
-    given: Given,
 }
 
-/// Records the policy. The log is made where there is none. Exit 5 where it would demand less, and
-/// where nobody sits at a terminal.
-pub(super) fn set(global: &Global, args: &SetArgs) -> Result<Exit, Failure> {
-    expect_terminal("set a policy")?;
-    let session = DecisionSession::open(global, &args.turn, true)?;
-    let before = session.look(|world| world.policy())?;
-    let policy = args.given.over(&before, false)?;
-    let line = confirmed("set a policy", "set", &before, &policy)?;
+/// Records the policy: at once where it demands more, else once that is approved. The log is made
+/// where there is none. Exit 5 where nobody sits at a terminal or it is not approved, 10 where
+/// nobody waits.
+pub(super) fn set(global: &Global, args: &Args) -> Result<Exit, Failure> {
+    let may_begin = !args.no_wait && args.approval.is_none();
+    if may_begin && !confirm::is_possible() {
+        return Err(no_terminal("set a policy"));
+    }
+    let session = DecisionSession::open(global, &args.turn, may_begin)?;
+    let (before, is_lost) = session.look(|world| (world.policy(), world.is_policy_lost()))?;
+    let after = args.settings.over(&before)?;
+    let loosened = before.check_kept_by(&after).err().filter(|_| !is_lost);
+    if let Some(loosened) = &loosened {
+        complain(&format!("this is less than before: {loosened}"));
+    }
+    if loosened.is_some() || args.approval.is_some() {
+        let terms = (args.approval.as_deref(), !args.no_wait);
+        return relax(global, session, (&before, &after), terms);
+    }
+    let line = confirmed("set a policy", "set", &before, &after)?;
     let by = user(Actor::Human);
     let change =
-        ChangePolicy { by: by.clone(), policy: policy.clone(), approval: None, people: None };
+        ChangePolicy { by: by.clone(), policy: after.clone(), approval: None, people: None };
     let command = Command::Log(LogCommand::SetPolicy(Box::new(change)));
     let submitted = session.submit_typed(&by, &command, line)?;
     let (receipt, _) = session.carried_out(None, submitted)?;
     session.close()?;
-    tell(global, &receipt, &policy)
-}
-
-/// Whether a person could type here; told before anything is written.
-pub(super) fn expect_terminal(what: &str) -> Result<(), Failure> {
-    if confirm::is_possible() { Ok(()) } else { Err(no_terminal(what)) }
+    tell(global, &receipt, &after)
 }
 
 pub(super) fn no_terminal(what: &str) -> Failure {
@@ -68,7 +82,7 @@ pub(super) fn confirmed(
     };
     let title = format!("to {what}: what the log demands from then on");
     let lines = std::iter::once(title).chain(rows.map(row)).collect();
-    let line = Offer::of_change(lines, &format!("holdpoint policy {word}"), word).typed()?;
+    let line = Offer::of_change(lines, "holdpoint policy set", word).typed()?;
     line.ok_or_else(|| no_terminal(what))
 }
 

@@ -1,14 +1,14 @@
-//! `holdpoint policy relax`: the log demands less, once those whom it names approve of that.
+//! `holdpoint policy set` of less: the log demands less, once those whom it names approve of that.
 
-use super::change::{confirmed, expect_terminal, no_terminal, tell};
+use super::change::{confirmed, no_terminal, tell};
+use crate::args::Global;
 use crate::args::principal::user;
-use crate::args::{Global, LockWaitArgs};
 use crate::questions::decision_session::{DecisionSession, Only};
 use crate::questions::decision_view::{how_to_answer, tell_how_to_answer};
 use crate::questions::permits::Act;
+use crate::questions::waiting::until_ended;
 use crate::ui::program::program;
 use crate::ui::{Exit, Failure, Output, complain};
-use crate::verbs::decide::policy::policy_args::Given;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::payload::{List, Text};
@@ -19,64 +19,42 @@ use holdpoint_domain::decision_point::{
 use holdpoint_domain::log::{
     ChangePolicy, GatePolicy, LogCommand, RELAX_TOOL, relax_binding, relax_proposal,
 };
-use holdpoint_engine::shell::{TypedLine, Watch, approvers_who_are_gone, owner_of, user_number};
+use holdpoint_engine::shell::{TypedLine, approvers_who_are_gone, owner_of, user_number};
 use serde_json::json;
 use std::path::PathBuf;
-use std::time::Duration;
-
-/// How long a wait for news of the log is at most before it is looked at anyway.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
-
-/// Options of `policy relax`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Wait for the answer, and change the policy when it is an approval. This is the default.
-    #[arg(long, conflicts_with_all = ["no_wait", "approval"])]
-    wait: bool,
-    /// Ask, print the id and exit with 10; `--approval ID` changes the policy later.
-    #[arg(long, conflicts_with = "approval")]
-    no_wait: bool,
-    /// The decision that approved exactly this change.
-    #[arg(long, value_name = "ID")]
-    approval: Option<String>,
-    #[command(flatten)]
-    turn: LockWaitArgs,
-    #[command(flatten)]
-    given: Given,
-}
 
 /// Asks, waits, and changes the policy. Exit 5 where it is not approved, 10 where nobody waits.
-pub(super) fn relax(global: &Global, args: &Args) -> Result<Exit, Failure> {
-    let session = DecisionSession::open(global, &args.turn, false)?;
-    if !args.no_wait {
-        expect_terminal("relax a policy")?;
-    }
-    let before = session.look(|world| world.policy())?;
-    let after = args.given.over(&before, true)?;
-    let line = match args.no_wait {
-        true => None,
-        false => Some(confirmed("relax the policy", "relax", &before, &after)?),
+pub(super) fn relax(
+    global: &Global,
+    session: DecisionSession<'_>,
+    (before, after): (&GatePolicy, &GatePolicy),
+    (approval, waits): (Option<&str>, bool),
+) -> Result<Exit, Failure> {
+    let line = match waits {
+        false => None,
+        true => Some(confirmed("relax the policy", "relax", before, after)?),
     };
-    if args.approval.is_none() && line.is_some() && is_locked_out(&session)? {
-        return unlock(global, session, &after, line);
+    if approval.is_none() && line.is_some() && is_locked_out(&session)? {
+        return unlock(global, session, after, line);
     }
-    let point = match &args.approval {
+    let point = match approval {
         Some(wanted) => session.find(wanted, Act::Consume)?,
-        None => ask(global, &session, &before, &after)?,
+        None => ask(global, &session, before, after)?,
     };
-    if args.no_wait {
+    if !waits {
         session.close()?;
         return tell_id(global, &point);
     }
-    let point = if args.approval.is_some() { point } else { answered(global, &session, point)? };
+    let point = if approval.is_some() { point } else { answered(global, &session, point)? };
     let by = user(Actor::Human);
-    let approval = Some(point.decision_id.to_string());
-    let change = ChangePolicy { by: by.clone(), policy: after.clone(), approval, people: None };
+    let spent = Some(point.decision_id.to_string());
+    let change =
+        ChangePolicy { by: by.clone(), policy: after.clone(), approval: spent, people: None };
     let command = Command::Log(LogCommand::RelaxPolicy(Box::new(change)));
     let submitted = session.submit(&point, &by, &Only::default(), &command, line)?;
     let (receipt, _) = session.carried_out(Some(&point.decision_id), submitted)?;
     session.close()?;
-    tell(global, &receipt, &after)
+    tell(global, &receipt, after)
 }
 
 /// Whether root sits here, and the policy names somebody whom the user database no longer has.
@@ -170,17 +148,12 @@ fn answered(
 ) -> Result<DecisionPoint, Failure> {
     complain(&format!("decision {} waits for an answer:", asked.decision_id));
     tell_how_to_answer(global, &asked);
-    let log: PathBuf = global.log.components().collect();
-    let watch = Watch::of_log(&log);
-    let mut point = asked;
-    while point.is_open() {
-        let _ = watch.wait(LOOK_EVERY);
-        point = session.find(&point.decision_id, Act::Consume)?;
-    }
+    let id = asked.decision_id.to_string();
+    until_ended(global, std::slice::from_ref(&id), None, &|| false)?;
+    let point = session.find(&id, Act::Consume)?;
     if point.approves() {
         return Ok(point);
     }
-    let id = &point.decision_id;
     let message = format!(
         "the decision {id} is no approval, and the policy stays as it is: `{} decision show {id}` \
          tells more",

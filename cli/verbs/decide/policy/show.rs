@@ -11,14 +11,10 @@ use holdpoint_domain::log::GatePolicy;
 use holdpoint_engine::floors::Floors;
 use serde_json::{Value, json};
 
-/// Options of `policy show`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
-
 /// Shows the layers, the strongest first, and what is in force. Exit 3 where there is no log, 5
 /// when the layers contradict each other or the project asks for less, and 6 where the log does not
 /// verify: what it demands is not known then.
-pub(super) fn show(global: &Global, _: &Args) -> Result<Exit, Failure> {
+pub(super) fn show(global: &Global) -> Result<Exit, Failure> {
     let floors = floors()?;
     let configuration = Configuration::load(global)?;
     let directory = Directory::open(global)?;

@@ -11,8 +11,11 @@ pub(super) const CORRELATION: &[&str] = &["log", "correlation="];
 pub(crate) type LineRunner = fn(&Global, Vec<String>) -> Result<Exit, Failure>;
 
 /// Free names, which need to say what they are.
-const OTHERS: [(&str, &[&str]); 3] =
-    [("thread:", &["thread", "show", "--"]), ("correlation:", CORRELATION), ("stream:", ENTITY)];
+const OTHERS: [(&str, &[&str]); 3] = [
+    ("thread:", &["thread", "show", "--", "/"]),
+    ("correlation:", CORRELATION),
+    ("stream:", ENTITY),
+];
 
 /// The words that show a question by its whole id.
 pub(super) const QUESTION: &[&str] = &["decision", "show", "--"];
@@ -66,7 +69,9 @@ pub(super) fn record(
 /// The command line of another verb, whose last word is a value of others.
 pub(super) fn line(words: &[&str], last: &str) -> Vec<String> {
     let (words, last) = match words.split_last() {
-        Some((field, words)) if field.ends_with('=') => (words, vec![format!("{field}{last}")]),
+        Some((field, words)) if field.ends_with(['=', '/']) => {
+            (words, vec![format!("{field}{last}")])
+        }
         // A value may begin with a hyphen.
         Some((option, words)) if *option != "--" => (words, vec![format!("{option}={last}")]),
         _ => (words, vec![last.to_string()]),

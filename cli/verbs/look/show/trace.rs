@@ -27,13 +27,9 @@ pub(crate) struct TraceArgs {
     #[arg(long, group = "form")]
     pub(super) trace: bool,
     /// So many steps back, and so many on.
-    #[arg(
-        long,
-        value_name = "N",
-        requires = "trace",
-        default_value_t = DEPTH,
-        value_parser = clap::value_parser!(u32).range(..=i64::from(DEPTH_MAX))
-    )]
+    #[arg(long = "limit", short = 'n', value_name = "N", requires = "trace")]
+    #[arg(default_value_t = DEPTH)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(DEPTH_MAX)))]
     depth: u32,
     /// As a tree for people, or as a graph for Mermaid or Graphviz.
     #[arg(long, value_enum, requires = "trace", default_value_t = Format::Text)]
@@ -105,7 +101,7 @@ fn tell_untied(story: &Trace) {
 /// Says so when there is more than was told.
 fn tell_left_out(story: &Trace) {
     if story.effects_cut {
-        complain("some of what it caused lies deeper: `--depth` says how deep to look");
+        complain("some of what it caused lies deeper: `--limit` says how deep to look");
     }
     if story.effects_left_out > 0 {
         let more = story.effects_left_out;

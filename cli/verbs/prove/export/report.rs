@@ -73,7 +73,7 @@ fn report(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     let file = args.file();
     let file =
-        file.ok_or_else(|| usage("out_missing", "a report is a file: name it with --out FILE"))?;
+        file.ok_or_else(|| usage("out_missing", "a report is a file: name it with --output FILE"))?;
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let target = Target::new(file, args.force, Some(&directory))?;
     let told = gather(&directory, args, &target)?;

@@ -18,7 +18,7 @@ const WAITS: &str = "; the end of the run is safe in its own file, and the next 
 
 /// What is true where a person was asked and nothing began.
 const NOT_STARTED: &str = "; the command was not started, and `holdpoint decision list \
-    --state all` has the question";
+    state=all` has the question";
 
 /// How the run ends for whoever started it, and what failed.
 pub(super) struct Behind {

@@ -5,13 +5,14 @@ use crate::args::durations;
 use crate::log::configuration::{Asked, InForce};
 use crate::ui::Failure;
 use clap::ValueEnum;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use holdpoint_domain::core::limits::MAX_LIST_ITEMS;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{HoldPolicy, HumanDecisionTimeout};
 use holdpoint_engine::floors::names_nobody;
 use holdpoint_engine::shell::BindingOptions;
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 /// How many attempts a person may allow where nothing else is said.
 const MAX_ATTEMPTS_HELD: u8 = 3;
@@ -25,34 +26,39 @@ pub(super) struct HoldArgs {
     #[arg(long, value_name = "WHEN", value_enum, conflicts_with = "resume")]
     hold: Option<Hold>,
     /// Who may answer; left away: every person.
-    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with = "resume")]
-    approver: Vec<String>,
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "resume")]
+    approvers: Vec<String>,
     /// How many distinct people have to approve before the start, 1 to 16. [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     quorum: Option<u8>,
-    /// How long there is to approve before the start; then nothing is started. [default: 5m; 24h
-    /// with --no-wait]
-    #[arg(long, value_name = "DURATION", value_parser = durations::decision)]
-    approval_timeout: Option<HumanDecisionTimeout>,
-    /// How long the person has after an attempt, 1ms to 366d; then it is ABORT. [default: 5m]
-    #[arg(long, value_name = "DURATION", value_parser = durations::decision)]
-    decision_timeout: Option<HumanDecisionTimeout>,
+    /// How long a question can be answered, 1ms to 366d: `before=` the start, then nothing is
+    /// started [default: 5m; 24h with --no-wait]; `after=` an attempt, then it is ABORT [default:
+    /// 5m]; or both.
+    #[arg(long, value_name = "[before=|after=]DURATION", value_parser = expiry)]
+    expires: Vec<Expiry>,
     /// Leave the question open and exit with 122 instead of waiting for the answer.
     #[arg(long)]
     pub(super) no_wait: bool,
     /// Ask a person also where another attempt is permitted after a crash or timeout. [default:
     /// true]
-    #[arg(
-        long,
-        value_name = "BOOL",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true")]
     retry_needs_person: Option<bool>,
     /// Let a question be passed on to this person too; may be given several times.
     #[arg(long, value_name = "NAME")]
-    escalate_to: Vec<String>,
+    to: Vec<String>,
+}
+
+/// How long the question before a start and those after an attempt can be answered.
+type Expiry = [Option<HumanDecisionTimeout>; 2];
+
+fn expiry(text: &str) -> Result<Expiry, String> {
+    let time = |text| durations::decision(text).map(Some);
+    Ok(match text.split_once('=') {
+        Some(("before", text)) => [time(text)?, None],
+        Some(("after", text)) => [None, time(text)?],
+        _ => [time(text)?; 2],
+    })
 }
 
 /// What a start is bound to, and what lets it begin.
@@ -60,15 +66,15 @@ pub(super) struct HoldArgs {
 pub(super) struct StartArgs {
     /// Bind the approval to this file besides those that words of the command name: its path and
     /// content.
-    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "resume")]
-    bind_file: Vec<PathBuf>,
-    /// Do not bind this file, which the command names and writes. It is part of the question.
-    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with = "resume")]
-    no_bind_file: Vec<OsString>,
-    /// Do not bind this variable, which names another file in every step of a continuous
-    /// integration, such as GITHUB_OUTPUT. It is part of the question.
-    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with = "resume")]
-    unbind_env: Vec<OsString>,
+    #[arg(long, value_name = "file=PATH", num_args = 1.., conflicts_with = "resume")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(|text| named(&text, &["file"])))]
+    bind: Vec<NamedBinding>,
+    /// Do not bind this file, which the command names and writes; or this variable, which names
+    /// another file in every step of a continuous integration, such as GITHUB_OUTPUT. It is part
+    /// of the question.
+    #[arg(long, value_name = "file=NAME|env=NAME", num_args = 1.., conflicts_with = "resume")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(|text| named(&text, &["file", "env"])))]
+    unbind: Vec<NamedBinding>,
     /// Spend this approval, given to a question that `--hold before --no-wait` left open.
     #[arg(long, value_name = "ID", conflicts_with = "resume")]
     pub(super) approval: Option<String>,
@@ -77,13 +83,28 @@ pub(super) struct StartArgs {
     pub(super) resume: Option<String>,
 }
 
+/// A kind of what is bound or not, and which one.
+type NamedBinding = (&'static str, OsString);
+
+fn named(text: &OsStr, kinds: &[&'static str]) -> Result<NamedBinding, String> {
+    let name_of = |kind: &&'static str| {
+        let name = text.as_bytes().strip_prefix(kind.as_bytes())?.strip_prefix(b"=")?;
+        Some((*kind, OsStr::from_bytes(name).to_os_string()))
+    };
+    let found = kinds.iter().find_map(name_of);
+    found.ok_or_else(|| format!("write {}=NAME", kinds.join("=NAME or ")))
+}
+
 impl StartArgs {
     /// What is bound besides the command, and what of it is not.
     pub(super) fn binding(&self) -> BindingOptions {
         let mut options = BindingOptions::default();
-        options.files.clone_from(&self.bind_file);
-        options.unbound_files.clone_from(&self.no_bind_file);
-        options.unbound_variables.clone_from(&self.unbind_env);
+        options.files = self.bind.iter().map(|(_, name)| name.into()).collect();
+        let unbound = |kind| {
+            let of_kind = self.unbind.iter().filter(move |(of, _)| *of == kind);
+            of_kind.map(|(_, name)| name.clone()).collect()
+        };
+        (options.unbound_files, options.unbound_variables) = (unbound("file"), unbound("env"));
         options
     }
 }
@@ -162,16 +183,15 @@ pub(super) fn expect_asked(
     let asks_before = in_force.gate.before || start.approval.is_some();
     let asks = asks_before || in_force.hold.policy != HoldPolicy::Never;
     let of_any = [
-        ("--approver", !hold.approver.is_empty()),
-        ("--escalate-to", !hold.escalate_to.is_empty()),
-        ("--decision-timeout", hold.decision_timeout.is_some()),
+        ("--approvers", !hold.approvers.is_empty()),
+        ("--to", !hold.to.is_empty()),
+        ("--expires", !hold.expires.is_empty()),
         ("--quorum", hold.quorum.is_some()),
     ];
     let of_start = [
-        ("--approval-timeout", hold.approval_timeout.is_some()),
-        ("--bind-file", !start.bind_file.is_empty()),
-        ("--no-bind-file", !start.no_bind_file.is_empty()),
-        ("--unbind-env", !start.unbind_env.is_empty()),
+        ("--expires before=", hold.expires.iter().any(|[_, after]| after.is_none())),
+        ("--bind", !start.bind.is_empty()),
+        ("--unbind", !start.unbind.is_empty()),
     ];
     let in_vain = of_any.iter().filter(|_| !asks).chain(of_start.iter().filter(|_| !asks_before));
     match in_vain.into_iter().find(|(_, is_given)| *is_given) {
@@ -191,26 +211,23 @@ pub(super) fn expect_asked(
 impl HoldArgs {
     /// What the command line asks for.
     pub(super) fn asked(&self) -> Result<Asked, Failure> {
-        if self.approver.len() > MAX_LIST_ITEMS {
-            let found = self.approver.len();
+        if self.approvers.len() > MAX_LIST_ITEMS {
+            let found = self.approvers.len();
             let message = format!("{found} approvers; the limit is {MAX_LIST_ITEMS}");
             return Err(not_started("hold", message));
         }
+        let approvers: Vec<_> = self.approvers.iter().map(|name| name.trim().to_string()).collect();
         Ok(Asked {
             never: self.hold == Some(Hold::Never),
             before: self.hold.map(Hold::is_before),
             after: self.hold.map(Hold::after),
-            approvers: (!self.approver.is_empty()).then(|| self.approvers()),
+            approvers: Some(approvers).filter(|approvers| !approvers.is_empty()),
             quorum: self.quorum,
-            approval_timeout: self.approval_timeout,
-            decision_timeout: self.decision_timeout,
+            approval_timeout: self.expires.iter().find_map(|[before, _]| *before),
+            decision_timeout: self.expires.iter().find_map(|[_, after]| *after),
             retry_needs_person: self.retry_needs_person,
-            escalate_to: self.escalate_to.clone(),
+            escalate_to: self.to.clone(),
             ..Asked::default()
         })
-    }
-
-    fn approvers(&self) -> Vec<String> {
-        self.approver.iter().map(|name| name.trim().to_string()).collect()
     }
 }

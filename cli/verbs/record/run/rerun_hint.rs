@@ -9,9 +9,11 @@ use std::ffi::{OsStr, OsString};
 
 /// The verb, whose options are looked for.
 const RUN: &str = "run";
-/// What is said otherwise (the log, the approval), or is over (the time to approve, and HEAD's
-/// absence: a run that asked has made it again).
-const OMITTED: [&str; 4] = ["log", "approval", "approval-timeout", "without-head"];
+/// What is said otherwise (the log, the approval), or is over (HEAD's absence: a run that asked
+/// has made it again).
+const OMITTED: [&str; 3] = ["log", "approval", "without-head"];
+/// What is over as well: the time to approve.
+const OVER: &str = "--expires=before=";
 /// Whoever does not wait for the one question waits for none, where there is another.
 const NO_WAIT: &str = "no-wait";
 
@@ -33,7 +35,9 @@ fn options(asks_after: bool) -> Vec<OsString> {
     let of_all = program.get_arguments().flat_map(|option| words_of(option, &given));
     let of_run = run.get_arguments().flat_map(|option| words_of(option, of_run));
     let no_wait = OsString::from(format!("--{NO_WAIT}"));
-    of_all.chain(of_run).filter(|word| asks_after || *word != no_wait).collect()
+    let is_over = |word: &OsString| word.as_encoded_bytes().starts_with(OVER.as_bytes());
+    let words = of_all.chain(of_run).filter(|word| asks_after || *word != no_wait);
+    words.filter(|word| !is_over(word)).collect()
 }
 
 /// An option of the command line, each of its values with its name.

@@ -1,4 +1,4 @@
-//! `holdpoint replay --live` and `--entity`: the state that a writer had, or one thing of it.
+//! `holdpoint replay --live` and `replay ID`: the state that a writer had, or one thing of it.
 
 use super::Args;
 use crate::args::Global;

@@ -186,7 +186,7 @@ impl From<Loosened> for PolicyRefusal {
 fn advice(floor: &str) -> &'static str {
     match floor {
         OF_THE_LOG => {
-            "ask for at least that, or let its approvers relax it (`holdpoint policy relax`)"
+            "ask for at least that, or let its approvers relax it (`holdpoint policy set`)"
         }
         BUILT_IN => {
             "ask for at least that: only /etc/holdpoint/config.toml, .config/holdpoint/config.toml \

@@ -100,7 +100,7 @@ pub enum StartError {
     /// A file that was written to while it was read.
     #[error(
         "{} was changed while it was read; ask when nobody writes to it, or leave a file that the \
-         command writes unbound by --no-bind-file", .path.display()
+         command writes unbound by --unbind file=NAME", .path.display()
     )]
     Changing {
         /// Path of the file.
@@ -250,12 +250,12 @@ impl Bound {
         keys: ApprovalKeys,
         signals: &mut dyn SignalSource,
     ) -> Result<Self, StartError> {
-        let unbound_files = names("--no-bind-file", options.unbound_files, |name| {
+        let unbound_files = names("--unbind file=", options.unbound_files, |name| {
             let is_plain = visible(OsStr::new(name)) == *name && !name.contains(SEPARATOR);
             !name.is_empty() && name.len() <= NAME_BYTES_MAX && is_plain
         })?;
         let unbound_variables =
-            names("--unbind-env", options.unbound_variables, variables::is_plain_name)?;
+            names("--unbind env=", options.unbound_variables, variables::is_plain_name)?;
         let found = unbound_variables.len();
         if found > UNBOUND_VARIABLES_MAX {
             return Err(StartError::TooManyUnbound { found, expected: UNBOUND_VARIABLES_MAX });

@@ -325,8 +325,9 @@ fn what_cannot_be_known_takes_the_room_that_the_questions_leave() {
         screen.take(
             (0..items).map(|at| Item { id: format!("REQ-{at:08}"), ..sample::hold() }).collect(),
         );
-        let gone =
-            |at| format!("/srv/{at} is gone: `holdpoint inbox remove /srv/{at}` lists it no more");
+        let gone = |at| {
+            format!("/srv/{at} is gone: `holdpoint inbox --remove /srv/{at}` lists it no more")
+        };
         screen.problems = (1..=4).map(gone).collect();
         let lines = screen.frame(now(), size).lines;
         let is_named = |line: &&String| line.starts_with("/srv/");

@@ -2,7 +2,7 @@
 
 use crate::log::captured_output::began_twice;
 use crate::log::ids::{self, IdText, are_digits, did_you_mean};
-use crate::log::record_filter::expect_known;
+use crate::log::record_filter::{SHOW_ALL, expect_known};
 use crate::log::records::{expect_log, first_wanted};
 use crate::log::run_id::expect_sound;
 use crate::log::run_records::beginning;
@@ -118,10 +118,10 @@ fn first(directory: &Directory, wanted: &str, filter: &Filter) -> Result<u64, Fa
         return Ok(line.sequence);
     }
     expect_log(directory, &searched)?;
-    expect_known(directory, filter)?;
+    expect_known(directory, filter, SHOW_ALL)?;
     let advice = IdOf::of(wanted)
         .and_then(|of| did_you_mean(directory, wanted.strip_prefix(of.prefix())?, &[of]))
-        .unwrap_or_else(|| "`holdpoint decision list --state all` lists the decisions".to_string());
+        .unwrap_or_else(|| "`holdpoint decision list state=all` lists the decisions".to_string());
     let message = format!("no record is about {}: {advice}", excerpt(wanted));
     Err(directory.or_missing(Failure::new(Exit::NOT_FOUND, "not_found", message)))
 }

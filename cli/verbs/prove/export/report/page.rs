@@ -182,7 +182,7 @@ fn trust(html: &mut Html) {
          change the page can change its script as well. Only a check from outside counts:",
     );
     html.markup(
-        "<pre>holdpoint export --format verifier --out verify.py\n\
+        "<pre>holdpoint export --format verifier --output verify.py\n\
          python3 -I verify.py THIS-PAGE.html</pre>\n",
     );
     html.sentence(

@@ -57,7 +57,7 @@ pub(in crate::verbs::state::diff) fn show(
 
 fn not_failed(run: &Run) -> Failure {
     let message = format!(
-        "{} did not fail ({}): name a run that did, as `holdpoint runs --failed` lists them",
+        "{} did not fail ({}): name a run that did, as `holdpoint runs failed=true` lists them",
         run.entity.loop_id(),
         RunOutcome::of(&run.entity).name()
     );
