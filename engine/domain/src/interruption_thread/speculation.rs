@@ -296,9 +296,7 @@ pub(crate) fn check_unplanned(
     let advice = if is_own { "commit that plan" } else { OF_ANOTHER };
     let found = format!("{}, and {}: {advice}", scope.turn_id, open.told(at));
     let expected = "a turn for which no plan is open".into();
-    let refusal = barred(ReasonCode::FailPlanInvalid, "turn_id", expected, found);
-    // What the speaker's own turn left unsaid comes again with the commit of the plan.
-    Err(if is_own { refusal.of_gate() } else { refusal })
+    Err(barred(ReasonCode::FailPlanInvalid, "turn_id", expected, found).of_gate())
 }
 
 /// The open plan has this key, is of this turn, and its time is not over.
