@@ -24,8 +24,8 @@ refusals! {
         /// Value that the field has.
         found: String,
     } by reason_code: ReasonCode,
-    /// The gate of a commit is closed, or the speaker's own plan bars the turn. The plan stays
-    /// open: a reason-coded row is written, and the request is given again, with the commit.
+    /// The gate of a commit is closed, or an open plan bars the turn, whoever speaks. The plan
+    /// stays open, and a reason-coded row is written.
     #[error("{reason_code}: {field}: expected {expected}, found {found}")]
     GateClosed {
         /// Why.

@@ -44,7 +44,7 @@ use crate::log::event::{
     ClockStepAccepted, FingerprintRecorded, PolicyUnknown, are_records_before,
 };
 use crate::registration::command::RegistrationCommand;
-use crate::registration::types::SessionStatus;
+use crate::registration::types::{RegistrationStatus, SessionStatus};
 use crate::sandbox_fault::command::SandboxFaultCommand;
 use crate::world::command::Command;
 use crate::world::continued::continue_log;
@@ -245,6 +245,9 @@ fn all<E: Into<Event>>(events: Vec<E>) -> Result<Vec<Event>, Refusal> {
 /// A new loop, under an id that nothing had, and as the policy of the log permits.
 fn initialize(world: &World, command: &InitializeLoop, now: Moment) -> Result<Vec<Event>, Refusal> {
     initialization::check(command)?;
+    let names =
+        [&command.executor_id, &command.handshake.executor_id, &command.observer.executor_id];
+    check_none_reserved("executor_id", names.into_iter().map(String::as_str))?;
     let loop_id = command.loop_id();
     if world.live_loop(&loop_id).is_some() || world.was_used(&loop_id) {
         return Err(LoopRefusal::LoopExists { loop_id }.into());
@@ -295,7 +298,15 @@ fn register(
     {
         check_none_reserved("actor_id", core::iter::once(&*c.actor_id))?;
     }
-    let registration = registration::rules::register(world.registered(), command, at)?;
+    let registered = world.registered();
+    // A user who was called so before can still be suspended.
+    if let RegistrationCommand::RegisterUser(c) = command
+        && (c.status == RegistrationStatus::Active
+            || registered.user(&c.tenant_id, &c.user_id).is_none())
+    {
+        check_none_reserved("user_id", core::iter::once(&*c.user_id))?;
+    }
+    let registration = registration::rules::register(registered, command, at)?;
     let mut events = vec![Event::from(registration)];
     if let RegistrationCommand::RegisterSession(c) = command
         && c.status == SessionStatus::Closed

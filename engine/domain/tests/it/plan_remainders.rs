@@ -17,33 +17,41 @@ use holdpoint_testing::threads::{Outcome, Stage, thread_command, turn, turns};
 use crate::duplex::{NOW, refused_row};
 use crate::forbidden_threads::forged;
 
-const SECOND: u64 = 1_000_000_000;
-const LAPSED: u64 = NOW + PLAN_LIFETIME_MS * 1_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
+pub(crate) const LAPSED: u64 = NOW + PLAN_LIFETIME_MS * 1_000_000;
 const ANN: [&str; 4] = ["acme", "t", "ann", "phone"];
 const SAYING: &str = "It will rain. Take a coat.";
 
-fn stage() -> Stage {
+pub(crate) fn stage() -> Stage {
     let mut stage = Stage::with_tenant("acme");
     stage.user("acme", "ann", "phone");
     stage.user("acme", "bob", "tablet");
     stage.session(["acme", "s-1", "ann", "phone"], SessionStatus::Active, NOW).events();
+    stage.session(["acme", "s-bob", "bob", "tablet"], SessionStatus::Active, NOW).events();
     stage.work_order("acme", "t");
     stage
 }
 
 /// A turn of Ann's.
-fn of_ann(stage: &Stage, turn_id: u64, request: TurnRequest) -> TakeTurn {
+pub(crate) fn of_ann(stage: &Stage, turn_id: u64, request: TurnRequest) -> TakeTurn {
     TakeTurn { session_id: Some("s-1".into()), ..turn(stage, ANN, turn_id, request) }
 }
 
+/// Bob's, in a session of his own.
+fn of_bob(stage: &Stage, turn_id: u64, mut request: TurnRequest) -> TakeTurn {
+    request.active_speaker_user_id = "bob".into();
+    let bob = ["acme", "t", "bob", "tablet"];
+    TakeTurn { session_id: Some("s-bob".into()), ..turn(stage, bob, turn_id, request) }
+}
+
 /// Ann speaks while this answer is said to her.
-fn barge_in(answer_id: u64) -> TurnRequest {
+pub(crate) fn barge_in(answer_id: u64) -> TurnRequest {
     let mut of = interrupting(request("ann", "weather", chat("Well.")), NOW, SAYING, 13);
     of.tts_resume_snapshot.as_mut().unwrap().answer_id = answer_id;
     relating(of, SubjectRelation::Switch, 9_000)
 }
 
-fn unsure(mut request: TurnRequest) -> TurnRequest {
+pub(crate) fn unsure(mut request: TurnRequest) -> TurnRequest {
     let of = request.interruption.as_mut().unwrap();
     of.candidate_confidence_band = ConfidenceBand::Medium;
     of.phrase_confidence_bp = points(6_999);
@@ -52,12 +60,12 @@ fn unsure(mut request: TurnRequest) -> TurnRequest {
     request
 }
 
-fn take(turn: TakeTurn) -> Command {
+pub(crate) fn take(turn: TakeTurn) -> Command {
     Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(turn))
 }
 
 /// A thread whose second turn is planned, with the words of answer 41.
-fn planned() -> (Stage, TakeTurn) {
+pub(crate) fn planned() -> (Stage, TakeTurn) {
     let mut stage = stage();
     let turn = of_ann(&stage, 2, barge_in(41));
     stage.give(&drafted(&turn, heard(&turn.request)), NOW).events();
@@ -65,12 +73,12 @@ fn planned() -> (Stage, TakeTurn) {
 }
 
 /// The user asks to go on, about the same.
-fn go_on(stage: &Stage, turn_id: u64) -> TakeTurn {
+pub(crate) fn go_on(stage: &Stage, turn_id: u64) -> TakeTurn {
     let of = request("ann", "weather", intent(IntentClass::Continue));
     of_ann(stage, turn_id, relating(of, SubjectRelation::Same, 9_000))
 }
 
-fn outcome_rows(events: &[Event]) -> Vec<OutcomeRow> {
+pub(crate) fn outcome_rows(events: &[Event]) -> Vec<OutcomeRow> {
     let of = |event: &Event| match event {
         Event::InterruptionThread(event) => event.outcome_rows(),
         _ => Vec::new(),
@@ -90,7 +98,7 @@ fn assert_ended(events: &[Event], reason: ReasonCode, passed_to_turn: Option<u64
     assert_eq!(row.issue_fingerprint.as_deref(), Some("topic:task_status"));
 }
 
-fn kept(stage: &Stage) -> Vec<(u64, u64)> {
+pub(crate) fn kept(stage: &Stage) -> Vec<(u64, u64)> {
     let state = stage.state("acme", "t");
     state.resume_buffers.iter().map(|it| (it.captured_turn, it.answer_id)).collect()
 }
@@ -116,6 +124,8 @@ fn words_of_a_plan_that_its_gate_refuses_are_said_when_the_user_asks_to_go_on() 
 #[test]
 fn an_unsure_candidate_cancels_no_speech_and_loses_no_words() {
     let mut stage = stage();
+    let told = of_ann(&stage, 1, request("ann", "weather", chat(SAYING)));
+    stage.give(&take(told), NOW).events();
     let turn = of_ann(&stage, 2, unsure(barge_in(41)));
     stage.give(&drafted(&turn, heard(&turn.request)), NOW).events();
     let other = of_ann(&stage, 2, unsure(barge_in(42)));
@@ -128,6 +138,8 @@ fn an_unsure_candidate_cancels_no_speech_and_loses_no_words() {
         (committed(&turn, "another", said), "X_FAIL_PLAN_INVALID", true),
         (take(turn.clone()), "X_FAIL_PLAN_INVALID", true),
         (committed(&other, &key, heard(&other.request)), "X_FAIL_CANDIDATE_NOT_SURE", false),
+        (take(of_bob(&stage, 2, unsure(barge_in(41)))), "X_FAIL_PLAN_INVALID", true),
+        (take(of_bob(&stage, 2, unsure(barge_in(42)))), "X_FAIL_PLAN_INVALID", false),
     ];
     for (command, code, is_owned) in commands {
         let row = refused_row(&mut stage, &command);
@@ -140,6 +152,9 @@ fn an_unsure_candidate_cancels_no_speech_and_loses_no_words() {
     let mut early = heard(&sure.request);
     early.transcript.is_final = false;
     let row = refused_row(&mut stage, &committed(&sure, &key, early));
+    assert_eq!(row.tts_control, Some(TtsControl::Cancel));
+    let bob = of_bob(&stage, 2, barge_in(41));
+    let row = refused_row(&mut stage, &take(bob));
     assert_eq!(row.tts_control, Some(TtsControl::Cancel));
 }
 

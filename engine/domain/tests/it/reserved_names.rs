@@ -7,9 +7,17 @@ use holdpoint_domain::decision_point::{
     CancelDecisionPoint, CreateDecisionPoint, DecisionPointCommand as Point, EscalateDecisionPoint,
     RefineDecisionPoint, RemindDecisionPoint, RespondToDecisionPoint,
 };
+use holdpoint_domain::execution_loop::{ExecutionLoopCommand, InitializeLoop};
 use holdpoint_domain::log::{ChangePolicy, GatePolicy, LogCommand};
-use holdpoint_domain::registration::{Capability, ChangeCapability, RegistrationCommand};
+use holdpoint_domain::registration::{
+    Capability, ChangeCapability, RegisterUser, RegistrationCommand, RegistrationStatus,
+    UserRegistered,
+};
 use holdpoint_domain::{Command, Time, decide};
+use holdpoint_testing::story::Story;
+use holdpoint_testing::threads;
+
+use crate::forbidden_threads::forged;
 
 const RESERVED: [&str; 6] = [
     "SYSTEM_TIMEOUT",
@@ -79,7 +87,30 @@ fn commands(id: &str, name: &str) -> Vec<(&'static str, Command)> {
     let granted = Command::Registration(RegistrationCommand::ChangeCapability(capability));
     let points = points.into_iter().map(|(what, it)| (what, Command::DecisionPoint(it)));
     let logs = policies.chain(own).map(|(what, it)| (what, Command::Log(it)));
-    points.chain(logs).chain([("capability", granted)]).collect()
+    let user = registered(name, RegistrationStatus::Active);
+    let unknown = registered(name, RegistrationStatus::Suspended);
+    let others = [("capability", granted), ("user", user), ("unknown user", unknown)];
+    points.chain(logs).chain(others).chain(begun(name)).collect()
+}
+
+/// A user of a tenant's.
+fn registered(name: &str, status: RegistrationStatus) -> Command {
+    let user = RegisterUser { tenant_id: "acme".into(), user_id: name.into(), status };
+    Command::Registration(RegistrationCommand::RegisterUser(user))
+}
+
+/// Loops whose executor is called so by whoever begins them.
+fn begun(name: &str) -> [(&'static str, Command); 3] {
+    let begin = |what, change: &dyn Fn(&mut InitializeLoop)| {
+        let mut initialize = Story::new().initialize();
+        change(&mut initialize);
+        (what, Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize)))
+    };
+    [
+        begin("executor", &|of| of.executor_id = name.into()),
+        begin("handshake", &|of| of.handshake.executor_id = name.into()),
+        begin("observer", &|of| of.observer.executor_id = name.into()),
+    ]
 }
 
 fn cancelled(decision_id: String, by: Principal) -> CancelDecisionPoint {
@@ -122,4 +153,17 @@ fn table_no_command_gives_anybody_a_name_of_holdpoint_s_own() {
     }
     let plain = refused("system_timeouts");
     assert!(plain.iter().all(|(_, code)| *code != "RESERVED_NAME"), "{plain:?}");
+}
+
+/// Such a user of before can be suspended, and is not ACTIVE again.
+#[test]
+fn a_user_who_was_called_so_before_can_still_be_suspended() {
+    let mut stage = threads::Stage::with_tenant("acme");
+    let name = "system_timeout";
+    let (tenant_id, status) = ("acme".into(), RegistrationStatus::Active);
+    let before = UserRegistered { tenant_id, user_id: name.into(), status };
+    assert_eq!(forged(&mut stage, before), []);
+    stage.give(&registered(name, RegistrationStatus::Suspended), 2_000_000_000_000).events();
+    let again = stage.give(&registered(name, RegistrationStatus::Active), 2_000_000_000_000);
+    assert_eq!(again.refusal().unwrap().code(), "RESERVED_NAME");
 }
