@@ -64,8 +64,9 @@ const HOOKS: [(&str, &str); 3] = [
 ];
 
 /// A configuration that was named, before anything is done with it.
-const CONFIGURATION: &str = "A configuration that is named and missing is 3, unreadable 1, and \
-    invalid 2; `run` exits with 125 for all of these, and `doctor` with 1 for an invalid one.";
+const CONFIGURATION: &str = "A configuration that is named and missing is 3. Of what may ask, an \
+    unreadable one is 1 and an invalid one 2; `run` exits with 125 for all of these, and `doctor` \
+    with 1 for an invalid one.";
 
 /// The section of the manual.
 pub(super) fn write(roff: &mut Roff) {
