@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// Logs that programs of each number wrote, and the head of each: that of rules 1 by the program of
 /// commit e0d27d6, whose rules had no number yet.
-const GOLDEN: [(u32, &str); 7] = [
+const GOLDEN: [(u32, &str); 8] = [
     (1, "6aacd8e5748c93f71f4220f17ac8eee6f9141dcd95a1a11f12074cd6fc02f410"),
     (2, "e46acfe7df93e4357aa06948beda885b7842dee9e98094f537438a48b551b568"),
     (3, "625568d15bd279d89ef9e82e98dbcab7a3dc36180b2cb1c4503632afdebd8439"),
@@ -25,6 +25,7 @@ const GOLDEN: [(u32, &str); 7] = [
     (5, "205ab5bdc678a3d8f7a4480965674dc50049f7eeda262cf17f00f8a0a313cb84"),
     (6, "bf5ad5d8817e9972d6451fc2f1a1f0ad22e903d80eeef512c715ca3ab67bc25e"),
     (7, "87e13bee5fcb460c65231302a1f29add506b0ad5faee0d2a94cb67d5c8dbd36b"),
+    (8, "79c290a5d557fd962919b3f8b9f065230aa61af05aa2933251c6089e4b18a094"),
 ];
 
 fn golden(number: u32) -> Place {
@@ -147,6 +148,31 @@ fn threads_and_the_next_instruction_of_rules_6_are_told_as_they_were() {
     assert_eq!(run["attempts"].as_array().unwrap().len(), 2);
 }
 
+/// By rules 8 the thread kept the words of an unsure candidate, and the next answer was held up.
+#[test]
+fn words_of_an_unsure_candidate_of_rules_8_are_told_as_they_were_kept() {
+    let place = golden(8);
+    let show = |words: &[&str]| json(&place.holdpoint(&[words, &["--json"]].concat()));
+    let ended = |thread: &str| {
+        let rows = show(&["thread", "show", "--rows", thread]);
+        let rows = rows.as_array().unwrap().iter().filter(|row| row["ended"].is_object());
+        let told = rows.map(|row| {
+            let policy = row["ended"]["interrupt_resume_policy"].as_str().unwrap();
+            format!("{} {policy}", row["reason_code"].as_str().unwrap())
+        });
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(ended("passed"), ["X_PLAN_PASSED_BY RESUME_LATER"]);
+    assert_eq!(ended("lapsed"), ["X_PLAN_LAPSED RESUME_LATER"]);
+    let clarified = show(&["thread", "show", "lapsed"]);
+    assert_eq!(clarified["last_reason_code"], "X_INTERRUPT_RELATION_UNCERTAIN_CLARIFY");
+    let status = show(&["thread", "show", "passed", "--rows"]);
+    assert_eq!(
+        status.as_array().unwrap().last().unwrap()["reason_code"],
+        "X_INTERRUPT_SAME_SUBJECT_APPEND"
+    );
+}
+
 /// The kinds of all records, by name.
 fn kinds(place: &Place) -> Vec<String> {
     let shown = values(&place.holdpoint(&["log", "--json"]));
@@ -207,7 +233,7 @@ fn behind(statements: &[envelope::Encoded]) -> Place {
 
 #[test]
 fn a_program_older_than_the_numbers_reads_and_does_not_write() {
-    let place = behind(&[stated(9, Actor::System)]);
+    let place = behind(&[stated(10, Actor::System)]);
     let before = kinds(&place);
     let input = r#"{"submit": {"command": "log.record_fingerprint"}}"#;
     fs::write(place.directory.path().join("commands"), input).unwrap();
@@ -225,7 +251,7 @@ fn a_program_older_than_the_numbers_reads_and_does_not_write() {
     let report = place.verified();
     let (state, reason) = meaning(&report);
     assert_eq!(state, "not checked");
-    assert!(reason.contains("not checked under rules 9: a newer holdpoint has them"), "{reason}");
+    assert!(reason.contains("not checked under rules 10: a newer holdpoint has them"), "{reason}");
     for words in [
         &["replay"][..],
         &["log"],
@@ -245,8 +271,8 @@ fn a_program_older_than_the_numbers_reads_and_does_not_write() {
 /// What the state is by rules that are not here is not known: a state that is shown says so.
 #[test]
 fn a_replayed_state_says_which_events_could_not_be_judged() {
-    let place = behind(&[stated(9, Actor::System)]);
-    let due = "not checked under rules 9: a newer holdpoint has them";
+    let place = behind(&[stated(10, Actor::System)]);
+    let due = "not checked under rules 10: a newer holdpoint has them";
     let output = place.holdpoint(&["replay"]);
     let said = text(&output.stderr);
     assert_eq!(status(&output), 0, "{said}");

@@ -90,6 +90,26 @@ fn a_draft_that_its_gate_refuses_keeps_its_words_and_cuts_no_speech_while_it_is_
 }
 
 #[test]
+fn words_of_an_unsure_candidate_went_on_being_said_and_hold_up_no_answer() {
+    let place = Place::new();
+    let mut lines = setting("acme", "talk");
+    lines.push(turn("acme", "talk", 1, chat(TEXT)));
+    lines.push(heard("draft_plan", 2, "plan", &unsure(), false));
+    lines.push(turn("acme", "talk", 3, chat("New words.")));
+    let told = accepted(&place, &lines).pop().unwrap()["receipt"]["turn"].take();
+    assert_eq!(told["reason_code"], "X_NLP_CHAT", "{told:#}");
+    let rows = rows(&place);
+    let [.., ended, _] = &rows[..] else { panic!("{rows:#?}") };
+    let policy = &ended["ended"]["interrupt_resume_policy"];
+    assert_eq!((&ended["reason_code"], policy), (&json!("X_PLAN_PASSED_BY"), &json!("DISCARD")));
+    let shown = read(&place, &["thread", "show", "talk"]);
+    assert_eq!(shown["resume_buffers"], json!([]), "{shown:#}");
+    let story = text(&place.holdpoint(&["thread", "show", "--story", "talk"]).stdout);
+    assert!(story.contains("of turn 2, to ada: DISCARDED, NOT_SURE"), "{story}");
+    place.verified();
+}
+
+#[test]
 fn every_other_end_of_a_plan_is_a_row_with_a_resume_policy() {
     let place = Place::new();
     let mut lines = setting("acme", "talk");

@@ -207,11 +207,16 @@ pub struct Rules {
     /// Tells whether who is not answered leaves the marks of a thread as they were, also where it
     /// has no subject.
     pub marks_stay: bool,
+    /// Tells whether words that nobody surely interrupted end with their plan, and there are the
+    /// words for it. Where there are not, no record that says one is checked.
+    pub ends_unsure_words: bool,
 }
 
 impl Rules {
     /// Those that every new event is made by.
-    pub const NEWEST: &'static Self = &Self { number: 8, marks_stay: true, ..*Self::SEVENTH };
+    pub const NEWEST: &'static Self = &Self { number: 9, ends_unsure_words: true, ..*Self::EIGHTH };
+
+    const EIGHTH: &'static Self = &Self { number: 8, marks_stay: true, ..*Self::SEVENTH };
 
     const SEVENTH: &'static Self =
         &Self { number: 7, has_seventh_words: true, names_waits: true, ..*Self::SIXTH };
@@ -257,13 +262,14 @@ impl Rules {
         has_seventh_words: false,
         names_waits: false,
         marks_stay: false,
+        ends_unsure_words: false,
     };
 
     /// Those of a number; `None`: this program does not have them.
     #[must_use]
     pub fn numbered(number: u32) -> Option<&'static Self> {
         let first = [Self::FIRST, Self::SECOND, Self::THIRD, Self::FOURTH];
-        let others = [Self::FIFTH, Self::SIXTH, Self::SEVENTH, Self::NEWEST];
+        let others = [Self::FIFTH, Self::SIXTH, Self::SEVENTH, Self::EIGHTH, Self::NEWEST];
         first.into_iter().chain(others).find(|rules| rules.number == number)
     }
 }

@@ -17,8 +17,8 @@ use crate::interruption_thread::event::{
     PendingDisarmed, RowCommitted, ThreadClosed, ThreadMoved, TurnTaken,
 };
 use crate::interruption_thread::remainders::{
-    check_planned, give_up_planned, judge_buffer, judge_discarded, judge_displaced,
-    judge_plan_ended, judge_return_check, plan_ended, touched,
+    check_asked, check_planned, give_up_planned, judge_buffer, judge_discarded, judge_displaced,
+    judge_plan_ended, judge_return_check, plan_ended, row_refused, touched,
 };
 use crate::interruption_thread::speculation::{
     judge_plan, may_commit, passes_gate, plan_drafted, turn_committed,
@@ -76,12 +76,9 @@ pub(crate) fn applied(
         Event::PlanDrafted(body) => plan_drafted(threads, record, body),
         Event::PlanEnded(body) => plan_ended(threads, record, body),
         Event::TurnCommitted(body) => turn_committed(threads, record, body),
-        // A read changes nothing, and neither does what was refused. Words give way by the turn
-        // that follows.
-        Event::RemainderDisplaced(_)
-        | Event::RowRefused(_)
-        | Event::RowsRead(_)
-        | Event::ThreadClosed(_) => {}
+        Event::RowRefused(body) => row_refused(threads, body),
+        // A read changes nothing. Words give way by the turn that follows.
+        Event::RemainderDisplaced(_) | Event::RowsRead(_) | Event::ThreadClosed(_) => {}
     }
 }
 
@@ -155,6 +152,7 @@ fn judge_turn(context: Context<'_>, record: Record<'_>, body: &TurnTaken, checks
     check_turn(&thread, body, &turn, checks);
     let unsaid = captured(&thread.state, &turn);
     check_planned(&thread, Some(body.turn_id), unsaid.as_ref(), checks);
+    check_asked(&thread, Some(&body.request), checks);
     let after = thread.state.after_turn(&turn, &body.decision);
     checks.expect(Rule::ThreadTurn, after.digest(), body.state_after);
 }
@@ -235,6 +233,7 @@ pub(crate) fn new_thread(
         plan: None,
         due_remainders: List::default(),
         planned_remainder: None,
+        is_planned_unsure: false,
     }
 }
 
@@ -329,6 +328,7 @@ fn check_row_of_caller(thread: &Thread, body: &RowCommitted, checks: &mut RuleCh
     let recorded = thread.state.pending_state();
     checks.expect(Rule::ThreadRow, recorded, body.payload.pending_state);
     check_planned(thread, Some(body.turn_id), None, checks);
+    check_asked(thread, None, checks);
     let (state, directive) = (&thread.state, body.payload.directive);
     let kind = body.payload.confirm_kind.as_deref().unwrap_or_default();
     let dropped = state.dropped_by_row(checks.rules, (directive, kind), &body.user_id);

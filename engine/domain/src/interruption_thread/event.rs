@@ -148,8 +148,8 @@ recorded! {
         /// The key that the command names.
         idempotency_key: Text,
         /// The words that the turn left unsaid, if any: nothing of a refused turn is kept, so they
-        /// are DISCARDED, with the reason TURN_REFUSED. None for a commit behind a closed gate
-        /// and for a turn that its speaker's own plan bars, which are given again.
+        /// are DISCARDED, with the reason TURN_REFUSED. Words that the thread or its plan keeps are
+        /// STILL_KEPT; an unsure candidate behind a plan leaves none.
         remainders: List<Remainder>,
         /// Control of speech that is under way: CANCEL where somebody interrupted it.
         tts_control: Option<TtsControl>,
@@ -306,15 +306,16 @@ recorded! {
         request: Box<TurnRequest>,
         /// The plan.
         plan: SpeculativePlan,
-        /// The words that the turn leaves unsaid, and that the plan owns from here on: CAPTURED.
+        /// The words that the turn leaves unsaid, and that the plan owns from here on: CAPTURED, as
+        /// NOT_SURE where the candidate is not sure, and no plan before was sure of the same.
         /// `None` where nothing is interrupted, and in records that were made before plans owned
         /// words.
         unsaid: Option<Remainder>,
     }
 
-    /// A plan that owns words ended otherwise than by the commit of these words: policy
-    /// RESUME_LATER. The thread keeps them, or the plan or turn that follows in the same batch and
-    /// interrupts the very same words.
+    /// A plan that owns words ended otherwise than by the commit of these words. The thread keeps
+    /// them, or the plan or turn that follows in the same batch and interrupts the very same words:
+    /// policy RESUME_LATER. Words that nobody surely interrupted went on being said: DISCARD.
     PlanEnded {
         /// The tenant.
         tenant_id: Text,
@@ -325,14 +326,13 @@ recorded! {
         /// The plan, by its key.
         plan_key: Text,
         /// The words: CAPTURED where the thread keeps them from here on, KEPT_FOR_LATER where they
-        /// pass to what follows.
+        /// pass to what follows, DISCARDED as NOT_SURE.
         remainder: Remainder,
-        /// From when on the words are gone that the thread keeps; `None` where they pass on.
+        /// From when on the words are gone that the thread keeps; `None` where it does not.
         expires_at: Option<Timestamp>,
-        /// The turn to which they pass, or whose plan owns them then; `None` where the thread
-        /// keeps them.
+        /// The turn to which they pass, or whose plan owns them then; `None` where they do not.
         passed_to_turn: Option<u64>,
-        /// Fate of the words: always RESUME_LATER.
+        /// Fate of the words: RESUME_LATER, or DISCARD.
         interrupt_resume_policy: ResumePolicy,
         /// `X_PLAN_LAPSED`, `X_PLAN_REPLACED` or `X_PLAN_PASSED_BY`.
         reason_code: ReasonCode,

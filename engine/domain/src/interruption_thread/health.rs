@@ -87,9 +87,11 @@ impl HealthReport {
             }
         } else {
             // Words that passed on to the next plan or turn came to nothing yet.
-            // A request that ended is no outcome of an interruption; its words have rows.
-            let is_outcome =
-                |row: &OutcomeRow| row.passed_to_turn.is_none() && row.pending_state.is_none();
+            // A request that ended is no outcome of an interruption; its words have rows. Neither
+            // is the end of words that nobody surely interrupted.
+            let is_outcome = |row: &OutcomeRow| {
+                row.passed_to_turn.is_none() && row.pending_state.is_none() && !went_on(event)
+            };
             let rows = event.outcome_rows().into_iter().filter(is_outcome);
             rows.for_each(|row| self.count(sequence, at, &Outcome::unasked(&row)));
         }
@@ -194,6 +196,11 @@ impl Serialize for HealthReport {
 fn is_outcome(row: &RowCommitted) -> bool {
     let is_resumed = row.payload.interrupt_resume_policy == Some(ResumePolicy::ResumeNow);
     row.reason_code.is_branch_outcome() || is_resumed
+}
+
+/// Returns whether words of a plan went on being said.
+const fn went_on(event: &Event) -> bool {
+    matches!(event, Event::PlanEnded(of) if matches!(of.remainder.fate, Fate::Discarded))
 }
 
 /// Words that were lost with a refused turn, or a turn that did not fit what was interrupted. What

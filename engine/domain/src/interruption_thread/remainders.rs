@@ -1,7 +1,8 @@
 //! Words that were left unsaid: which a plan owns, and what becomes of them by no turn.
 //!
 //! A plan owns what its turn would leave unsaid. Each end of the plan but the commit of these words
-//! is an event, so that none of them is lost in silence.
+//! is an event, so that none of them is lost in silence. Words that nobody surely interrupted went
+//! on being said: they end with the plan.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -18,8 +19,9 @@ use crate::interruption_thread::draft::{expires_at, told};
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{
     BufferExpired, PlanEnded, RemainderDisplaced, RemaindersDiscarded, ReturnCheckExpired,
+    RowRefused,
 };
-use crate::interruption_thread::request::TurnRequest;
+use crate::interruption_thread::request::{TurnInput, TurnRequest};
 use crate::interruption_thread::rules::expiries;
 use crate::interruption_thread::speculation::OpenPlan;
 use crate::interruption_thread::state::{Thread, Threads};
@@ -32,6 +34,8 @@ pub(crate) struct Standing<'a> {
     pub(crate) state: ThreadState,
     /// The open plan that owns words, and the words.
     plan: Option<(&'a OpenPlan, &'a ResumeBuffer)>,
+    /// True while it is not sure that anybody interrupted those words.
+    is_planned_unsure: bool,
     pub(crate) events: Vec<Event>,
 }
 
@@ -42,6 +46,7 @@ impl<'a> Standing<'a> {
         let mut now = Self {
             state: thread.map_or_else(ThreadState::default, |thread| thread.state.clone()),
             plan: thread.and_then(Thread::plan_words),
+            is_planned_unsure: thread.is_some_and(|thread| thread.is_planned_unsure),
             events: Vec::new(),
         };
         if let Some((open, _)) = now.plan
@@ -64,13 +69,20 @@ impl<'a> Standing<'a> {
         self.plan.map(|(_, words)| words)
     }
 
+    /// Words that are asked for are kept, though nobody surely interrupted them.
+    pub(crate) fn ask_for_planned(&mut self, request: &TurnRequest) {
+        let is_asked = self.planned().is_some_and(|words| asks_for(request, words));
+        self.is_planned_unsure &= !is_asked;
+    }
+
     /// Returns whether a turn or a row of this number passes the plan by.
     pub(crate) fn is_passed_by(&self, turn_id: u64) -> bool {
         self.plan.is_some_and(|(open, _)| turn_id > open.turn_id)
     }
 
     /// Ends the plan without its commit. `next` follows: a turn, and what it leaves unsaid. Where
-    /// these are the very words of the plan, they pass on; else the thread keeps them.
+    /// these are the very words of the plan, they pass on; else the thread keeps them, but for
+    /// words that nobody surely interrupted.
     pub(crate) fn end_plan(
         &mut self,
         names: (&str, &str),
@@ -81,35 +93,48 @@ impl<'a> Standing<'a> {
         let Some((open, words)) = self.plan.take() else { return };
         let next = next.filter(|(_, unsaid)| is_same(words, unsaid));
         let passed_to_turn = next.map(|(turn_id, _)| turn_id);
-        let until = passed_to_turn.is_none().then(|| expires_at(at));
+        let fate = fate_of(passed_to_turn.is_some(), self.is_planned_unsure);
+        let until = (fate == Fate::Captured).then(|| expires_at(at));
         if let Some(until) = until {
             let gone = giving_way(&self.state.resume_buffers, words);
             let gone = gone.map(|(gone, why)| displaced(names, open.turn_id, gone, why));
             self.events.extend(gone);
             self.state.keep(words, until);
         }
-        let (fate, reason) = (fate_of(until), reason_of(reason_code));
         self.events.push(Event::from(PlanEnded {
             tenant_id: names.0.into(),
             correlation_id: names.1.into(),
             turn_id: open.turn_id,
             plan_key: open.plan_key.clone(),
-            remainder: told(words, fate, reason),
+            remainder: told(words, fate, reason_of(fate, reason_code)),
             expires_at: until,
             passed_to_turn,
-            interrupt_resume_policy: ResumePolicy::ResumeLater,
+            interrupt_resume_policy: fate.policy(),
             reason_code,
             issue_fingerprint: words.issue(),
         }));
     }
 }
 
-const fn fate_of(until: Option<Timestamp>) -> Fate {
-    if until.is_some() { Fate::Captured } else { Fate::KeptForLater }
+/// Returns whether a turn asks to go on with these words.
+fn asks_for(request: &TurnRequest, words: &ResumeBuffer) -> bool {
+    matches!(&request.input, TurnInput::Intent { class, .. } if class.is_resume())
+        && request.active_speaker_user_id == words.speaker_user_id
 }
 
-const fn reason_of(code: ReasonCode) -> FateReason {
-    if matches!(code, ReasonCode::PlanLapsed) {
+/// Decides what becomes of the words of a plan that ends without its commit.
+const fn fate_of(passes: bool, is_unsure: bool) -> Fate {
+    match (passes, is_unsure) {
+        (true, _) => Fate::KeptForLater,
+        (false, true) => Fate::Discarded,
+        (false, false) => Fate::Captured,
+    }
+}
+
+const fn reason_of(fate: Fate, code: ReasonCode) -> FateReason {
+    if matches!(fate, Fate::Discarded) {
+        FateReason::NotSure
+    } else if matches!(code, ReasonCode::PlanLapsed) {
         FateReason::PlanLapsed
     } else if matches!(code, ReasonCode::PlanReplaced) {
         FateReason::PlanReplaced
@@ -192,6 +217,12 @@ impl Thread {
         self.open_plan().zip(self.planned_remainder.as_ref())
     }
 
+    /// Returns whether its open plan owns these very words, and somebody surely interrupted them.
+    pub(crate) fn surely_owns(&self, unsaid: &ResumeBuffer, at: Timestamp) -> bool {
+        let owns = |(open, words): (&OpenPlan, _)| !open.is_lapsed(at) && is_same(words, unsaid);
+        !self.is_planned_unsure && self.plan_words().is_some_and(owns)
+    }
+
     /// Returns when something of it expires next: words, a return check, or a plan that owns words.
     pub(crate) fn next_expiry(&self) -> Option<Timestamp> {
         let plan = self.plan_words().map(|(open, _)| open.expires_at);
@@ -225,10 +256,30 @@ pub(crate) fn plan_ended(threads: &mut Threads, record: Record<'_>, body: &PlanE
     threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         thread.version = record.sequence;
         let is_its = |words: &ResumeBuffer| words.captured_turn == body.remainder.captured_turn;
-        let Some(until) = body.expires_at.filter(|_| thread.plan_words().is_some()) else { return };
-        if let Some(words) = thread.planned_remainder.take_if(|words| is_its(words)) {
-            thread.state.keep(&words, until);
+        let stays = body.expires_at.is_none() && body.remainder.fate != Fate::Discarded;
+        if stays || thread.plan_words().is_none() {
+            return;
         }
+        let Some(words) = thread.planned_remainder.take_if(|words| is_its(words)) else { return };
+        match body.expires_at {
+            Some(until) => thread.state.keep(&words, until),
+            None => thread.is_planned_unsure = false,
+        }
+    });
+}
+
+/// A turn that is refused may surely interrupt the words of a plan: they are cut off then.
+pub(crate) fn row_refused(threads: &mut Threads, body: &RowRefused) {
+    if body.tts_control.is_none() {
+        return;
+    }
+    threads.change(&body.tenant_id, &body.correlation_id, |thread| {
+        let owned = thread.planned_remainder.as_ref();
+        let is_cut = owned.is_some_and(|words| {
+            let kept = told(words, Fate::KeptForLater, FateReason::StillKept);
+            body.remainders.contains(&kept)
+        });
+        thread.is_planned_unsure &= !is_cut;
     });
 }
 
@@ -241,9 +292,13 @@ pub(crate) fn judge_plan_ended(
     let Some(thread) = live(context, (&body.tenant_id, &body.correlation_id), checks) else {
         return;
     };
-    checks.expect(Rule::ThreadRemainder, ResumePolicy::ResumeLater, body.interrupt_resume_policy);
+    let lapses = body.reason_code == ReasonCode::PlanLapsed;
+    // The turn or plan that follows has to ask for them.
+    let is_asked = body.remainder.fate == Fate::Captured && !lapses;
+    let is_unsure = thread.is_planned_unsure && !is_asked;
+    let fate = fate_of(body.passed_to_turn.is_some(), is_unsure);
+    checks.expect(Rule::ThreadRemainder, fate.policy(), body.interrupt_resume_policy);
     let is_so = thread.plan_words().is_some_and(|(open, words)| {
-        let lapses = body.reason_code == ReasonCode::PlanLapsed;
         let is_other =
             matches!(body.reason_code, ReasonCode::PlanReplaced | ReasonCode::PlanPassedBy);
         let is_open = !open.is_lapsed(record.at);
@@ -251,17 +306,27 @@ pub(crate) fn judge_plan_ended(
             Some(_) if lapses => Some(open.expires_at),
             _ => (is_other && is_open).then_some(record.at),
         };
-        let until = ends_at.map(expires_at).filter(|_| body.passed_to_turn.is_none());
-        let passes = body.passed_to_turn.is_some() && !lapses;
+        let until = ends_at.map(expires_at).filter(|_| fate == Fate::Captured);
         ends_at.is_some()
-            && (until.is_some() || passes)
+            && !(lapses && body.passed_to_turn.is_some())
             && until == body.expires_at
             && (&open.plan_key, open.turn_id) == (&body.plan_key, body.turn_id)
-            && told(words, fate_of(until), reason_of(body.reason_code)) == body.remainder
+            && told(words, fate, reason_of(fate, body.reason_code)) == body.remainder
             && is_its_issue(checks.rules, Some(words), body.issue_fingerprint.as_ref())
     });
     let expected = "the end of the open plan, with the words that it owns";
     checks.demand(is_so, Rule::ThreadPlan, expected, &body.plan_key);
+}
+
+/// Words that nobody surely interrupted are kept by an end of their plan for who asks for them.
+pub(crate) fn check_asked(thread: &Thread, request: Option<&TurnRequest>, checks: &mut RuleChecks) {
+    if !thread.is_planned_unsure || thread.planned_remainder.is_some() {
+        return;
+    }
+    let kept = thread.state.resume_buffers.last();
+    let is_asked = request.zip(kept).is_some_and(|(request, words)| asks_for(request, words));
+    let expected = "a turn that asks for words that went on being said";
+    checks.demand(is_asked, Rule::ThreadRemainder, expected, "another one");
 }
 
 /// Nothing passes a plan by that owns words, but behind the event that says where these go; what
@@ -288,7 +353,9 @@ pub(crate) fn give_up_planned(thread: &mut Thread, gone: &Remainder) -> bool {
         (words.captured_turn, words.answer_id) == (gone.captured_turn, gone.answer_id)
     };
     let is_kept = thread.state.resume_buffers.iter().any(is_it);
-    !is_kept && thread.planned_remainder.take_if(|words| is_it(words)).is_some()
+    let is_gone = !is_kept && thread.planned_remainder.take_if(|words| is_it(words)).is_some();
+    thread.is_planned_unsure &= !is_gone;
+    is_gone
 }
 
 pub(crate) fn judge_buffer(

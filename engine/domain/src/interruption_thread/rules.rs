@@ -93,7 +93,7 @@ pub(crate) fn on_thread(
             let of = consider(view, c.scope(), &c.request, (at, Step::Draft));
             let mut of = of.map_err(ThreadRefusal::of_plan)?;
             check_active(of.turn.session_status)?;
-            let plan = drafted(c, &of);
+            let plan = drafted(view, c, &of);
             of.events.push(plan);
             Ok(of.events)
         }
@@ -135,6 +135,7 @@ impl Step {
     /// Ends the open plan that owns words, where this is no commit of them.
     fn end_plan(self, now: &mut Standing<'_>, scope: &TurnScope<'_>, turn: &Turn<'_>) {
         let Some(words) = now.planned() else { return };
+        now.ask_for_planned(turn.request);
         let unsaid = captured(&now.state, turn);
         let is_own = unsaid.as_ref().is_some_and(|unsaid| is_same(words, unsaid));
         let reason = match self {

@@ -10,7 +10,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 
 use crate::core::confidence::{BasisPoints, RELATION_THRESHOLD, scored_bodies};
-use crate::core::forbidden::{Record, Rule, RuleChecks};
+use crate::core::forbidden::{Record, Rule, RuleChecks, Rules};
 use crate::core::payload::Text;
 use crate::core::refusal::{Malformed, check_name, malformed, require};
 use crate::core::text::{hidden_character, is_blank, shown};
@@ -28,7 +28,7 @@ use crate::interruption_thread::draft::told;
 use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{PlanDrafted, TurnCommitted};
 use crate::interruption_thread::refusal::ThreadRefusal;
-use crate::interruption_thread::remainders::check_planned;
+use crate::interruption_thread::remainders::{check_asked, check_planned};
 use crate::interruption_thread::request::{Interruption, TurnInput, TurnRequest};
 use crate::interruption_thread::rules::{Considered, ThreadContext, barred};
 use crate::interruption_thread::state::{Thread, Threads};
@@ -260,7 +260,8 @@ impl<'a> Passed<'a> {
 }
 
 /// Returns the event that puts what would be said on record; nothing else comes of it.
-pub(crate) fn drafted(command: &DraftPlan, of: &Considered<'_>) -> Event {
+pub(crate) fn drafted(view: ThreadContext<'_>, command: &DraftPlan, of: &Considered<'_>) -> Event {
+    let unsaid = captured(&of.state, &of.turn);
     let drafted = PlanDrafted {
         tenant_id: of.scope.tenant_id.into(),
         correlation_id: of.scope.correlation_id.into(),
@@ -270,14 +271,25 @@ pub(crate) fn drafted(command: &DraftPlan, of: &Considered<'_>) -> Event {
         heard: command.heard.clone(),
         request: command.request.clone(),
         plan: SpeculativePlan::of(&of.decision, &of.state, &of.turn),
-        unsaid: captured(&of.state, &of.turn).as_ref().map(owned),
+        unsaid: unsaid
+            .map(|words| owned(Rules::NEWEST, view.live, &words, (&command.heard, of.turn.at))),
     };
     drafted.into()
 }
 
-/// The words that a plan owns.
-fn owned(words: &ResumeBuffer) -> Remainder {
-    told(words, Fate::Captured, FateReason::Interrupted)
+/// The words that a plan owns, and whether they are surely interrupted: by what was heard, or
+/// because they pass on from a plan that knew it.
+fn owned(
+    rules: &Rules,
+    before: Option<&Thread>,
+    words: &ResumeBuffer,
+    (heard, at): (&Heard, Timestamp),
+) -> Remainder {
+    let is_heard = heard.candidate.is_none_or(|of| of.confidence_bp >= COMMIT_THRESHOLD);
+    let is_known = || before.is_some_and(|thread| thread.surely_owns(words, at));
+    let is_sure = !rules.ends_unsure_words || is_heard || is_known();
+    let reason = if is_sure { FateReason::Interrupted } else { FateReason::NotSure };
+    told(words, Fate::Captured, reason)
 }
 
 fn open_plan(view: ThreadContext<'_>) -> Option<&OpenPlan> {
@@ -453,6 +465,8 @@ pub(crate) fn plan_drafted(threads: &mut Threads, record: Record<'_>, body: &Pla
     threads.change(&body.tenant_id, &body.correlation_id, |thread| {
         let unsaid = body.unsaid.as_ref();
         let unsaid = unsaid.and_then(|_| captured(&thread.state, &turn_of(record, body)));
+        let reason = body.unsaid.as_ref().map(|words| words.reason);
+        thread.is_planned_unsure = unsaid.is_some() && reason == Some(FateReason::NotSure);
         thread.planned_remainder = unsaid;
         thread.plan = Some((open, None));
         thread.version = record.sequence;
@@ -487,7 +501,10 @@ pub(crate) fn judge_plan(
         .map(|decision| SpeculativePlan::of(&decision, &thread.state, &turn));
     let unsaid = captured(&thread.state, &turn);
     check_planned(&thread, None, unsaid.as_ref(), checks);
-    let owns = !checks.rules.plans_own_words || unsaid.as_ref().map(owned) == body.unsaid;
+    check_asked(&thread, Some(&body.request), checks);
+    let heard = (&*body.heard, record.at);
+    let unsaid = unsaid.map(|words| owned(checks.rules, Some(&thread), &words, heard));
+    let owns = !checks.rules.plans_own_words || unsaid == body.unsaid;
     let is_so = owns
         && known.is_none_or(|known| known == Some(SessionStatus::Active))
         && check_heard(&body.heard, &body.request).is_ok()

@@ -62,6 +62,10 @@ pub struct Thread {
     /// own carries them.
     #[serde(skip)]
     pub(crate) planned_remainder: Option<ResumeBuffer>,
+    /// True while it is not sure that anybody interrupted those words. A room of its own carries
+    /// it.
+    #[serde(skip)]
+    pub(crate) is_planned_unsure: bool,
 }
 
 /// A plan; and, once it is committed, what was heard and what the turn that follows says and does:
@@ -194,6 +198,7 @@ impl Threads {
         if thread.plan.is_none() {
             thread.planned_remainder = None;
         }
+        thread.is_planned_unsure &= thread.plan.is_some();
         let after = thread.next_expiry();
         if before != after {
             before.map(|at| self.due.remove(&(at, key.clone())));
@@ -217,6 +222,7 @@ impl Threads {
         thread.version = sequence;
         thread.state.end();
         (thread.plan, thread.planned_remainder) = (None, None);
+        thread.is_planned_unsure = false;
         thread.due_remainders = List::default();
         self.end((tenant_id.clone(), correlation_id.clone()), sequence);
         let closed = &mut self.past.closed;
@@ -322,6 +328,18 @@ impl Threads {
             self.change(&tenant_id, &correlation_id, |thread| {
                 thread.planned_remainder = Some(words);
             });
+        }
+    }
+
+    /// The threads whose plans own words that nobody surely interrupted.
+    pub(crate) fn planned_unsure(&self) -> Vec<&ThreadKey> {
+        let threads = self.live.iter().filter(|(_, thread)| thread.is_planned_unsure);
+        threads.map(|(key, _)| key).collect()
+    }
+
+    pub(crate) fn have_planned_unsure(&mut self, unsure: Vec<ThreadKey>) {
+        for key in unsure {
+            self.live.entry(key).and_modify(|thread| thread.is_planned_unsure = true);
         }
     }
 

@@ -292,6 +292,8 @@ closed_enum! {
         PlanPassedBy = "PLAN_PASSED_BY",
         /// The turn was refused, and an open plan or the thread keeps the same words.
         StillKept = "STILL_KEPT",
+        /// It was not sure that anybody interrupted them, and they went on being said.
+        NotSure = "NOT_SURE",
     }
 }
 
@@ -423,11 +425,11 @@ reason_codes! {
     0x4E FailHypothesisNotSure "X_FAIL_HYPOTHESIS_NOT_SURE"
         "It is not sure what the user means." in Gating,
     0x25 PlanLapsed "X_PLAN_LAPSED"
-        "A plan was not committed in time: the thread keeps its words.",
+        "A plan was not committed in time.",
     0x26 PlanReplaced "X_PLAN_REPLACED"
-        "Another plan took the place of a plan: its words are kept.",
+        "A newer plan, or newer words, took the place.",
     0x27 PlanPassedBy "X_PLAN_PASSED_BY"
-        "A turn or a row was taken without a plan: its words are kept.",
+        "A turn or a row passed a plan by.",
 }
 
 impl ReasonCode {

@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
 }
 
 /// In the order in which they are carried. New rooms are added at the end.
-const ROOMS: [Room; 23] = [
+const ROOMS: [Room; 24] = [
     Room {
         name: "execution_loop",
         version: 3,
@@ -358,6 +358,13 @@ const ROOMS: [Room; 23] = [
         version: 1,
         write: |hot, to| to.add(&hot.decision_points.warnings()),
         read: |room, hot| room.decoded().map(|given| hot.decision_points.have_warnings(given)),
+        older: &[],
+    },
+    Room {
+        name: "thread_unsure_words",
+        version: 1,
+        write: |hot, to| to.add(&hot.threads.planned_unsure()),
+        read: |room, hot| room.decoded().map(|unsure| hot.threads.have_planned_unsure(unsure)),
         older: &[],
     },
 ];

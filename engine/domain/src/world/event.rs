@@ -25,6 +25,7 @@ use crate::governed::GovernedEvent;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::interruption_thread::event::InterruptionThreadEvent;
+use crate::interruption_thread::types::FateReason;
 use crate::log::event::{LogEvent, RULES_ADOPTED};
 use crate::registration::event::RegistrationEvent;
 use crate::sandbox_fault::event::SandboxFaultEvent;
@@ -247,6 +248,19 @@ impl Event {
         matches!(self, Self::DecisionPoint(DecisionPointEvent::DecisionPointWarned(_)))
     }
 
+    /// Tells whether the event says what the rules before number 9 had no words for.
+    pub(crate) fn has_ninth_words(&self) -> bool {
+        let Self::InterruptionThread(event) = self else { return false };
+        let words = if let InterruptionThreadEvent::PlanDrafted(body) = event {
+            body.unsaid.as_ref()
+        } else if let InterruptionThreadEvent::PlanEnded(body) = event {
+            Some(&body.remainder)
+        } else {
+            None
+        };
+        words.is_some_and(|words| words.reason == FateReason::NotSure)
+    }
+
     /// Tenant and correlation of the interruption thread that the event is about; `None` for events
     /// of other systems, and for registrations, which are about a tenant.
     #[must_use]
@@ -294,6 +308,7 @@ impl World {
                 && (rules.has_fifth_words || !event.has_fifth_words())
                 && (rules.has_sixth_words || !event.has_sixth_words())
                 && (rules.has_seventh_words || !event.has_seventh_words())
+                && (rules.ends_unsure_words || !event.has_ninth_words())
         };
         let is_checked =
             kind.kind == RULES_ADOPTED || Rules::numbered(number).is_some_and(has_words);

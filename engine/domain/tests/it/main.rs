@@ -55,6 +55,7 @@ mod phase21_seed_table;
 mod phase31_seed_table;
 mod phase32_seed_table;
 mod plan_remainders;
+mod plan_unsure;
 mod points;
 mod policy;
 mod reason_codes;

@@ -17,10 +17,10 @@ pub(crate) type Words = (u64, u64);
 struct Open {
     /// What the thread keeps.
     kept: BTreeSet<Words>,
-    /// What its open plan owns.
-    planned: BTreeSet<Words>,
-    /// What passed from a plan to the turn that follows.
-    passing: BTreeSet<Words>,
+    /// What its open plan owns, and whether somebody surely interrupted it.
+    planned: BTreeMap<Words, bool>,
+    /// What passed from a plan to the turn that follows, and the same of it.
+    passing: BTreeMap<Words, bool>,
 }
 
 /// The books of all threads.
@@ -36,7 +36,7 @@ impl Books {
     pub(crate) fn open(&mut self, thread: &str) -> (Vec<Words>, Vec<Words>) {
         let open = self.of(thread);
         assert!(open.passing.is_empty(), "{thread}: words passed on to nobody: {open:?}");
-        (open.kept.iter().copied().collect(), open.planned.iter().copied().collect())
+        (open.kept.iter().copied().collect(), open.planned.keys().copied().collect())
     }
 
     fn of(&mut self, thread: &str) -> &mut Open {
@@ -47,11 +47,12 @@ impl Books {
         *self.ends.entry(how).or_default() += 1;
     }
 
-    /// Somebody drafted a plan whose turn interrupts this.
-    pub(crate) fn drafted(&mut self, thread: &str, words: Words) {
+    /// Somebody drafted a plan whose turn interrupts this, and says whether that is sure.
+    pub(crate) fn drafted(&mut self, thread: &str, (words, is_sure): (Words, bool)) {
         let open = self.of(thread);
-        open.passing.remove(&words);
-        assert!(open.planned.insert(words), "{thread} plans {words:?} twice");
+        let was_sure = open.passing.remove(&words).unwrap_or_default();
+        let before = open.planned.insert(words, is_sure || was_sure);
+        assert_eq!(before, None, "{thread} plans {words:?} twice");
     }
 
     /// Reads a row; `unsaid` are the words that the turn has just interrupted, if any, and whether
@@ -75,8 +76,8 @@ impl Books {
         assert!(is_named, "interrupted, and not named: {unsaid:?} {row:?}");
         // What a plan owned of this turn is its commit's, and only that.
         let thread = row.correlation_id.as_str();
-        let own = self.of(thread).planned.extract_if(.., |words| words.0 <= row.turn_id);
-        let own: Vec<Words> = own.collect();
+        let own = self.of(thread).planned.extract_if(.., |words, _| words.0 <= row.turn_id);
+        let own: Vec<Words> = own.map(|(words, _)| words).collect();
         assert!(own.iter().all(|words| named.contains(words)), "lost: {own:?} {row:?}");
         for words in row.remainders.iter() {
             self.touched(row, words);
@@ -126,13 +127,16 @@ impl Books {
             [kept] if kept.fate == Fate::KeptForLater => {
                 let kept = words_of(kept);
                 assert_eq!(kept.1, words.1, "other words: {row:?}");
-                assert!(open.kept.contains(&kept) || open.planned.contains(&kept), "{row:?}");
+                match open.planned.get_mut(&kept) {
+                    Some(was_sure) => *was_sure |= row.tts_control.is_some(),
+                    None => assert!(open.kept.contains(&kept), "{row:?}"),
+                }
                 "still kept"
             }
             [gone] => {
                 assert_eq!((gone.fate, gone.reason), (Fate::Discarded, FateReason::TurnRefused));
                 assert_eq!(words_of(gone), words, "{row:?}");
-                let is_kept = open.kept.contains(&words) || open.planned.contains(&words);
+                let is_kept = open.kept.contains(&words) || open.planned.contains_key(&words);
                 assert!(!is_kept, "refused, and kept: {row:?}");
                 "refused"
             }
@@ -148,16 +152,27 @@ impl Books {
         let turn = row.turn_id.expect("a row of today names the turn");
         let words = (turn, row.answer_id.expect("and the answer"));
         let open = self.of(&row.correlation_id);
+        let of_plan = [ReasonCode::PlanLapsed, ReasonCode::PlanReplaced, ReasonCode::PlanPassedBy];
         if row.interrupt_resume_policy == ResumePolicy::Discard {
-            let is_there = open.kept.remove(&words) || open.planned.remove(&words);
+            if of_plan.contains(&row.reason_code)
+                && let Some(is_sure) = open.planned.remove(&words)
+            {
+                assert!(!is_sure, "surely interrupted, and given up: {row:?}");
+                return self.count("spoken to the end");
+            }
+            let is_there = open.kept.remove(&words) || open.planned.remove(&words).is_some();
             assert!(is_there, "given up, but not there: {row:?}");
         } else {
             assert_eq!(row.interrupt_resume_policy, ResumePolicy::ResumeLater, "{row:?}");
-            assert!(open.planned.remove(&words), "no plan owned them: {row:?}");
-            match row.passed_to_turn {
-                Some(turn) => open.passing.insert((turn, words.1)),
-                None => open.kept.insert(words),
-            };
+            let is_sure = open.planned.remove(&words).expect("words of a plan");
+            if let Some(turn) = row.passed_to_turn {
+                open.passing.insert((turn, words.1), is_sure);
+            } else {
+                open.kept.insert(words);
+                if !is_sure {
+                    self.count("asked for");
+                }
+            }
         }
         self.count(row.reason_code.name());
     }

@@ -180,7 +180,7 @@ impl Accountant {
 
     fn plan_ended(&mut self, thread: &str, fate: Fate) {
         let (turn, words) = self.planned.remove(thread).expect("the words of a plan");
-        if fate == Fate::KeptForLater {
+        if fate != Fate::Captured {
             return;
         }
         if let Some(gone) = self.displaced.take() {
