@@ -277,7 +277,7 @@ pub(crate) fn row_refused(threads: &mut Threads, body: &RowRefused) {
         let owned = thread.planned_remainder.as_ref();
         let is_cut = owned.is_some_and(|words| {
             let kept = told(words, Fate::KeptForLater, FateReason::StillKept);
-            body.remainders.iter().any(|one| *one == kept)
+            body.remainders.contains(&kept)
         });
         thread.is_planned_unsure &= !is_cut;
     });

@@ -251,10 +251,12 @@ impl Event {
     /// Tells whether the event says what the rules before number 9 had no words for.
     pub(crate) fn has_ninth_words(&self) -> bool {
         let Self::InterruptionThread(event) = self else { return false };
-        let words = match event {
-            InterruptionThreadEvent::PlanDrafted(body) => body.unsaid.as_ref(),
-            InterruptionThreadEvent::PlanEnded(body) => Some(&body.remainder),
-            _ => None,
+        let words = if let InterruptionThreadEvent::PlanDrafted(body) = event {
+            body.unsaid.as_ref()
+        } else if let InterruptionThreadEvent::PlanEnded(body) = event {
+            Some(&body.remainder)
+        } else {
+            None
         };
         words.is_some_and(|words| words.reason == FateReason::NotSure)
     }
