@@ -31,7 +31,7 @@ log|reverse|log -n 20 actor=ada|log -f kind=execution_loop.halted
 replay|system whole|replay --at 2h|replay --at 12 --live --json
 diff|whole|diff LOOP-71e982|diff 1 9 --when 'totals.faults_reported > 3'
 verify|fail_fast|verify|verify --head HEAD.kept
-export|force|export LOOP-71e982 --format html --output deploy.html|export --format csv --output log.csv
+export|force|export LOOP-71e982 --format html --output a.html|export --format csv --output a.csv
 copy||copy .holdpoint kept|copy damaged mended --salvage
 archive|keep_segments lock_wait|archive old --until 720h|archive old --keep-segments 2
 doctor|lock_wait|doctor|doctor config

@@ -40,7 +40,8 @@ impl PolicySettings {
 impl FilterFields for GatePolicy {
     const NAMES: &'static str = "\
         default approvers quorum authentication separation \
-        decision_timeout approval_timeout retry_needs_person escalation_approvers override_approvers";
+        decision_timeout approval_timeout retry_needs_person \
+        escalation_approvers override_approvers";
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
