@@ -24,7 +24,7 @@ const ARCHIVES: &str = "archive";
 
 /// A line for each verb, below its group: the options that are left to `--help`, and two examples.
 const SHORT: &str = "\
-runs|after|runs failed=true --since 2h|runs by=ada label=env=prod
+runs|after date|runs failed=true --since 2h|runs by=ada label=env=prod
 show|depth format|show LOOP-71e982|show 12 --trace
 output|attempt raw|output LOOP-71e982 -n 20|output LOOP-71e982 --follow
 log|reverse|log -n 20 actor=ada|log -f kind=execution_loop.halted

@@ -39,9 +39,8 @@ impl PolicySettings {
 /// The keys of the configuration file, and who may answer once a question was passed on.
 impl FilterFields for GatePolicy {
     const NAMES: &'static str = "\
-        default approvers quorum authentication separation \
-        decision_timeout approval_timeout retry_needs_person \
-        escalation_approvers override_approvers";
+        default approvers quorum authentication separation decision_timeout approval_timeout \
+        retry_needs_person escalation_approvers override_approvers";
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
