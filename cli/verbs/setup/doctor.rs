@@ -64,8 +64,11 @@ impl Args {
 type Topic = Result<Subject, PathBuf>;
 
 fn topic(text: &str) -> Result<Topic, String> {
-    let is_file = text.contains(['/', '.']);
-    if is_file { Ok(Err(text.into())) } else { Subject::from_str(text, false).map(Ok) }
+    if text.contains(['/', '.']) {
+        return Ok(Err(text.into()));
+    }
+    let known = "write config, terminal, clock-step, hooks, or a file with `/` or `.` in its name";
+    Subject::from_str(text, false).map(Ok).map_err(|_| known.to_string())
 }
 
 /// Subject of a check that is asked for by name.
