@@ -24,14 +24,14 @@ const ARCHIVES: &str = "archive";
 
 /// A line for each verb, below its group: the options that are left to `--help`, and two examples.
 const SHORT: &str = "\
-runs|after|runs failed=true --since 2h|runs by=ada label=env=prod
+runs|after date|runs failed=true --since 2h|runs by=ada label=env=prod
 show|depth format|show LOOP-71e982|show 12 --trace
 output|attempt raw|output LOOP-71e982 -n 20|output LOOP-71e982 --follow
 log|reverse|log -n 20 actor=ada|log -f kind=execution_loop.halted
 replay|system whole|replay --at 2h|replay --at 12 --live --json
 diff|whole|diff LOOP-71e982|diff 1 9 --when 'totals.faults_reported > 3'
 verify|fail_fast|verify|verify --head HEAD.kept
-export|force|export LOOP-71e982 --format html --output deploy.html|export --format csv --output log.csv
+export|force|export LOOP-71e982 --format html --output a.html|export --format csv --output a.csv
 copy||copy .holdpoint kept|copy damaged mended --salvage
 archive|keep_segments lock_wait|archive old --until 720h|archive old --keep-segments 2
 doctor|lock_wait|doctor|doctor config

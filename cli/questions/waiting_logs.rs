@@ -37,8 +37,8 @@ impl Logs {
     pub(crate) fn read(named: &NamedLogs, asked: Asked) -> Result<(Watch, Self), Failure> {
         let Places { logs, unknown } = named.places();
         if logs.is_empty() && unknown.is_empty() {
-            let message = "no log is in this user's inbox: `holdpoint inbox --add DIR` adds one, and \
-                           so does every verb that writes to one";
+            let message = "no log is in this user's inbox: `holdpoint inbox --add DIR` adds one, \
+                           and so does every verb that writes to one";
             return Err(Failure::new(Exit::NOT_FOUND, "nothing_here", message));
         }
         if matches!(asked.at, Some(Until::Sequence(_))) && logs.len() != 1 {

@@ -42,8 +42,8 @@ impl TimesArgs {
         if self.date != DateForm::Iso {
             return Ok(());
         }
-        let message = "--date iso tells the moments of runs and sessions; those of records, questions \
-                       and states are told in UTC: leave it out";
+        let message = "--date iso tells the moments of runs and sessions; those of records, \
+                       questions and states are told in UTC: leave it out";
         Err(Failure::new(Exit::USAGE, "no_local_times", message.to_string()))
     }
 }

@@ -40,8 +40,8 @@ const SHOWN: usize = 20;
 pub(crate) struct Args {
     /// Only those whose field has this value, of all that are given: `status`, an outcome other
     /// than `unfinished` and `session`, or an exit status; `failed`, `true` for runs that ended,
-    /// and not well; `by`, who began it; `approver`, who said yes; `command`, a text in it; `label`,
-    /// as NAME=VALUE, several times too.
+    /// and not well; `by`, who began it; `approver`, who said yes; `command`, a text in it;
+    /// `label`, as NAME=VALUE, several times too.
     #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<RunFilter>)]
     wanted: Vec<Condition>,
     /// Only those that began there or later: a record, a moment, a day, `yesterday`, or how long

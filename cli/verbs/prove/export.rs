@@ -33,7 +33,7 @@ const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 #[command(verbatim_doc_comment)]
 #[command(override_usage = "\
     holdpoint export [OPTIONS] --format <html|asciicast> --output <FILE> <RUN>\n       \
-    holdpoint export [OPTIONS] --format html --output <FILE> --since <POINT> [--until <TO>]\n       \
+    holdpoint export [OPTIONS] --format html --output <FILE> --since <POINT> [--until TO]\n       \
     holdpoint export [OPTIONS] [--format <jsonl|csv|sqlite>]")]
 pub(crate) struct Args {
     /// The run, with `--format html` and `asciicast`.

@@ -41,8 +41,8 @@ something else failed.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// `config`, `terminal` or `clock-step`: this alone. `hooks`: everything, and fail where none of
-    /// them guards a tool. A file with `/` or `.` in its name: everything, with the hooks in it.
+    /// `config`, `terminal` or `clock-step`: this alone. `hooks`: everything, and fail where none
+    /// of them guards a tool. A file with `/` or `.` in its name: everything, with the hooks in it.
     #[arg(value_name = "SUBJECT|FILE", value_parser = topic)]
     topics: Vec<Topic>,
     #[command(flatten)]
@@ -64,8 +64,11 @@ impl Args {
 type Topic = Result<Subject, PathBuf>;
 
 fn topic(text: &str) -> Result<Topic, String> {
-    let is_file = text.contains(['/', '.']);
-    if is_file { Ok(Err(text.into())) } else { Subject::from_str(text, false).map(Ok) }
+    if text.contains(['/', '.']) {
+        return Ok(Err(text.into()));
+    }
+    let known = "write config, terminal, clock-step, hooks, or a file with `/` or `.` in its name";
+    Subject::from_str(text, false).map(Ok).map_err(|_| known.to_string())
 }
 
 /// Subject of a check that is asked for by name.

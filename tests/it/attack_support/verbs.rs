@@ -55,9 +55,9 @@ const SALVAGE: Verb = verb("copy --salvage LOG NEW", Shows::Kept);
 /// the records of `jsonl`, `verify --fail-fast` is `verify` up to its first finding, `replay
 /// ID` is of other things than loops too, `diff DIR/` compares two states as `diff` does,
 /// `--whole` and `--at` read as `replay` does, `report` tells what `verify` and `log` do, and what
-/// its pages carry has a matrix of its own, `runs failed=true` and the like choose as `--status` does,
-/// and `show REQUEST` is another verb as `show DECISION` is. What waits for more (`log --follow`,
-/// `decision wait`) or serves others (`hook`, `mcp`) begins with the looks
+/// its pages carry has a matrix of its own, `runs failed=true` and the like choose as `status=S`
+/// does, and `show REQUEST` is another verb as `show DECISION` is. What waits for more
+/// (`log --follow`, `decision wait`) or serves others (`hook`, `mcp`) begins with the looks
 /// and turns that stand here.
 pub(crate) const ON_LOG: [Verb; 39] = [
     verb("verify", Shows::Verdict),

@@ -39,8 +39,8 @@ impl PolicySettings {
 /// The keys of the configuration file, and who may answer once a question was passed on.
 impl FilterFields for GatePolicy {
     const NAMES: &'static str = "\
-        default approvers quorum authentication separation \
-        decision_timeout approval_timeout retry_needs_person escalation_approvers override_approvers";
+        default approvers quorum authentication separation decision_timeout approval_timeout \
+        retry_needs_person escalation_approvers override_approvers";
 
     fn put(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
@@ -52,7 +52,9 @@ impl FilterFields for GatePolicy {
             "approvers" => self.approvers = names(value)?,
             "quorum" => self.quorum = value.parse().map_err(|_| "a number from 1 to 16")?,
             "authentication" => {
-                self.authentication = Some(Proof::from_str(value, false)?.authentication());
+                let proof =
+                    Proof::from_str(value, false).map_err(|_| "none, os-user or terminal")?;
+                self.authentication = Some(proof.authentication());
             }
             "separation" => self.separation = boolean(value)?,
             "decision_timeout" => self.decision_timeout_ms = limit(value)?,
