@@ -53,17 +53,17 @@ pub(crate) struct Given {
     pub(crate) log: Option<PathBuf>,
     /// The configuration; else `holdpoint.toml` in the working directory, if there is one.
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "FILE")]
-    #[arg(env = "HOLDPOINT_CONFIG", value_parser = path_given())]
+    #[arg(env = "HOLDPOINT_CONFIG", value_parser = path_given(), hide_short_help = true)]
     pub(crate) config: Option<PathBuf>,
     /// Write one JSON value to stdout, or JSON Lines for streams; everything else to stderr.
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
     /// When colours are shown: `auto` is on a terminal, unless `NO_COLOR` is set.
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "WHEN")]
-    #[arg(value_enum, default_value_t)]
+    #[arg(value_enum, default_value_t, hide_short_help = true)]
     pub(crate) color: Color,
     /// Write a long text to the terminal at once, not through `HOLDPOINT_PAGER` or `PAGER`.
-    #[arg(long, global = true, help_heading = GLOBAL)]
+    #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true)]
     pub(crate) no_pager: bool,
 }
 
@@ -120,6 +120,7 @@ pub(crate) enum Verb {
     Record(Deferred<event::Args>),
     /// Everything that waits for a person, in all logs of this user, answered in place.
     // Its `--log` takes the place of the global one, which deferred options cannot.
+    #[command(after_help = help::examples("inbox"))]
     Inbox(inbox::Args),
     /// Say yes to a pending question. `decision show` shows it; `holdpoint output` has what a run
     /// printed, which nobody checked and which is no part of what is decided.

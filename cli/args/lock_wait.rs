@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) struct LockWaitArgs {
     /// How long to wait for another process that writes to the log.
     #[arg(long, value_name = "DURATION", env = "HOLDPOINT_LOCK_WAIT", default_value = "10s")]
-    #[arg(value_parser = crate::args::durations::wait)]
+    #[arg(value_parser = crate::args::durations::wait, hide_short_help = true)]
     pub(crate) lock_wait: Duration,
 }
 

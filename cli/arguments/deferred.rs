@@ -26,9 +26,15 @@ impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
     }
 }
 
+/// Declares the options of a verb, whose summary stands with the verb and not with its options.
+fn declared(verb: Command, declare: fn(Command) -> Command) -> Command {
+    let (about, long) = (verb.get_about().cloned(), verb.get_long_about().cloned());
+    shortened(declare(verb).about(about.unwrap_or_default()).long_about(long.unwrap_or_default()))
+}
+
 impl<T: Args> Args for Deferred<T> {
     fn augment_args(verb: Command) -> Command {
-        verb.defer(|verb| shortened(T::augment_args(verb)))
+        verb.defer(|verb| declared(verb, T::augment_args))
     }
 
     fn augment_args_for_update(verb: Command) -> Command {

@@ -22,8 +22,38 @@ Every verb takes --log DIR, --config FILE, --json, --color WHEN and --no-pager.
 /// Where a log's archives lie, which it says by itself: `--help` has it.
 const ARCHIVES: &str = "archive";
 
-/// A line for each verb, below its group: the options that are left to `--help`, and two examples.
+/// A line for each verb, below its group: the options that are left to `--help`, or behind `=`
+/// those that are not, and two examples.
 const SHORT: &str = "\
+init||init|init /var/lib/holdpoint/log
+run|=timeout hold approvers expires no_wait approval tty label|run -- make test|\
+run --hold before --expires 1h -- ./deploy.sh
+apply||apply commands.jsonl|apply --schema
+record|=stream event_type correlation lines|record --stream orders/17 --type shipped order.json|\
+record --stream orders --type shipped --lines orders.jsonl
+inbox||inbox|inbox --add /srv/app/.holdpoint
+approve|=reason yes|approve REQ-ee147a|approve DP-881e77 --reason reviewed
+deny|=reason yes|deny REQ-ee147a|deny DP-881e77 --reason untested
+decision create|=prompt option expires wait|\
+decision create gt-42 --prompt Ship? --option y:Yes --option n:No|\
+decision create --prompt Ship? --option @ways.json --wait=10m
+decision list|=kind limit|decision list|decision list state=pending urgency=high
+decision show||decision show DP-881e77|decision show DP-881e77 --chain
+decision wait||decision wait DP-881e77 --timeout 10m|decision wait --follow
+decision respond|=text guidance reason to|decision respond DP-881e77 yes|\
+decision respond REQ-ee147a RETRY --reason flaky
+decision cancel|=reason|decision cancel DP-881e77|decision cancel DP-881e77 --reason obsolete
+decision consume||decision consume DP-881e77 --bind tool=Bash --bind input=@call.json|\
+decision consume DP-881e77 --bind tool=Bash --bind input=@call.json --json
+decision expire||decision expire|decision expire --json
+decision notify|=to reason|decision notify DP-881e77|decision notify DP-881e77 --to dave
+policy show||policy show|policy show --json
+policy set||policy set default=before quorum=2|policy set approvers=ada,bob --no-wait
+hook|=tools wait approvers require_answer|hook pre-tool-use --tool Bash|hook session-start
+mcp||mcp|mcp --requested-by planner
+continue||continue .holdpoint|continue /var/lib/holdpoint/log
+completions||completions bash|completions man --output man1
+thread render||thread render response.json|thread render response.json --json
 runs|after date|runs failed=true --since 2h|runs by=ada label=env=prod
 show|depth format|show LOOP-71e982|show 12 --trace
 output|attempt raw|output LOOP-71e982 -n 20|output LOOP-71e982 --follow
@@ -33,15 +63,17 @@ diff|whole|diff LOOP-71e982|diff 1 9 --when 'totals.faults_reported > 3'
 verify|fail_fast|verify|verify --head HEAD.kept
 export|force|export LOOP-71e982 --format html --output a.html|export --format csv --output a.csv
 copy||copy .holdpoint kept|copy damaged mended --salvage
-archive|keep_segments lock_wait|archive old --until 720h|archive old --keep-segments 2
-doctor|lock_wait|doctor|doctor config
+archive|keep_segments|archive old --until 720h|archive old --keep-segments 2
+doctor||doctor|doctor config
 thread list|whole|thread list state=open|thread list --health
-thread show|diagnostic reader lock_wait|thread show talk-1|thread show talk-1 --story";
+thread show|diagnostic reader|thread show talk-1|thread show talk-1 --story";
 
 /// The short help of a verb.
 struct Short {
     verb: &'static str,
-    rare: Vec<&'static str>,
+    options: Vec<&'static str>,
+    /// True if only these options are shown, else all but these.
+    shows_these: bool,
     examples: Vec<String>,
 }
 
@@ -49,14 +81,28 @@ impl Short {
     fn all() -> impl Iterator<Item = Self> {
         SHORT.lines().filter_map(|line| {
             let mut columns = line.split('|');
-            let (verb, rare) = (columns.next()?, columns.next()?.split(' ').collect());
+            let (verb, options) = (columns.next()?, columns.next()?);
             Some(Self {
                 verb,
-                rare,
+                options: options.trim_start_matches('=').split(' ').collect(),
+                shows_these: options.starts_with('='),
                 examples: columns.map(|it| format!("holdpoint {it}")).collect(),
             })
         })
     }
+
+    fn examples(&self) -> String {
+        format!("Examples:\n  {}", self.examples.join("\n  "))
+    }
+
+    fn shows(&self, option: &str) -> bool {
+        self.options.contains(&option) == self.shows_these && option != ARCHIVES
+    }
+}
+
+/// The examples of a verb whose options are declared with the program's.
+pub(crate) fn examples(verb: &str) -> String {
+    Short::all().find(|short| short.verb == verb).map_or_else(String::new, |it| it.examples())
 }
 
 /// Gives a verb, or each verb of a group, its short help.
@@ -71,12 +117,11 @@ pub(crate) fn shortened(command: Command) -> Command {
 
 fn of_verb(command: Command, words: &str) -> Command {
     let Some(short) = Short::all().find(|short| short.verb == words) else { return command };
-    let examples = format!("Examples:\n  {}", short.examples.join("\n  "));
+    let examples = short.examples();
     let more = command.get_after_help().map(|more| format!("{more}\n\n{examples}"));
-    let is_rare = |id: &str| short.rare.contains(&id) || id == ARCHIVES;
     command
         .mut_args(|arg| {
-            let is_rare = arg.get_long().is_some() && is_rare(arg.get_id().as_str());
+            let is_rare = arg.get_long().is_some() && !short.shows(arg.get_id().as_str());
             if is_rare { arg.hide_short_help(true) } else { arg }
         })
         .after_long_help(more.unwrap_or_else(|| examples.clone()))
@@ -88,6 +133,7 @@ mod tests {
     use super::*;
     use crate::arguments::Arguments;
     use clap::CommandFactory;
+    use std::collections::BTreeSet;
 
     /// Lines and columns of a small screen.
     const ROOM: (usize, usize) = (40, 80);
@@ -108,7 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn the_short_help_of_a_verb_fits_a_screen_with_two_examples_that_are_understood() {
+    fn the_short_help_of_each_verb_fits_a_screen_with_two_examples_that_are_understood() {
+        let verbs: Vec<String> = Short::all().map(|short| short.verb.to_string()).collect();
+        assert_eq!(leaves(&built(), ""), BTreeSet::from_iter(verbs));
         for short in Short::all() {
             let (mut program, mut named) = (built(), built());
             let verb = short.verb.split(' ').fold(&mut program, |command, word| {
@@ -116,11 +164,13 @@ mod tests {
             });
             let help = verb.render_help().to_string();
             assert!(help.lines().count() <= ROOM.0, "{}: {help}", short.verb);
+            assert!(!help.starts_with("Options of") && !help.starts_with("Usage"), "{help}");
             let long = verb.render_long_help().to_string();
-            for option in short.rare.iter().filter(|option| !option.is_empty()) {
+            for option in short.options.iter().filter(|option| !option.is_empty()) {
                 let known = verb.get_arguments().any(|arg| arg.get_id().as_str() == *option);
                 assert!(known, "{} {option}", short.verb);
             }
+            assert_eq!(short.examples.len(), 2, "{}", short.verb);
             for example in short.examples {
                 assert!(help.contains(&example) && long.contains(&example), "{example}");
                 let words = example.replace("'totals.faults_reported > 3'", "true");
@@ -128,5 +178,18 @@ mod tests {
                 assert!(read.is_ok(), "{example}: {read:?}");
             }
         }
+    }
+
+    /// The verbs below a command that have none below them.
+    fn leaves(command: &Command, group: &str) -> BTreeSet<String> {
+        let verbs = command.get_subcommands().filter(|verb| verb.get_name() != "help");
+        let below = verbs.flat_map(|verb| {
+            let words = format!("{group} {}", verb.get_name()).trim_start().to_string();
+            match verb.has_subcommands() {
+                true => leaves(verb, &words),
+                false => BTreeSet::from([words]),
+            }
+        });
+        below.collect()
     }
 }
