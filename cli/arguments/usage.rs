@@ -85,7 +85,8 @@ pub(crate) fn all_verbs(program: impl FnOnce() -> clap::Command) -> Option<Exit>
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     words.ends_with(&["help".into(), "--all".into()]).then(|| {
         let mut out = Output::stdout();
-        let help = program().override_help(None::<&'static str>).render_help();
+        let program = program().mut_args(|option| option.hide_short_help(false));
+        let help = program.override_help(None::<&'static str>).render_help();
         out.bytes(help.to_string().as_bytes());
         out.finish().map_or_else(|failure| failure.tell(), |()| Exit::DONE)
     })
