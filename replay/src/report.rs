@@ -152,8 +152,8 @@ holdpoint_domain::worded_enum! {
         /// Nothing failed; some records were taken over from a damaged log without proof.
         #[serde(rename = "intact, with unproven records")]
         UnprovenRecords = "intact, with unproven records",
-        /// Whole, but ending before the record that HEAD, or LOCK, names: a copy made while the log was
-        /// written, or its end was cut off. Nothing ties the records here to HEAD.
+        /// Whole, but ending before the record that HEAD, or LOCK, names: a copy made while the log
+        /// was written, or its end was cut off. Nothing ties the records here to HEAD.
         #[serde(rename = "short of HEAD")]
         ShortOfHead = "short of HEAD",
         /// Something recorded is changed or missing.
@@ -162,8 +162,9 @@ holdpoint_domain::worded_enum! {
         /// The bytes hold, and some event is one that the rules forbid or that cannot be read.
         #[serde(rename = "forbidden events")]
         ForbiddenEvents = "forbidden events",
-        /// Nothing failed, and what was asked for rests on a record of a kind or version that only a
-        /// newer program knows. Whoever verifies is told so under `meaning`, with another verdict.
+        /// Nothing failed, and what was asked for rests on a record of a kind or version that only
+        /// a newer program knows. Whoever verifies is told so under `meaning`, with another
+        /// verdict.
         #[serde(rename = "not known to its end")]
         Unknown = "not known to its end",
         /// There is no log, or one without a first segment yet.

@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::core::actor::Actor;
-use crate::core::forbidden::{Record, Rule, RuleChecks};
+use crate::core::forbidden::{Rule, RuleChecks};
 use crate::core::ids::id;
 use crate::core::limits::MAX_SENTENCE_BYTES;
 use crate::core::payload::RawData;
@@ -29,7 +29,7 @@ use crate::execution_loop::types::{
     ExecutionLoopState, ExecutorRawResponse, ExecutorResponseType, Exit, HaltReason,
     ResponseDecision,
 };
-use crate::governed::aggregate::{Barrier, ExecutionLoop, RetryPermission};
+use crate::governed::aggregate::{Barrier, ExecutionLoop, LoopSubject, RetryPermission};
 use crate::governed::batch::{Batch, LoopEnding, OnLoop};
 use crate::governed::capture::spelled_out;
 use crate::governed::refusal::{LoopRefusal, Ruling};
@@ -222,7 +222,7 @@ fn evaluate_fault(
     let outcome = decide_sandbox_outcome(on.entity.retry_ceiling, &fault, context);
     record(&mut on.batch, command, &fault, &outcome);
     let error = format!("{}: {}", fault.fault_type, fault.fault_message);
-    let raw = as_response(on.entity, fault.fault_type);
+    let raw = as_reported(on.entity, as_response(fault.fault_type));
     evaluate(on, &raw, Some(&error), command.exit)?;
     Ok(outcome)
 }
@@ -236,17 +236,11 @@ pub(crate) fn report_guarded(on: &mut OnLoop<'_>, end: &GuardedEnd) -> Ruling {
     }
     on.batch.expect_output(on.entity);
     let Some((fault_type, context)) = end.fault.zip(on.entity.sandbox_context()) else {
-        let raw = ExecutorRawResponse {
-            executor_id: String::from(on.entity.context.executor_id()),
-            instruction_hash: String::from(on.entity.context.instruction_envelope_hash()),
-            raw_payload: RawData::default(),
-            reported_status: if end.exit == Exit::Status(0) {
-                ExecutorResponseType::Success
-            } else {
-                ExecutorResponseType::Failure
-            },
+        let (reported, error) = match end.exit {
+            Exit::Status(0) => (ExecutorResponseType::Success, None),
+            _ => (ExecutorResponseType::Failure, Some(&*end.message)),
         };
-        let error = (end.exit != Exit::Status(0)).then_some(&*end.message);
+        let raw = as_reported(on.entity, reported);
         return evaluate(on, &raw, error, end.exit);
     };
     let command = ReportFault {
@@ -297,19 +291,27 @@ fn record(
 }
 
 /// Returns what a fault means to Phase-30. None of them is SUCCESS.
-fn as_response(entity: &ExecutionLoop, fault_type: ExecutionFaultType) -> ExecutorRawResponse {
+const fn as_response(fault_type: ExecutionFaultType) -> ExecutorResponseType {
+    match fault_type {
+        ExecutionFaultType::Timeout => ExecutorResponseType::Timeout,
+        ExecutionFaultType::Partial => ExecutorResponseType::Partial,
+        ExecutionFaultType::InvalidResponse => ExecutorResponseType::Malformed,
+        ExecutionFaultType::Crash
+        | ExecutionFaultType::ResourceExhausted
+        | ExecutionFaultType::SecurityViolation => ExecutorResponseType::Failure,
+    }
+}
+
+/// A response of the loop's own executor to its own instruction.
+fn as_reported(
+    entity: &ExecutionLoop,
+    reported_status: ExecutorResponseType,
+) -> ExecutorRawResponse {
     ExecutorRawResponse {
         executor_id: String::from(entity.context.executor_id()),
         instruction_hash: String::from(entity.context.instruction_envelope_hash()),
         raw_payload: RawData::default(),
-        reported_status: match fault_type {
-            ExecutionFaultType::Timeout => ExecutorResponseType::Timeout,
-            ExecutionFaultType::Partial => ExecutorResponseType::Partial,
-            ExecutionFaultType::InvalidResponse => ExecutorResponseType::Malformed,
-            ExecutionFaultType::Crash
-            | ExecutionFaultType::ResourceExhausted
-            | ExecutionFaultType::SecurityViolation => ExecutorResponseType::Failure,
-        },
+        reported_status,
     }
 }
 
@@ -496,50 +498,46 @@ pub(crate) fn continuity_fault(
 
 /// No condition on record is one that the log itself contradicts.
 pub(crate) fn judge_stop_detected(
-    entity: &ExecutionLoop,
-    record: Record<'_>,
+    of: LoopSubject<'_>,
+
     body: &StopConditionDetected,
     checks: &mut RuleChecks,
 ) {
-    let lives = entity.state() != ExecutionLoopState::Halted;
+    let lives = of.entity.state() != ExecutionLoopState::Halted;
     checks.demand(lives, Rule::HaltedIsFinal, "nothing after HALTED", body.condition);
     if !lives || !checks.rules.knows_stops {
         return;
     }
-    if let Some(expected) = contradicted(entity, record, body) {
+    if let Some(expected) = contradicted(of, body) {
         let found = format!("{}: {}", body.condition, body.details);
         checks.forbid(Rule::StopCondition, expected, found);
     }
 }
 
 /// Returns what would have to be on record, where it is not.
-fn contradicted(
-    entity: &ExecutionLoop,
-    record: Record<'_>,
-    body: &StopConditionDetected,
-) -> Option<&'static str> {
+fn contradicted(of: LoopSubject<'_>, body: &StopConditionDetected) -> Option<&'static str> {
     let (says, details) = (|value| fact_text(body.condition, value), body.details.as_str());
     let is_named = |value| details.contains(&says(value));
     let (holds, expected) = match body.condition {
         StopCondition::EvidenceChainBroken => {
-            (is_chain_valid(entity) == Some(false), "a chain that does not verify")
+            (is_chain_valid(of.entity) == Some(false), "a chain that does not verify")
         }
         StopCondition::TimestampInvalid => {
-            let is_valid = is_timestamp_valid(entity, record.at, record.set_back);
+            let is_valid = is_timestamp_valid(of.entity, of.record.at, of.record.set_back);
             (!is_valid, "a time before the newest evidence, or a clock that was set back")
         }
         StopCondition::PriorExecutionPending => {
-            (!is_prior_complete(entity), "an attempt that has not ended")
+            (!is_prior_complete(of.entity), "an attempt that has not ended")
         }
         StopCondition::EnvelopeHashMismatch => {
-            (is_another_instruction(entity, details), "another instruction")
+            (is_another_instruction(of.entity, details), "another instruction")
         }
         StopCondition::ContextUninitialized => {
-            let is_whole = entity.observer.as_ref().is_some_and(|it| it.is_initialized());
+            let is_whole = of.entity.observer.as_ref().is_some_and(|it| it.is_initialized());
             let unstated = fact_text(StopCondition::HumanAbort, None);
             (!is_whole || details.contains(&unstated), "a context that is not whole")
         }
-        StopCondition::HumanAbort => (record.actor.kind == Actor::Human, "a person"),
+        StopCondition::HumanAbort => (of.record.actor.kind == Actor::Human, "a person"),
         StopCondition::MissingAuthorization
         | StopCondition::ExecutorNotRegistered
         | StopCondition::ResourceLimitExceeded
