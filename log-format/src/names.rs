@@ -31,12 +31,6 @@ pub const SNAPSHOTS: &str = "snapshots";
 /// the reducer.
 pub const REDUCERS: &str = "reducers";
 
-const SNAPSHOT_SUFFIX: &str = ".snapshot";
-const SNAPSHOT_TEMPORARY_SUFFIX: &str = ".snapshot.tmp";
-const SEGMENT_SUFFIX: &str = ".seg";
-const PREPARED_SUFFIX: &str = ".prepared";
-const INDEX_SUFFIX: &str = ".idx";
-const INDEX_TEMPORARY_SUFFIX: &str = ".idx.tmp";
 const ROOM_SUFFIX: &str = ".room";
 const LOOP_PREFIX: &str = "LOOP-";
 const LOOP_DIGITS: usize = 32;
@@ -44,83 +38,54 @@ const DECISION_PREFIX: &str = "DP-";
 const OUTCOME_PREFIX: &str = "OUTCOME-";
 const DIGITS: usize = 20;
 
-/// File name of the segment that begins at `first_sequence`: 20 digits and `.seg`.
-#[must_use]
-pub fn segment(first_sequence: u64) -> String {
-    format!("{first_sequence:0DIGITS$}{SEGMENT_SUFFIX}")
+/// Names of 20 digits and an ending: how each is built, and how it is read.
+macro_rules! numbered {
+    ($(
+        $(#[$doc:meta])* $name:ident($sequence:ident) = $ending:literal,
+        $(#[$parse_doc:meta])* $parse:ident;
+    )+) => {
+        $($(#[$doc])* #[must_use] pub fn $name($sequence: u64) -> String {
+            format!("{:0DIGITS$}{}", $sequence, $ending)
+        }
+
+        $(#[$parse_doc])* #[must_use] pub fn $parse(name: &str) -> Option<u64> {
+            parse(name, $ending)
+        })+
+    };
 }
 
-/// File name of a segment under preparation. It is no segment until it is renamed.
-#[must_use]
-pub fn prepared(first_sequence: u64) -> String {
-    format!("{first_sequence:0DIGITS$}{PREPARED_SUFFIX}")
-}
-
-/// File name of the index of the segment that begins at `first_sequence`. It is derived: whoever
-/// reads segments ignores it.
-#[must_use]
-pub fn index(first_sequence: u64) -> String {
-    format!("{first_sequence:0DIGITS$}{INDEX_SUFFIX}")
-}
-
-/// File name of an index while it is written. It is no index until it is renamed.
-#[must_use]
-pub fn index_temporary(first_sequence: u64) -> String {
-    format!("{first_sequence:0DIGITS$}{INDEX_TEMPORARY_SUFFIX}")
-}
-
-/// File name of the snapshot of the state behind record `sequence`.
-#[must_use]
-pub fn snapshot(sequence: u64) -> String {
-    format!("{sequence:0DIGITS$}{SNAPSHOT_SUFFIX}")
-}
-
-/// File name of a snapshot while it is written. It is no snapshot until it is renamed.
-#[must_use]
-pub fn snapshot_temporary(sequence: u64) -> String {
-    format!("{sequence:0DIGITS$}{SNAPSHOT_TEMPORARY_SUFFIX}")
-}
-
-/// The sequence in a snapshot's name, or `None`.
-#[must_use]
-pub fn parse_snapshot(name: &str) -> Option<u64> {
-    parse(name, SNAPSHOT_SUFFIX)
-}
-
-/// The sequence in the name of a snapshot that is being written, or `None`.
-#[must_use]
-pub fn parse_snapshot_temporary(name: &str) -> Option<u64> {
-    parse(name, SNAPSHOT_TEMPORARY_SUFFIX)
+numbered! {
+    /// File name of the segment that begins at `first_sequence`: 20 digits and `.seg`.
+    segment(first_sequence) = ".seg",
+    /// The first sequence in a segment's name, or `None` when it is not exactly such a name.
+    parse_segment;
+    /// File name of a segment under preparation. It is no segment until it is renamed.
+    prepared(first_sequence) = ".prepared",
+    /// The first sequence in a prepared file's name, or `None`.
+    parse_prepared;
+    /// File name of the index of the segment that begins at `first_sequence`. It is derived:
+    /// whoever reads segments ignores it.
+    index(first_sequence) = ".idx",
+    /// The first sequence in an index's name, or `None`.
+    parse_index;
+    /// File name of an index while it is written. It is no index until it is renamed.
+    index_temporary(first_sequence) = ".idx.tmp",
+    /// The first sequence in the name of an index that is being written, or `None`.
+    parse_index_temporary;
+    /// File name of the snapshot of the state behind record `sequence`.
+    snapshot(sequence) = ".snapshot",
+    /// The sequence in a snapshot's name, or `None`.
+    parse_snapshot;
+    /// File name of a snapshot while it is written. It is no snapshot until it is renamed.
+    snapshot_temporary(sequence) = ".snapshot.tmp",
+    /// The sequence in the name of a snapshot that is being written, or `None`.
+    parse_snapshot_temporary;
 }
 
 /// File name of the `number`th copy of bytes cut at `offset` of the segment `first_sequence`.
 #[must_use]
 pub fn cut(first_sequence: u64, offset: u64, number: u32) -> String {
     format!("{first_sequence:0DIGITS$}-{offset}-{number}.cut")
-}
-
-/// The first sequence in a segment's name, or `None` when it is not exactly such a name.
-#[must_use]
-pub fn parse_segment(name: &str) -> Option<u64> {
-    parse(name, SEGMENT_SUFFIX)
-}
-
-/// The first sequence in a prepared file's name, or `None`.
-#[must_use]
-pub fn parse_prepared(name: &str) -> Option<u64> {
-    parse(name, PREPARED_SUFFIX)
-}
-
-/// The first sequence in an index's name, or `None`.
-#[must_use]
-pub fn parse_index(name: &str) -> Option<u64> {
-    parse(name, INDEX_SUFFIX)
-}
-
-/// The first sequence in the name of an index that is being written, or `None`.
-#[must_use]
-pub fn parse_index_temporary(name: &str) -> Option<u64> {
-    parse(name, INDEX_TEMPORARY_SUFFIX)
 }
 
 /// The path of a run's own file, locked while its recorder lives.

@@ -22,7 +22,6 @@ pub use snapshots::CachedSnapshot;
 use snapshots::check_snapshots;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io;
 
 /// Files beside a log, and whether they are what the log says.
@@ -49,38 +48,29 @@ pub struct CachedIndex {
     pub digest: Option<String>,
 }
 
-/// Worth of a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CacheState {
-    /// Byte for byte what the log gives.
-    Right,
-    /// Not there.
-    Missing,
-    /// Made of other records of this log, or by other rules than this program's.
-    Stale,
-    /// Changed, cut or forged.
-    Damaged,
-    /// Made of another log.
-    Foreign,
-    /// The part of the log that it is derived from does not hold.
-    NotChecked,
-    /// It, or the part of the log that it is derived from, could not be read.
-    Unreadable,
+holdpoint_domain::worded_enum! {
+    /// Worth of a cache.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CacheState {
+        /// Byte for byte what the log gives.
+        Right = "right",
+        /// Not there.
+        Missing = "missing",
+        /// Made of other records of this log, or by other rules than this program's.
+        Stale = "stale",
+        /// Changed, cut or forged.
+        Damaged = "damaged",
+        /// Made of another log.
+        Foreign = "foreign",
+        /// The part of the log that it is derived from does not hold.
+        NotChecked = "not checked",
+        /// It, or the part of the log that it is derived from, could not be read.
+        Unreadable = "unreadable",
+    }
 }
 
 impl CacheState {
-    /// Every state, the best first.
-    pub const ALL: [Self; 7] = [
-        Self::Right,
-        Self::Missing,
-        Self::Stale,
-        Self::Damaged,
-        Self::Foreign,
-        Self::NotChecked,
-        Self::Unreadable,
-    ];
-
     /// Returns what a failed call says of a cache: where something else lies in a file's place it
     /// says so.
     fn of_failure(error: &io::Error) -> Self {
@@ -91,20 +81,6 @@ impl CacheState {
     #[must_use]
     pub const fn is_wrong(self) -> bool {
         matches!(self, Self::Stale | Self::Damaged | Self::Foreign)
-    }
-}
-
-impl fmt::Display for CacheState {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Right => "right",
-            Self::Missing => "missing",
-            Self::Stale => "stale",
-            Self::Damaged => "damaged",
-            Self::Foreign => "foreign",
-            Self::NotChecked => "not checked",
-            Self::Unreadable => "unreadable",
-        })
     }
 }
 

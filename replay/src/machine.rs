@@ -17,29 +17,18 @@ pub fn this_boot() -> BootId {
     parse_boot_id(&text).unwrap_or(BootId::UNKNOWN)
 }
 
-/// Knowledge about the process that records a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recorder {
-    /// The run has no file of its own: nobody records it, or nobody can tell.
-    None,
-    /// It lives.
-    Lives,
-    /// It is gone.
-    Gone,
-    /// Unknown: what stands in the file's place does not tell.
-    NotToBeTold,
-}
-
-impl Recorder {
-    /// A stable name for programs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Lives => "lives",
-            Self::Gone => "gone",
-            Self::NotToBeTold => "not_told",
-        }
+holdpoint_domain::worded_enum! {
+    /// Knowledge about the process that records a run.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Recorder {
+        /// The run has no file of its own: nobody records it, or nobody can tell.
+        None = "none",
+        /// It lives.
+        Lives = "lives",
+        /// It is gone.
+        Gone = "gone",
+        /// Unknown: what stands in the file's place does not tell.
+        NotToBeTold = "not_told",
     }
 }
 

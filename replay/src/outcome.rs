@@ -8,73 +8,40 @@ use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::world::RowFact;
 use serde::Serialize;
 
-/// Outcome of a run. Closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunOutcome {
-    /// It has not ended, and nothing is asked.
-    Running,
-    /// It waits for a person's answer.
-    Waiting,
-    /// Its response was accepted; a command's exit status was 0.
-    Ok,
-    /// Its response was not accepted; a command's exit status was another one.
-    Failed,
-    /// A signal killed it.
-    Crashed,
-    /// It took longer than it may.
-    Timeout,
-    /// A person ended it.
-    Aborted,
-    /// A rule ended it: a stop condition, a limit, or what no table allows.
-    Stopped,
-    /// It was not begun: its executor is not known, nobody authorized it, or its recorder ended
-    /// before it recorded a start.
-    Refused,
-    /// It needed a person, and nobody answered in time.
-    Unanswered,
-    /// A signal to its recorder ended it.
-    Interrupted,
-    /// Its recorder ended without a word, and what became of it is not known.
-    Lost,
+holdpoint_domain::worded_enum! {
+    /// Outcome of a run. Closed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum RunOutcome {
+        /// It has not ended, and nothing is asked.
+        Running = "running",
+        /// It waits for a person's answer.
+        Waiting = "waiting",
+        /// Its response was accepted; a command's exit status was 0.
+        Ok = "ok",
+        /// Its response was not accepted; a command's exit status was another one.
+        Failed = "failed",
+        /// A signal killed it.
+        Crashed = "crashed",
+        /// It took longer than it may.
+        Timeout = "timeout",
+        /// A person ended it.
+        Aborted = "aborted",
+        /// A rule ended it: a stop condition, a limit, or what no table allows.
+        Stopped = "stopped",
+        /// It was not begun: its executor is not known, nobody authorized it, or its recorder ended
+        /// before it recorded a start.
+        Refused = "refused",
+        /// It needed a person, and nobody answered in time.
+        Unanswered = "unanswered",
+        /// A signal to its recorder ended it.
+        Interrupted = "interrupted",
+        /// Its recorder ended without a word, and what became of it is not known.
+        Lost = "lost",
+    }
 }
 
 impl RunOutcome {
-    /// Every one.
-    pub const ALL: [Self; 12] = [
-        Self::Running,
-        Self::Waiting,
-        Self::Ok,
-        Self::Failed,
-        Self::Crashed,
-        Self::Timeout,
-        Self::Aborted,
-        Self::Stopped,
-        Self::Refused,
-        Self::Unanswered,
-        Self::Interrupted,
-        Self::Lost,
-    ];
-
-    /// Its word.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::Ok => "ok",
-            Self::Failed => "failed",
-            Self::Crashed => "crashed",
-            Self::Timeout => "timeout",
-            Self::Aborted => "aborted",
-            Self::Stopped => "stopped",
-            Self::Refused => "refused",
-            Self::Unanswered => "unanswered",
-            Self::Interrupted => "interrupted",
-            Self::Lost => "lost",
-        }
-    }
-
     /// The one of this word.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

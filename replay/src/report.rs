@@ -138,36 +138,39 @@ fn as_list<S: Serializer>(archives: &ArchivePlaces, serializer: S) -> Result<S::
     }))
 }
 
-/// The verdict on a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Verdict {
-    /// Nothing failed, and everything is proven durable.
-    #[serde(rename = "intact")]
-    Intact,
-    /// Nothing failed; the newest records have no durable mark, or an interrupted write follows
-    /// them.
-    #[serde(rename = "intact, tail unproven")]
-    TailUnproven,
-    /// Nothing failed; some records were taken over from a damaged log without proof.
-    #[serde(rename = "intact, with unproven records")]
-    UnprovenRecords,
-    /// Whole, but ending before the record that HEAD, or LOCK, names: a copy made while the log was
-    /// written, or its end was cut off. Nothing ties the records here to HEAD.
-    #[serde(rename = "short of HEAD")]
-    ShortOfHead,
-    /// Something recorded is changed or missing.
-    #[serde(rename = "corrupt")]
-    Corrupt,
-    /// The bytes hold, and some event is one that the rules forbid or that cannot be read.
-    #[serde(rename = "forbidden events")]
-    ForbiddenEvents,
-    /// Nothing failed, and what was asked for rests on a record of a kind or version that only a
-    /// newer program knows. Whoever verifies is told so under `meaning`, with another verdict.
-    #[serde(rename = "not known to its end")]
-    Unknown,
-    /// There is no log, or one without a first segment yet.
-    #[serde(rename = "nothing here")]
-    NothingHere,
+holdpoint_domain::worded_enum! {
+    /// The verdict on a log.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    pub enum Verdict {
+        /// Nothing failed, and everything is proven durable.
+        #[serde(rename = "intact")]
+        Intact = "intact",
+        /// Nothing failed; the newest records have no durable mark, or an interrupted write follows
+        /// them.
+        #[serde(rename = "intact, tail unproven")]
+        TailUnproven = "intact, tail unproven",
+        /// Nothing failed; some records were taken over from a damaged log without proof.
+        #[serde(rename = "intact, with unproven records")]
+        UnprovenRecords = "intact, with unproven records",
+        /// Whole, but ending before the record that HEAD, or LOCK, names: a copy made while the log
+        /// was written, or its end was cut off. Nothing ties the records here to HEAD.
+        #[serde(rename = "short of HEAD")]
+        ShortOfHead = "short of HEAD",
+        /// Something recorded is changed or missing.
+        #[serde(rename = "corrupt")]
+        Corrupt = "corrupt",
+        /// The bytes hold, and some event is one that the rules forbid or that cannot be read.
+        #[serde(rename = "forbidden events")]
+        ForbiddenEvents = "forbidden events",
+        /// Nothing failed, and what was asked for rests on a record of a kind or version that only
+        /// a newer program knows. Whoever verifies is told so under `meaning`, with another
+        /// verdict.
+        #[serde(rename = "not known to its end")]
+        Unknown = "not known to its end",
+        /// There is no log, or one without a first segment yet.
+        #[serde(rename = "nothing here")]
+        NothingHere = "nothing here",
+    }
 }
 
 /// The four things that are told apart.
@@ -192,18 +195,20 @@ pub struct Axis {
     pub reason: String,
 }
 
-/// The answer of an axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum AxisState {
-    /// It holds.
-    #[serde(rename = "proven")]
-    Proven,
-    /// It does not hold.
-    #[serde(rename = "failed")]
-    Failed,
-    /// It was not checked, or not to the end.
-    #[serde(rename = "not checked")]
-    NotChecked,
+holdpoint_domain::worded_enum! {
+    /// The answer of an axis.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    pub enum AxisState {
+        /// It holds.
+        #[serde(rename = "proven")]
+        Proven = "proven",
+        /// It does not hold.
+        #[serde(rename = "failed")]
+        Failed = "failed",
+        /// It was not checked, or not to the end.
+        #[serde(rename = "not checked")]
+        NotChecked = "not checked",
+    }
 }
 
 /// A record that everything up to it can be named by.
@@ -404,31 +409,6 @@ impl fmt::Display for Report {
             0 => Ok(()),
             more => write!(out, "\n  ... and {more} more"),
         }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Intact => "intact",
-            Self::TailUnproven => "intact, tail unproven",
-            Self::UnprovenRecords => "intact, with unproven records",
-            Self::ShortOfHead => "short of HEAD",
-            Self::Corrupt => "corrupt",
-            Self::ForbiddenEvents => "forbidden events",
-            Self::Unknown => "not known to its end",
-            Self::NothingHere => "nothing here",
-        })
-    }
-}
-
-impl fmt::Display for AxisState {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Proven => "proven",
-            Self::Failed => "failed",
-            Self::NotChecked => "not checked",
-        })
     }
 }
 

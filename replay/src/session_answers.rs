@@ -17,32 +17,20 @@ pub struct Tools {
     outcome_unknown: usize,
 }
 
-/// Outcome of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToolAnswer {
-    /// A person said yes.
-    Approved,
-    /// A person said no.
-    Denied,
-    /// Nobody has answered yet.
-    Waiting,
-    /// Nobody answered in time.
-    Unanswered,
-    /// The question was cancelled.
-    TakenBack,
-}
-
-impl ToolAnswer {
-    /// Word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Waiting => "waiting",
-            Self::Unanswered => "unanswered",
-            Self::TakenBack => "taken back",
-        }
+holdpoint_domain::worded_enum! {
+    /// Outcome of one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ToolAnswer {
+        /// A person said yes.
+        Approved = "approved",
+        /// A person said no.
+        Denied = "denied",
+        /// Nobody has answered yet.
+        Waiting = "waiting",
+        /// Nobody answered in time.
+        Unanswered = "unanswered",
+        /// The question was cancelled.
+        TakenBack = "taken back",
     }
 }
 

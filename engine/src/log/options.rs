@@ -51,40 +51,19 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same with another [owner](Options::ownership) of the lock.
-    #[must_use]
-    pub fn ownership(self, ownership: Ownership) -> Self {
-        Self { ownership, ..self }
-    }
-
-    /// The same with another [wait for the lock](Options::lock_wait).
-    #[must_use]
-    pub fn lock_wait(self, lock_wait: Duration) -> Self {
-        Self { lock_wait, ..self }
-    }
-
-    /// The same, where a log [is made](Options::create) or not.
-    #[must_use]
-    pub fn create(self, create: bool) -> Self {
-        Self { create, ..self }
-    }
-
-    /// The same, where one goes on [without HEAD](Options::without_head) or not.
-    #[must_use]
-    pub fn without_head(self, without_head: bool) -> Self {
-        Self { without_head, ..self }
-    }
-
-    /// The same with another [delay of HEAD](Options::head_delay).
-    #[must_use]
-    pub fn head_delay(self, head_delay: Duration) -> Self {
-        Self { head_delay, ..self }
-    }
-
-    /// The same with another [least size](Options::prepare_ahead) of what is made ready.
-    #[must_use]
-    pub fn prepare_ahead(self, prepare_ahead: u64) -> Self {
-        Self { prepare_ahead, ..self }
+    setters! {
+        /// The same with another [owner](Options::ownership) of the lock.
+        ownership: Ownership,
+        /// The same with another [wait for the lock](Options::lock_wait).
+        lock_wait: Duration,
+        /// The same, where a log [is made](Options::create) or not.
+        create: bool,
+        /// The same, where one goes on [without HEAD](Options::without_head) or not.
+        without_head: bool,
+        /// The same with another [delay of HEAD](Options::head_delay).
+        head_delay: Duration,
+        /// The same with another [least size](Options::prepare_ahead) of what is made ready.
+        prepare_ahead: u64,
     }
 }
 

@@ -3,10 +3,9 @@
 
 use super::conditions::Conditions;
 use super::error::SubmitError;
-use super::rebuild::LiveState;
-use super::submit::{By, Origin};
+use super::submit::{By, Origin, Turn};
 use super::writers_own::adoption;
-use crate::log::{Appended, NewRecord, Storage, WriteTransaction};
+use crate::log::{Appended, NewRecord, Storage};
 use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
@@ -19,78 +18,74 @@ use holdpoint_domain::{Envelope, Event, Idempotency, World};
 /// Encodes, appends and evolves one batch, and gives its events back. Before the first one by newer
 /// rules than those in force, the same batch says so; what is given back is without that.
 pub(super) fn append<S: Storage>(
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     by: By<'_>,
     idempotency: Option<&Idempotency>,
     events: impl Into<Vec<Event>>,
     now: Moment,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
-    append_labelled(hot, turn, by, (idempotency, &Conditions::new()), events, now)
+    append_labelled(turn, by, (idempotency, &Conditions::new()), events, now)
 }
 
 /// Does the same as [`append`], with the labels of the command's conditions behind its events. What
 /// is given back is without them.
 pub(super) fn append_labelled<S: Storage>(
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     by: By<'_>,
     (idempotency, conditions): (Option<&Idempotency>, &Conditions),
     events: impl Into<Vec<Event>>,
     now: Moment,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
-    hot.world.check_rules()?;
+    turn.hot.world.check_rules()?;
     let events = events.into();
     // A turn that was planned comes of its plan, with all that its batch holds.
-    let drafted = events.iter().find_map(|event| hot.world.drafted_with(event));
-    let adopted = rules_first(&hot.world);
+    let drafted = events.iter().find_map(|event| turn.hot.world.drafted_with(event));
+    let adopted = rules_first(&turn.hot.world);
     let adopts = usize::from(adopted.is_some());
     let mut envelopes = Vec::with_capacity(adopts + events.len());
     envelopes.extend(adopted);
     for event in events {
-        let mut made = envelope(&hot.world, by, idempotency, event);
+        let mut made = envelope(&turn.hot.world, by, idempotency, event);
         made.causation = made.causation.or(drafted);
         envelopes.push(made);
     }
     if envelopes.len() > adopts {
-        let labels = labels_last(&hot.world, turn, by, conditions, (&envelopes, adopts));
+        let labels = labels_last(&turn.hot.world, turn, by, conditions, (&envelopes, adopts));
         envelopes.extend(labels);
     }
     envelopes.iter_mut().for_each(|made| made.clock = now.stated_clock());
     if let [adopted, events @ ..] = &mut *envelopes
         && adopts > 0
     {
-        state_fingerprints_behind(&hot.world, turn, now, adopted, events);
+        state_fingerprints_behind(&turn.hot.world, turn, now, adopted, events);
     }
-    append_evolving(hot, turn, (envelopes, adopts), now)
+    append_evolving(turn, (envelopes, adopts), now)
 }
 
 /// Appends events of several stories in one batch, behind the statement of the rules where nobody
 /// has made it before, and evolves the state by them. The statement is not given back.
 pub(super) fn append_stories<S: Storage>(
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     envelopes: impl IntoIterator<Item = Envelope>,
     now: Moment,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
-    let mut batch: Vec<Envelope> = rules_first(&hot.world).into_iter().collect();
+    let mut batch: Vec<Envelope> = rules_first(&turn.hot.world).into_iter().collect();
     let adopts = batch.len();
     batch.extend(envelopes);
     batch.iter_mut().for_each(|made| made.clock = now.stated_clock());
-    append_evolving(hot, turn, (batch, adopts), now)
+    append_evolving(turn, (batch, adopts), now)
 }
 
 /// Appends a batch, evolves the state by it, and gives what was asked for of it.
 fn append_evolving<S: Storage>(
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     (mut batch, adopts): (Vec<Envelope>, usize),
     now: Moment,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
-    cause_escalations(turn.position().sequence.saturating_add(1), &mut batch);
-    let appended = append_made(hot, turn, &batch, now)?;
+    cause_escalations(turn.log.position().sequence.saturating_add(1), &mut batch);
+    let appended = append_made(turn, &batch, now)?;
     for (sequence, made) in (appended.first_sequence..).zip(&batch) {
-        hot.world.evolve_decided(sequence, now.at, made);
+        turn.hot.world.evolve_decided(sequence, now.at, made);
     }
     Ok(asked_for(appended, batch, adopts))
 }
@@ -120,12 +115,12 @@ pub(super) fn rules_first(world: &World) -> Option<Envelope> {
 /// once for each loop that begins there.
 pub(super) fn labels_last<S: Storage>(
     world: &World,
-    turn: &WriteTransaction<'_, S>,
+    turn: &Turn<'_, '_, S>,
     by: By<'_>,
     conditions: &Conditions,
     (batch, adopts): (&[Envelope], usize),
 ) -> Vec<Envelope> {
-    let first = turn.position().sequence.saturating_add(1).saturating_add(adopts as u64);
+    let first = turn.log.position().sequence.saturating_add(1).saturating_add(adopts as u64);
     let Some(labels) = conditions.labels_from(first) else { return Vec::new() };
     let begun = batch.iter().filter_map(|made| match &made.event {
         Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => Some(&body.loop_id),
@@ -162,20 +157,19 @@ pub(super) const fn is_label(event: &Event) -> bool {
 
 /// Encodes and appends one batch, and follows it with everything but the state itself.
 pub(super) fn append_made<S: Storage>(
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     envelopes: &[Envelope],
     now: Moment,
 ) -> Result<Appended, SubmitError> {
-    check_readable(&hot.world)?;
+    check_readable(&turn.hot.world)?;
     let records = envelopes.iter().map(encoded).collect::<Result<Vec<_>, _>>()?;
-    let appended = turn.append_batch(&records, now.at.nanoseconds())?;
+    let appended = turn.log.append_batch(&records, now.at.nanoseconds())?;
     let followed = (appended.first_sequence..).zip(envelopes.iter().zip(&records));
     for (sequence, (envelope, record)) in followed {
-        hot.since.count(envelope, record.payload.len());
-        hot.lookup.follow(sequence, envelope);
+        turn.hot.since.count(envelope, record.payload.len());
+        turn.hot.lookup.follow(sequence, envelope);
     }
-    hot.place = turn.place();
+    turn.hot.place = turn.log.place();
     Ok(appended)
 }
 
@@ -188,7 +182,7 @@ pub(super) fn check_readable(world: &World) -> Result<(), SubmitError> {
 /// A fingerprint is that of the state before its record: behind what its batch says first.
 fn state_fingerprints_behind<S: Storage>(
     world: &World,
-    turn: &WriteTransaction<'_, S>,
+    turn: &Turn<'_, '_, S>,
     now: Moment,
     first: &Envelope,
     others: &mut [Envelope],
@@ -196,7 +190,7 @@ fn state_fingerprints_behind<S: Storage>(
     for envelope in others {
         if let Event::Log(LogEvent::FingerprintRecorded(body)) = &mut envelope.event {
             let mut behind = world.clone();
-            behind.evolve(turn.position().sequence.saturating_add(1), now.at, first);
+            behind.evolve(turn.log.position().sequence.saturating_add(1), now.at, first);
             body.fingerprint = behind.fingerprint_digest();
         }
     }

@@ -40,18 +40,18 @@ impl<S: Storage> Engine<S> {
         let Some((person, proof)) = core.identity.person_who_typed(line, &origin.actor) else {
             return Ok(Submitted::Refused(Refusal::ApprovalNeeded));
         };
-        with_turn(core, |engine, hot, turn| {
-            hot.world.check_rules()?;
-            let reading = note_clock_step(engine, hot, turn)?;
+        with_turn(core, |turn| {
+            turn.hot.world.check_rules()?;
+            let reading = note_clock_step(turn)?;
             let now = moment_of_next(reading, turn);
             let body = ClockStepAccepted { by: person, log_time: now.at, clock: now.clock };
-            let (ends, due) = ends_by_now(engine, hot, now)?;
+            let (ends, due) = ends_by_now(turn.engine, turn.hot, now)?;
             let body = Box::new(body);
             let command = WriterCommand::AcceptClockStep { body, due };
-            let accepted = decide_for_writer(&hot.world, &command, now)?.pop();
+            let accepted = decide_for_writer(&turn.hot.world, &command, now)?.pop();
             let by = By { origin, proof: Some(proof) };
-            let said = accepted.map(|event| envelope(&hot.world, by, None, event));
-            let (appended, events) = append_stories(hot, turn, ends.into_iter().chain(said), now)?;
+            let said = accepted.map(|event| envelope(&turn.hot.world, by, None, event));
+            let (appended, events) = append_stories(turn, ends.into_iter().chain(said), now)?;
             Ok(Submitted::Accepted(receipt(&appended, now.at, events)))
         })
     }

@@ -139,15 +139,15 @@ impl<S: Storage> Engine<S> {
             return Ok(Submitted::Refused(Refusal::ApprovalNeeded));
         };
         let body = Box::new(body(person));
-        with_turn(core, |engine, hot, turn| {
-            hot.world.check_rules()?;
-            let now = moment_of_next(engine.now(), turn);
-            let lost = lost_loops(engine, hot)?;
+        with_turn(core, |turn| {
+            turn.hot.world.check_rules()?;
+            let now = moment_of_next(turn.engine.now(), turn);
+            let lost = lost_loops(turn.engine, turn.hot)?;
             let command = WriterCommand::ContinueLog { body, lost };
-            let events = decide_for_writer(&hot.world, &command, now)?;
+            let events = decide_for_writer(&turn.hot.world, &command, now)?;
             let by = By { origin, proof: Some(proof) };
-            let told: Vec<_> = events.into_iter().map(|it| told(&hot.world, by, it)).collect();
-            let (appended, events) = append_stories(hot, turn, told, now)?;
+            let told: Vec<_> = events.into_iter().map(|it| told(&turn.hot.world, by, it)).collect();
+            let (appended, events) = append_stories(turn, told, now)?;
             Ok(Submitted::Accepted(receipt(&appended, now.at, events)))
         })
     }

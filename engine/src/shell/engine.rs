@@ -198,7 +198,7 @@ impl<S: Storage> Engine<S> {
         }
         if owes_records {
             // What recovery did is a fact like any other: each turn begins with it.
-            with_turn(&engine.core, |_, _, _| Ok(()))?;
+            with_turn(&engine.core, |_| Ok(()))?;
         }
         Ok(engine)
     }

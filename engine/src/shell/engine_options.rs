@@ -68,82 +68,33 @@ impl EngineOptions {
         Self { identity, registry, floors, ..Self::default() }
     }
 
-    /// The same opened so: see [`EngineOptions::log`].
-    #[must_use]
-    pub fn log(self, log: Options) -> Self {
-        Self { log, ..self }
-    }
-
-    /// The same with this level of a receipt: see [`EngineOptions::level`].
-    #[must_use]
-    pub fn level(self, level: Level) -> Self {
-        Self { level, ..self }
-    }
-
-    /// The same with this level of a person's decision: see [`EngineOptions::decision_level`].
-    #[must_use]
-    pub fn decision_level(self, decision_level: Level) -> Self {
-        Self { decision_level, ..self }
-    }
-
-    /// The same with this clock: see [`EngineOptions::clock`].
-    #[must_use]
-    pub fn clock(self, clock: Box<dyn Clock>) -> Self {
-        Self { clock, ..self }
-    }
-
-    /// The same with this source of ids: see [`EngineOptions::entropy`].
-    #[must_use]
-    pub fn entropy(self, entropy: Box<dyn EntropySource>) -> Self {
-        Self { entropy, ..self }
-    }
-
-    /// The same where this is told of what goes on: see [`EngineOptions::metrics`].
-    #[must_use]
-    pub fn metrics(self, metrics: Arc<dyn Metrics>) -> Self {
-        Self { metrics, ..self }
-    }
-
-    /// The same with this distance between fingerprints: see [`EngineOptions::fingerprints`].
-    #[must_use]
-    pub fn fingerprints(self, fingerprints: FingerprintDistance) -> Self {
-        Self { fingerprints, ..self }
-    }
-
-    /// The same run by somebody else: see [`EngineOptions::identity`].
-    #[must_use]
-    pub fn identity(self, identity: Identity) -> Self {
-        Self { identity, ..self }
-    }
-
-    /// The same with other files that bind every hold point: see [`EngineOptions::floors`].
-    #[must_use]
-    pub fn floors(self, floors: FloorFiles) -> Self {
-        Self { floors, ..self }
-    }
-
-    /// The same with smaller bounds on open questions: see [`EngineOptions::open_bounds`].
-    #[must_use]
-    pub fn open_bounds(self, open_bounds: Option<OpenBounds>) -> Self {
-        Self { open_bounds, ..self }
-    }
-
-    /// The same with another list of this user's logs: see [`EngineOptions::registry`].
-    #[must_use]
-    pub fn registry(self, registry: LogRegistry) -> Self {
-        Self { registry, ..self }
-    }
-
-    /// The same with another place for the keys of runs: see [`EngineOptions::keys`].
-    #[must_use]
-    pub fn keys(self, keys: Option<ApprovalKeys>) -> Self {
-        Self { keys, ..self }
-    }
-
-    /// The same with a queue of this length: see [`EngineOptions::queue`].
-    #[must_use]
-    pub fn queue(self, queue: usize) -> Self {
-        Self { queue, ..self }
+    setters! {
+        /// The same opened so: see [`EngineOptions::log`].
+        log: Options,
+        /// The same with this level of a receipt: see [`EngineOptions::level`].
+        level: Level,
+        /// The same with this level of a person's decision: see [`EngineOptions::decision_level`].
+        decision_level: Level,
+        /// The same with this clock: see [`EngineOptions::clock`].
+        clock: Box<dyn Clock>,
+        /// The same with this source of ids: see [`EngineOptions::entropy`].
+        entropy: Box<dyn EntropySource>,
+        /// The same where this is told of what goes on: see [`EngineOptions::metrics`].
+        metrics: Arc<dyn Metrics>,
+        /// The same with this distance between fingerprints: see [`EngineOptions::fingerprints`].
+        fingerprints: FingerprintDistance,
+        /// The same run by somebody else: see [`EngineOptions::identity`].
+        identity: Identity,
+        /// The same with other files that bind every hold point: see [`EngineOptions::floors`].
+        floors: FloorFiles,
+        /// The same with smaller bounds on open questions: see [`EngineOptions::open_bounds`].
+        open_bounds: Option<OpenBounds>,
+        /// The same with another list of this user's logs: see [`EngineOptions::registry`].
+        registry: LogRegistry,
+        /// The same with another place for the keys of runs: see [`EngineOptions::keys`].
+        keys: Option<ApprovalKeys>,
+        /// The same with a queue of this length: see [`EngineOptions::queue`].
+        queue: usize,
     }
 }
 

@@ -6,8 +6,8 @@ use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::rebuild::LiveState;
 use super::snapshot::Snapshot;
-use super::submit::{By, Origin, changes_nothing, moment_of_next};
-use crate::log::{Storage, WriteTransaction};
+use super::submit::{By, Origin, Turn, changes_nothing, moment_of_next};
+use crate::log::Storage;
 use holdpoint_domain::log::{FingerprintRecorded, LogEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::{Envelope, Event};
@@ -76,12 +76,10 @@ impl Since {
 /// Records the state's fingerprint where one is due, behind what the turn appended, and gives the
 /// snapshot to be written once that is durable.
 pub(super) fn record_if_due<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
-    let is_due = engine.fingerprints.is_reached(&hot.since);
-    if is_due { record(engine, hot, turn) } else { Ok(None) }
+    let is_due = turn.engine.fingerprints.is_reached(&turn.hot.since);
+    if is_due { record(turn) } else { Ok(None) }
 }
 
 /// Returns whether [`record_at_close`] records one.
@@ -91,36 +89,30 @@ pub(super) fn is_due_at_close<S: Storage>(engine: &Core<S>, hot: &LiveState) -> 
 
 /// Does the same as [`record_if_due`], before the log is closed.
 pub(super) fn record_at_close<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
 ) -> Result<Option<Snapshot>, SubmitError> {
-    if is_due_at_close(engine, hot) { record(engine, hot, turn) } else { Ok(None) }
+    if is_due_at_close(turn.engine, turn.hot) { record(turn) } else { Ok(None) }
 }
 
 /// Records the fingerprint of the state; what the turn appended before stands whether or not there
 /// is room for it. Newer rules than those in force are adopted first, by a batch that has more to
 /// say.
-fn record<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
-) -> Result<Option<Snapshot>, SubmitError> {
-    if hot.world.rules_to_adopt().is_some() {
+fn record<S: Storage>(turn: &mut Turn<'_, '_, S>) -> Result<Option<Snapshot>, SubmitError> {
+    if turn.hot.world.rules_to_adopt().is_some() {
         return Ok(None);
     }
-    let now = moment_of_next(engine.now(), turn);
-    let (state, fingerprint) = hot.world.carry_with_fingerprint();
-    let snapshot = Snapshot::new(hot.place.header.log, &hot.place, &state);
+    let now = moment_of_next(turn.engine.now(), turn);
+    let (state, fingerprint) = turn.hot.world.carry_with_fingerprint();
+    let snapshot = Snapshot::new(turn.hot.place.header.log, &turn.hot.place, &state);
     let event = FingerprintRecorded { schema: STATE_SCHEMA_VERSION, fingerprint }.into();
-    let correlation = engine.entropy()?.to_string();
+    let correlation = turn.engine.entropy()?.to_string();
     let origin = Origin { actor: system_actor(), correlation, causation: None };
-    match append(hot, turn, By::holdpoint(&origin), None, &[event], now) {
+    match append(turn, By::holdpoint(&origin), None, &[event], now) {
         Ok(_) => {
-            hot.since = Since::snapshot();
+            turn.hot.since = Since::snapshot();
             Ok(Some(snapshot))
         }
-        Err(error) if changes_nothing(engine, &error) => Ok(None),
+        Err(error) if changes_nothing(turn.engine, &error) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -10,11 +10,10 @@ use super::append::append;
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
 use super::outcome::guarded_end;
-use super::rebuild::LiveState;
 use super::starts::has_recorder;
-use super::submit::{Answer, By, Origin, Receipt, changes_nothing, moment_of_next, receipt};
+use super::submit::{Answer, By, Origin, Receipt, Turn, changes_nothing, moment_of_next, receipt};
 use super::take_up::{NotTakenUp, TakenUp, Taker, take_up, take_up_outcome};
-use crate::log::{Appended, RunFile, RunFileStamp, Storage, WriteTransaction};
+use crate::log::{Appended, RunFile, RunFileStamp, Storage};
 use holdpoint_domain::evidence_capture::GuardedEnd;
 use holdpoint_domain::execution_loop::ExecutionLoopState;
 use holdpoint_domain::{Event, WriterCommand, decide_for_writer};
@@ -50,95 +49,88 @@ pub(super) struct SeenRuns {
 
 /// Does the same as [`record_lost`], for an engine that has not looked yet.
 pub(super) fn record_lost_once<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
 ) -> Result<Vec<Receipt>, SubmitError> {
-    match engine.has_looked_for_lost.load(Ordering::Relaxed) {
+    match turn.engine.has_looked_for_lost.load(Ordering::Relaxed) {
         true => Ok(Vec::new()),
-        false => record_lost(engine, hot, turn),
+        false => record_lost(turn),
     }
 }
 
 /// Looks at every run's file. A disk that cannot say is no obstacle to whoever writes: nothing is
 /// recorded of a run whose file it does not give, and the next turn looks again.
 pub(super) fn record_lost<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
 ) -> Result<Vec<Receipt>, SubmitError> {
     let mut receipts = Vec::new();
-    let Ok(entries) = engine.caches.list(names::RUNS) else { return Ok(receipts) };
+    let Ok(entries) = turn.engine.caches.list(names::RUNS) else { return Ok(receipts) };
     let (mut has_looked, mut ended) = (true, 0);
     for entry in &entries {
         let Some(loop_id) = names::parse_run(&entry.name) else { continue };
-        if hot.world.live_loop(loop_id).is_none() {
+        if turn.hot.world.live_loop(loop_id).is_none() {
             ended += 1;
             if ended > ENDED_AT_ONCE {
                 continue;
             }
         }
-        let file = match engine.caches.take_run(loop_id) {
+        let file = match turn.engine.caches.take_run(loop_id) {
             Ok(Some(file)) => Some(file),
             Ok(None) => continue,
-            Err(_) if !matches!(engine.caches.is_foreign_run(loop_id), Ok(true)) => {
+            Err(_) if !matches!(turn.engine.caches.is_foreign_run(loop_id), Ok(true)) => {
                 has_looked = false;
                 continue;
             }
-            Err(_) if is_left(engine, hot, loop_id)? => None,
+            Err(_) if is_left(turn, loop_id)? => None,
             Err(_) => continue,
         };
-        remove_room(engine, &entries, |of| of == loop_id);
+        remove_room(turn.engine, &entries, |of| of == loop_id);
         let ended = match &file {
-            Some(file) => end(engine, hot, turn, loop_id, file),
-            None => halt(engine, hot, turn, loop_id, None).map(Ended::with_file_left),
+            Some(file) => end(turn, loop_id, file),
+            None => halt(turn, loop_id, None).map(Ended::with_file_left),
         };
         match ended {
             Ok(Ended { receipts: more, is_settled }) => {
                 receipts.extend(more);
                 if let Some(file) = file.filter(|_| is_settled) {
-                    engine.settled.lock().push((turn.position().sequence, file));
+                    turn.engine.settled.lock().push((turn.log.position().sequence, file));
                 }
             }
             // No room for it now: the file stays, and the next turn looks again.
-            Err(error) if changes_nothing(engine, &error) => has_looked = false,
+            Err(error) if changes_nothing(turn.engine, &error) => has_looked = false,
             Err(error) => return Err(error),
         }
     }
     // A run's own file is made before its room.
-    let is_over = |of: &str| matches!(engine.caches.open(&names::run(of)), Ok(None));
-    remove_room(engine, &entries, is_over);
-    engine.has_looked_for_lost.fetch_or(has_looked, Ordering::Relaxed);
+    let is_over = |of: &str| matches!(turn.engine.caches.open(&names::run(of)), Ok(None));
+    remove_room(turn.engine, &entries, is_over);
+    turn.engine.has_looked_for_lost.fetch_or(has_looked, Ordering::Relaxed);
     Ok(receipts)
 }
 
 /// Takes up what waits in the files of runs that others record. Where nothing in their directory
 /// changed since the last look, that costs one call.
-pub(super) fn take_up_waiting<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
-) -> Result<(), SubmitError> {
-    let Ok(Some(changed)) = engine.caches.runs_changed() else { return Ok(()) };
-    if engine.seen_runs.lock().changed == Some(changed) {
+pub(super) fn take_up_waiting<S: Storage>(turn: &mut Turn<'_, '_, S>) -> Result<(), SubmitError> {
+    let Ok(Some(changed)) = turn.engine.caches.runs_changed() else { return Ok(()) };
+    if turn.engine.seen_runs.lock().changed == Some(changed) {
         return Ok(());
     }
-    let Ok(listed) = engine.caches.list(names::RUNS) else { return Ok(()) };
+    let Ok(listed) = turn.engine.caches.list(names::RUNS) else { return Ok(()) };
     let runs: Vec<&str> = listed.iter().filter_map(|it| names::parse_run(&it.name)).collect();
     let mut stamps = BTreeMap::new();
     let mut is_whole = true;
     for loop_id in runs {
-        let Ok(Some(stamp)) = engine.caches.run_stamp(loop_id) else { continue };
+        let Ok(Some(stamp)) = turn.engine.caches.run_stamp(loop_id) else { continue };
         // A run that this engine records takes up its own, and learns what came of it.
-        if stamp.length > RUN_FILE_LINE_MAX as u64 && engine.recorders.lock().is_here(loop_id) {
+        if stamp.length > RUN_FILE_LINE_MAX as u64 && turn.engine.recorders.lock().is_here(loop_id)
+        {
             is_whole = false;
             continue;
         }
-        let is_seen = engine.seen_runs.lock().stamps.get(loop_id) == Some(&stamp);
+        let is_seen = turn.engine.seen_runs.lock().stamps.get(loop_id) == Some(&stamp);
         if !is_seen && stamp.length > RUN_FILE_LINE_MAX as u64 {
-            match take_up_of(engine, hot, turn, loop_id) {
+            match take_up_of(turn, loop_id) {
                 Ok(()) => {}
-                Err(error) if changes_nothing(engine, &error) => {
+                Err(error) if changes_nothing(turn.engine, &error) => {
                     is_whole = false;
                     continue;
                 }
@@ -147,11 +139,11 @@ pub(super) fn take_up_waiting<S: Storage>(
         }
         stamps.insert(loop_id.to_string(), stamp);
     }
-    is_whole &= take_up_outcomes(engine, hot, turn, &listed, &mut stamps)?;
-    let now = i128::from(engine.now().wall_ns);
+    is_whole &= take_up_outcomes(turn, &listed, &mut stamps)?;
+    let now = i128::from(turn.engine.now().wall_ns);
     let at = i128::from(changed.0) * 1_000_000_000 + i128::from(changed.1);
     let is_long_ago = (now - at).abs() > SETTLED_NS;
-    let mut seen = engine.seen_runs.lock();
+    let mut seen = turn.engine.seen_runs.lock();
     seen.stamps = stamps;
     seen.changed = (is_whole && is_long_ago).then_some(changed);
     Ok(())
@@ -160,20 +152,19 @@ pub(super) fn take_up_waiting<S: Storage>(
 /// Takes up the outcomes that wait: so many files at once, the first of them another one each time,
 /// so that those which nobody takes up keep no other waiting. `false`: some are left.
 fn take_up_outcomes<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     listed: &[Entry],
     stamps: &mut BTreeMap<String, RunFileStamp>,
 ) -> Result<bool, SubmitError> {
     let named = |entry: &Entry| Some((entry.name.clone(), names::parse_outcome(&entry.name)?));
     let outcomes: Vec<(String, String)> = listed.iter().filter_map(named).collect();
     let count = outcomes.len();
-    let first = usize::try_from(engine.now().wall_ns).unwrap_or(0).checked_rem(count).unwrap_or(0);
+    let first =
+        usize::try_from(turn.engine.now().wall_ns).unwrap_or(0).checked_rem(count).unwrap_or(0);
     let mut is_whole = true;
     let mut looks = 0;
     for (name, decision_id) in outcomes.iter().cycle().skip(first).take(count) {
-        let stamp = match engine.caches.run_stamp(name) {
+        let stamp = match turn.engine.caches.run_stamp(name) {
             Ok(Some(stamp)) => stamp,
             Ok(None) => continue,
             Err(_) => {
@@ -181,16 +172,16 @@ fn take_up_outcomes<S: Storage>(
                 continue;
             }
         };
-        let is_seen = engine.seen_runs.lock().stamps.get(name) == Some(&stamp);
+        let is_seen = turn.engine.seen_runs.lock().stamps.get(name) == Some(&stamp);
         if !is_seen {
             if looks >= OUTCOMES_AT_ONCE {
                 return Ok(false);
             }
             looks += 1;
-            match take_up_outcome(engine, hot, turn, (name, decision_id)) {
+            match take_up_outcome(turn, (name, decision_id)) {
                 Ok(true) => {}
                 Ok(false) => continue,
-                Err(error) if changes_nothing(engine, &error) => {
+                Err(error) if changes_nothing(turn.engine, &error) => {
                     is_whole = false;
                     continue;
                 }
@@ -204,14 +195,9 @@ fn take_up_outcomes<S: Storage>(
 
 /// Takes up what waits for a run; a file that cannot be read or is not the recorder's counts for
 /// nothing, and is told by whoever looks at the log.
-fn take_up_of<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
-    loop_id: &str,
-) -> Result<(), SubmitError> {
-    let Ok(Some(entries)) = engine.caches.run_entries(loop_id) else { return Ok(()) };
-    take_up(engine, hot, turn, loop_id, entries, Taker::Other).map(drop)
+fn take_up_of<S: Storage>(turn: &mut Turn<'_, '_, S>, loop_id: &str) -> Result<(), SubmitError> {
+    let Ok(Some(entries)) = turn.engine.caches.run_entries(loop_id) else { return Ok(()) };
+    take_up(turn, loop_id, entries, Taker::Other).map(drop)
 }
 
 /// Removes the room of runs that need none any more: nobody reads it, so a failure loses nothing.
@@ -227,19 +213,17 @@ fn remove_room<S: Storage>(engine: &Core<S>, entries: &[Entry], is_over: impl Fn
 /// a file has a key in the record of its start. These records are read, so only whoever records
 /// what is due does this.
 pub(super) fn record_lost_without_file<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
 ) -> Result<Vec<Receipt>, SubmitError> {
-    let fileless = hot.world.live_loops().filter(|entity| {
+    let fileless = turn.hot.world.live_loops().filter(|entity| {
         entity.state() == ExecutionLoopState::AwaitingResponse
-            && matches!(engine.caches.run_stamp(entity.loop_id()), Ok(None))
+            && matches!(turn.engine.caches.run_stamp(entity.loop_id()), Ok(None))
     });
     let fileless: Vec<String> = fileless.map(|entity| entity.loop_id().to_string()).collect();
     let mut receipts = Vec::new();
     for loop_id in fileless {
-        if is_left(engine, hot, &loop_id)? {
-            receipts.extend(halt(engine, hot, turn, &loop_id, None)?);
+        if is_left(turn, &loop_id)? {
+            receipts.extend(halt(turn, &loop_id, None)?);
         }
     }
     Ok(receipts)
@@ -248,13 +232,9 @@ pub(super) fn record_lost_without_file<S: Storage>(
 /// Returns whether a loop that lives is of a run whose recorder and guard are gone: known without
 /// its file. What is driven through `apply` is nobody's to end, whatever lies in the place of a
 /// file.
-fn is_left<S: Storage>(
-    engine: &Core<S>,
-    hot: &LiveState,
-    loop_id: &str,
-) -> Result<bool, SubmitError> {
-    match hot.world.live_loop(loop_id) {
-        Some(entity) if is_gone(engine, loop_id) => has_recorder(engine, entity),
+fn is_left<S: Storage>(turn: &Turn<'_, '_, S>, loop_id: &str) -> Result<bool, SubmitError> {
+    match turn.hot.world.live_loop(loop_id) {
+        Some(entity) if is_gone(turn.engine, loop_id) => has_recorder(turn.engine, entity),
         _ => Ok(false),
     }
 }
@@ -280,15 +260,13 @@ impl Ended {
 
 /// Takes up what waits, and halts the loop where it lives on then and no question was left open.
 fn end<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     loop_id: &str,
     file: &RunFile,
 ) -> Result<Ended, SubmitError> {
     let mut ended = Ended { receipts: Vec::new(), is_settled: true };
     let taken = match file.entries() {
-        Ok(entries) => take_up(engine, hot, turn, loop_id, entries, Taker::Other)?,
+        Ok(entries) => take_up(turn, loop_id, entries, Taker::Other)?,
         Err(fault) => Err(NotTakenUp::Fault(fault, TakenUp::default())),
     };
     let taken = match taken {
@@ -297,7 +275,7 @@ fn end<S: Storage>(
         Err(NotTakenUp::Fault(fault, taken)) => {
             ended.is_settled = false;
             // The lock of a file that somebody else made says nothing of the recorder.
-            if fault.is_another_file() && !is_left(engine, hot, loop_id)? {
+            if fault.is_another_file() && !is_left(turn, loop_id)? {
                 return Ok(ended);
             }
             taken
@@ -305,9 +283,9 @@ fn end<S: Storage>(
     };
     ended.receipts.extend(taken.answers.into_iter().filter_map(accepted));
     if !taken.is_left_open {
-        let limit = hot.world.live_loop(loop_id).and_then(|entity| entity.timeout_ms);
+        let limit = turn.hot.world.live_loop(loop_id).and_then(|entity| entity.timeout_ms);
         let end = taken.guard.map(|facts| guarded_end(&facts, limit.map(Duration::from_millis)));
-        ended.receipts.extend(halt(engine, hot, turn, loop_id, end)?);
+        ended.receipts.extend(halt(turn, loop_id, end)?);
     }
     Ok(ended)
 }
@@ -321,20 +299,18 @@ fn accepted(answer: Answer) -> Option<Receipt> {
 
 /// Halts the loop, where it lives.
 fn halt<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     loop_id: &str,
     end: Option<GuardedEnd>,
 ) -> Result<Option<Receipt>, SubmitError> {
-    let Some(entity) = hot.world.live_loop(loop_id) else { return Ok(None) };
+    let Some(entity) = turn.hot.world.live_loop(loop_id) else { return Ok(None) };
     let (correlation, causation) = (entity.correlation.clone(), Some(entity.version));
     let origin = Origin { actor: system_actor(), correlation, causation };
     let loop_id = loop_id.to_string();
-    let lost = WriterCommand::DeclareLost { loop_id, entropy: engine.entropy()?, end };
-    let now = moment_of_next(engine.now(), turn);
-    let Ok(events) = decide_for_writer(&hot.world, &lost, now) else { return Ok(None) };
+    let lost = WriterCommand::DeclareLost { loop_id, entropy: turn.engine.entropy()?, end };
+    let now = moment_of_next(turn.engine.now(), turn);
+    let Ok(events) = decide_for_writer(&turn.hot.world, &lost, now) else { return Ok(None) };
     let (appended, events): (Appended, Vec<Event>) =
-        append(hot, turn, By::holdpoint(&origin), None, events, now)?;
+        append(turn, By::holdpoint(&origin), None, events, now)?;
     Ok(Some(receipt(&appended, now.at, events)))
 }

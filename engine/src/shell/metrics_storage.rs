@@ -30,19 +30,22 @@ impl<S: Storage> Measured<S> {
     }
 }
 
+/// Calls that go on to the disk as they are.
+macro_rules! forwarded {
+    ($(fn $name:ident(&self $(, $argument:ident: $Type:ty)*) $(-> $Returned:ty)?;)+) => {
+        $(fn $name(&self $(, $argument: $Type)*) $(-> $Returned)? {
+            self.disk.$name($($argument),*)
+        })+
+    };
+}
+
 impl<S: Storage> ReadStorage for Measured<S> {
     type File = S::File;
 
-    fn list(&self, directory: &str) -> io::Result<Vec<Entry>> {
-        self.disk.list(directory)
-    }
-
-    fn open(&self, path: &str) -> io::Result<Option<Self::File>> {
-        self.disk.open(path)
-    }
-
-    fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<Self::File>>> {
-        self.disk.open_mapped(path)
+    forwarded! {
+        fn list(&self, directory: &str) -> io::Result<Vec<Entry>>;
+        fn open(&self, path: &str) -> io::Result<Option<Self::File>>;
+        fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<Self::File>>>;
     }
 }
 
@@ -50,45 +53,9 @@ impl<S: Storage> Storage for Measured<S> {
     type Writer = S::Writer;
     type Lock = S::Lock;
 
-    fn root(&self) -> &Path {
-        self.disk.root()
-    }
-
-    fn hold(&self) {
-        self.disk.hold();
-    }
-
     fn elsewhere(&self, path: &Path) -> Option<Self> {
         let disk = Arc::new(self.disk.elsewhere(path)?);
         Some(Self { disk, metrics: self.metrics.clone() })
-    }
-
-    fn free(&self) -> Option<u64> {
-        self.disk.free()
-    }
-
-    fn root_state(&self) -> io::Result<RootState> {
-        self.disk.root_state()
-    }
-
-    fn unreliable_file_system(&self) -> io::Result<Option<&'static str>> {
-        self.disk.unreliable_file_system()
-    }
-
-    fn create_directory(&self, path: &str) -> io::Result<()> {
-        self.disk.create_directory(path)
-    }
-
-    fn write_gitignore(&self) -> io::Result<()> {
-        self.disk.write_gitignore()
-    }
-
-    fn create(&self, path: &str, length: u64) -> io::Result<Self::Writer> {
-        self.disk.create(path, length)
-    }
-
-    fn open_writer(&self, path: &str) -> io::Result<Self::Writer> {
-        self.disk.open_writer(path)
     }
 
     fn write_some_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<usize> {
@@ -101,14 +68,6 @@ impl<S: Storage> Storage for Measured<S> {
         Ok(written)
     }
 
-    fn write_zeros(&self, file: &Self::Writer, offset: u64, length: u64) -> io::Result<()> {
-        self.disk.write_zeros(file, offset, length)
-    }
-
-    fn begin_write_out(&self, file: &Self::Writer, offset: u64, length: u64) {
-        self.disk.begin_write_out(file, offset, length);
-    }
-
     fn sync(&self, file: &Self::Writer) -> io::Result<()> {
         self.timed(|disk| disk.sync(file))
     }
@@ -117,79 +76,36 @@ impl<S: Storage> Storage for Measured<S> {
         self.timed(|disk| disk.sync_directory(path))
     }
 
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-
-    fn remove(&self, path: &str) -> io::Result<()> {
-        self.disk.remove(path)
-    }
-
-    fn punch(&self, file: &Self::Writer, offset: u64, length: u64) -> io::Result<()> {
-        self.disk.punch(file, offset, length)
-    }
-
-    fn try_lock(&self) -> io::Result<Option<Self::Lock>> {
-        self.disk.try_lock()
-    }
-
-    fn is_named(&self, path: &str, file: &Self::Writer) -> io::Result<bool> {
-        self.disk.is_named(path, file)
-    }
-
-    fn lock_holder(&self, path: &str) -> Option<u32> {
-        self.disk.lock_holder(path)
-    }
-
-    fn try_sync_lock(&self) -> io::Result<Option<Self::Lock>> {
-        self.disk.try_sync_lock()
-    }
-
-    fn board(&self) -> io::Result<Option<Arc<dyn Board>>> {
-        self.disk.board()
-    }
-
-    fn check_written_back(&self, file: &Self::Writer) -> io::Result<()> {
-        self.disk.check_written_back(file)
-    }
-
-    fn is_locked(&self) -> io::Result<bool> {
-        self.disk.is_locked()
-    }
-
-    fn begin_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
-        self.disk.begin_run(loop_id)
-    }
-
-    fn take_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
-        self.disk.take_run(loop_id)
-    }
-
-    fn is_recorded(&self, loop_id: &str) -> io::Result<Option<bool>> {
-        self.disk.is_recorded(loop_id)
-    }
-
-    fn is_foreign_run(&self, loop_id: &str) -> io::Result<bool> {
-        self.disk.is_foreign_run(loop_id)
-    }
-
-    fn runs_changed(&self) -> io::Result<Option<(i64, i64)>> {
-        self.disk.runs_changed()
-    }
-
-    fn run_stamp(&self, loop_id: &str) -> io::Result<Option<RunFileStamp>> {
-        self.disk.run_stamp(loop_id)
-    }
-
-    fn run_entries(&self, loop_id: &str) -> Result<Option<RunEntries>, RunFileFault> {
-        self.disk.run_entries(loop_id)
-    }
-
-    fn boot(&self) -> BootId {
-        self.disk.boot()
-    }
-
-    fn draw(&self, bytes: &mut [u8]) -> io::Result<()> {
-        self.disk.draw(bytes)
+    forwarded! {
+        fn root(&self) -> &Path;
+        fn hold(&self);
+        fn free(&self) -> Option<u64>;
+        fn root_state(&self) -> io::Result<RootState>;
+        fn unreliable_file_system(&self) -> io::Result<Option<&'static str>>;
+        fn create_directory(&self, path: &str) -> io::Result<()>;
+        fn write_gitignore(&self) -> io::Result<()>;
+        fn create(&self, path: &str, length: u64) -> io::Result<Self::Writer>;
+        fn open_writer(&self, path: &str) -> io::Result<Self::Writer>;
+        fn write_zeros(&self, file: &Self::Writer, offset: u64, length: u64) -> io::Result<()>;
+        fn begin_write_out(&self, file: &Self::Writer, offset: u64, length: u64);
+        fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+        fn remove(&self, path: &str) -> io::Result<()>;
+        fn punch(&self, file: &Self::Writer, offset: u64, length: u64) -> io::Result<()>;
+        fn try_lock(&self) -> io::Result<Option<Self::Lock>>;
+        fn is_named(&self, path: &str, file: &Self::Writer) -> io::Result<bool>;
+        fn lock_holder(&self, path: &str) -> Option<u32>;
+        fn try_sync_lock(&self) -> io::Result<Option<Self::Lock>>;
+        fn board(&self) -> io::Result<Option<Arc<dyn Board>>>;
+        fn check_written_back(&self, file: &Self::Writer) -> io::Result<()>;
+        fn is_locked(&self) -> io::Result<bool>;
+        fn begin_run(&self, loop_id: &str) -> io::Result<Option<RunFile>>;
+        fn take_run(&self, loop_id: &str) -> io::Result<Option<RunFile>>;
+        fn is_recorded(&self, loop_id: &str) -> io::Result<Option<bool>>;
+        fn is_foreign_run(&self, loop_id: &str) -> io::Result<bool>;
+        fn runs_changed(&self) -> io::Result<Option<(i64, i64)>>;
+        fn run_stamp(&self, loop_id: &str) -> io::Result<Option<RunFileStamp>>;
+        fn run_entries(&self, loop_id: &str) -> Result<Option<RunEntries>, RunFileFault>;
+        fn boot(&self) -> BootId;
+        fn draw(&self, bytes: &mut [u8]) -> io::Result<()>;
     }
 }

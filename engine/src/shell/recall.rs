@@ -7,8 +7,8 @@ use super::engine::Core;
 use super::error::SubmitError;
 use super::lookup::{Lookup, Scope};
 use super::rebuild::{LiveState, Recorded, recorded};
-use super::submit::Origin;
-use crate::log::{Storage, WriteTransaction};
+use super::submit::{Origin, Turn};
+use crate::log::Storage;
 use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointCommand, DecisionPointEvent};
@@ -45,39 +45,36 @@ pub(super) struct RecallNeeds<'a> {
 /// # Errors
 /// A segment that must be read cannot be, or is damaged.
 pub(super) fn recall<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     origin: &Origin,
     seen: RecallNeeds<'_>,
     command: &Command,
 ) -> Result<Option<KeyReceipt>, SubmitError> {
-    let mut past = Past { engine, hot, turn };
     let mut recalled = Recalled::default();
     if let Some((tenant, correlation)) = command.thread()
-        && let Some(sequence) = past.closing(tenant, correlation)?
+        && let Some(sequence) = turn.closing(tenant, correlation)?
     {
         recalled.thread_was_closed(tenant, correlation, sequence);
     }
     if let Some(stream) = command.stream().filter(|_| seen.has_version)
-        && let Some(sequence) = past.last_of_stream(stream)?
+        && let Some(sequence) = turn.last_of_stream(stream)?
     {
         recalled.stream_came_to(stream, sequence);
     }
-    if let Some(point) = past.decision_point(command)? {
+    if let Some(point) = turn.decision_point(command)? {
         recalled.decision_point_ended(*point);
     }
-    let own = past.hot.world.own_session(command).map(String::from);
+    let own = turn.hot.world.own_session(command).map(String::from);
     let own = command.thread().zip(own.as_deref());
     let own = own.map(|((tenant, _), session)| Term::Session { tenant, session });
     for name in command.registered_names().chain(own) {
-        if let Some(Event::Registration(event)) = past.registration(&name)? {
+        if let Some(Event::Registration(event)) = turn.registration(&name)? {
             recalled.was_registered(&event);
         }
     }
-    past.hot.world.recall(recalled);
+    turn.hot.world.recall(recalled);
     match seen.idempotency {
-        Some(idempotency) => past.receipt(&origin.correlation, idempotency),
+        Some(idempotency) => turn.receipt(&origin.correlation, idempotency),
         None => Ok(None),
     }
 }
@@ -88,20 +85,17 @@ pub(super) fn recall<S: Storage>(
 /// # Errors
 /// As [`recall`].
 pub(super) fn decide_knowing<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     command: &Command,
     now: Moment,
 ) -> Result<Result<Vec<Event>, Refusal>, SubmitError> {
-    let mut past = Past { engine, hot, turn };
-    let decided = decide(&past.hot.world, command, now);
+    let decided = decide(&turn.hot.world, command, now);
     let events = decided.as_deref().unwrap_or_default();
-    let Some(id) = past.used_id(command, events)? else {
+    let Some(id) = turn.used_id(command, events)? else {
         return Ok(decided);
     };
-    past.hot.world.recall_used_id(id);
-    Ok(decide(&past.hot.world, command, now))
+    turn.hot.world.recall_used_id(id);
+    Ok(decide(&turn.hot.world, command, now))
 }
 
 /// Shows the records from one on until `visit` has had enough, where an index knows their places.
@@ -151,13 +145,11 @@ pub(super) fn link_of<S: Storage>(
 /// # Errors
 /// A segment that must be read cannot be, or is damaged.
 pub(super) fn records_with<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     term: &Term<'_>,
 ) -> Result<Vec<FoundRecord>, SubmitError> {
-    let newest = hot.place.run.chain.sequence;
-    let found = Past { engine, hot, turn }.look(term, newest)?;
+    let newest = turn.hot.place.run.chain.sequence;
+    let found = turn.look(term, newest)?;
     let shown = |event: Recorded| FoundRecord {
         sequence: event.sequence,
         at: event.at,
@@ -176,14 +168,7 @@ fn scope<'a, S: Storage>(
     (lookup, Scope { disk: &engine.caches, known, newest: place })
 }
 
-/// The log behind a state, in a turn.
-struct Past<'a, 't, S: Storage> {
-    engine: &'a Core<S>,
-    hot: &'a mut LiveState,
-    turn: &'a mut WriteTransaction<'t, S>,
-}
-
-impl<S: Storage> Past<'_, '_, S> {
+impl<S: Storage> Turn<'_, '_, S> {
     /// The record that closed a thread which the state does not remember.
     fn closing(&mut self, tenant: &str, correlation: &str) -> Result<Option<u64>, SubmitError> {
         let forgotten = self.hot.world.threads_forgotten();
@@ -244,7 +229,7 @@ impl<S: Storage> Past<'_, '_, S> {
     /// Returns whether something began under a term in an archive, and so behind a record before
     /// which nothing did.
     fn is_archived(&mut self, term: &Term<'_>, unused: u64) -> Result<bool, SubmitError> {
-        let beginning = self.turn.beginning()?;
+        let beginning = self.log.beginning()?;
         let anchor = beginning.run.chain;
         if anchor.sequence <= unused {
             return Ok(false);
@@ -320,7 +305,7 @@ impl<S: Storage> Past<'_, '_, S> {
     fn first_use(&mut self, term: &Term<'_>) -> Result<Option<u64>, SubmitError> {
         if !self.hot.lookup.knows(self.hot.place.header.first_sequence()) {
             // What is staged is in no file yet.
-            self.turn.sync()?;
+            self.log.sync()?;
         }
         let (lookup, scope) = scope(self.engine, self.hot);
         lookup.first_use(&scope, term)
@@ -353,7 +338,7 @@ impl<S: Storage> Past<'_, '_, S> {
     fn look(&mut self, term: &Term<'_>, until: u64) -> Result<Vec<Recorded>, SubmitError> {
         if self.hot.lookup.reads(self.hot.place.header.first_sequence(), term) {
             // What is staged is in no file yet.
-            self.turn.sync()?;
+            self.log.sync()?;
         }
         let (lookup, scope) = scope(self.engine, self.hot);
         lookup.records_with(&scope, term, until)

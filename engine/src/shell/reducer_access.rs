@@ -51,9 +51,9 @@ impl<S: Storage> ReducerAccess<S> {
     /// # Errors
     /// As [`Engine::query`]; [`SubmitError::Closed`].
     pub fn position(&self) -> Result<LogPosition, SubmitError> {
-        with_turn(&*self.core()?, |_, hot, turn| {
-            let unproven = hot.world.unproven_records().clone();
-            Ok(LogPosition { newest: turn.position(), unproven })
+        with_turn(&*self.core()?, |turn| {
+            let unproven = turn.hot.world.unproven_records().clone();
+            Ok(LogPosition { newest: turn.log.position(), unproven })
         })
     }
 
@@ -78,12 +78,12 @@ impl<S: Storage> ReducerAccess<S> {
     ) -> Result<Receipt, SubmitError> {
         let core = self.core()?;
         let proof = core.identity.proof_of(&origin.actor);
-        with_turn(&*core, |engine, hot, turn| {
-            let now = come_up_to_date(engine, hot, turn)?;
+        with_turn(&*core, |turn| {
+            let now = come_up_to_date(turn)?;
             let now = moment_of_next(now, turn);
-            let events = vec![decide_for_reducer(&hot.world, stated)?];
+            let events = vec![decide_for_reducer(&turn.hot.world, stated)?];
             let by = By { origin, proof: Some(proof) };
-            let (appended, events) = append(hot, turn, by, None, events, now)?;
+            let (appended, events) = append(turn, by, None, events, now)?;
             Ok(receipt(&appended, now.at, events))
         })
     }

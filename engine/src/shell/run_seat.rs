@@ -19,14 +19,13 @@ use super::engine::Core;
 use super::error::SubmitError;
 use super::metrics_storage::Measured;
 use super::origin::Origin;
-use super::rebuild::LiveState;
 use super::receipt::Submitted;
 use super::starts::Start;
-use super::submit::{Answer, By, begin_around, come_up_to_date, with_turn};
+use super::submit::{Answer, By, Turn, begin_around, come_up_to_date, with_turn};
 use super::take_up::{NotTakenUp, Taker, take_up};
 use super::unsynced_turn::UnsyncedTurn;
 use crate::executor::{CommandSpec, LastWord};
-use crate::log::{AppendError, Room, RunFile, Storage, WriteTransaction, is_full};
+use crate::log::{AppendError, Room, RunFile, Storage, is_full};
 use crate::sync::Mutex;
 use holdpoint_domain::core::actor::Proof;
 use holdpoint_domain::core::hash::Digest;
@@ -226,10 +225,9 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         }));
         let proof = core.identity.proof_of(&origin.actor);
         let by = By { origin, proof: Some(proof) };
-        let Ok(begun) =
-            begin_around(core, by, &Conditions::default(), &command, None, |_, _, _| {
-                Ok(Ok::<(), Infallible>(()))
-            })?;
+        let Ok(begun) = begin_around(core, by, &Conditions::default(), &command, None, |_| {
+            Ok(Ok::<(), Infallible>(()))
+        })?;
         let newest = begun.newest;
         let submitted = begun.acknowledged()?;
         self.acknowledge_in(&mut door)?;
@@ -348,9 +346,9 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         if !door.is_waiting {
             return Ok(Vec::new());
         }
-        let settled = with_turn(self.core, |core, hot, turn| {
-            come_up_to_date(core, hot, turn)?;
-            self.take_up_own(core, (&door, origin), hot, turn)
+        let settled = with_turn(self.core, |turn| {
+            come_up_to_date(turn)?;
+            self.take_up_own(&door, origin, turn)
         });
         door.is_full |= settled.as_ref().is_err_and(SubmitError::is_full);
         let answers = settled?;
@@ -398,9 +396,9 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         let mut answers = Vec::new();
         let state = &*door;
         let conditions = Conditions::default();
-        let Ok(begun) = begin_around(core, by, &conditions, command, wait, |core, hot, turn| {
+        let Ok(begun) = begin_around(core, by, &conditions, command, wait, |turn| {
             if state.is_waiting {
-                answers = self.take_up_own(core, (state, origin), hot, turn)?;
+                answers = self.take_up_own(state, origin, turn)?;
             }
             Ok(Ok::<(), Infallible>(()))
         })?;
@@ -435,10 +433,9 @@ impl<'a, S: Storage> RunSeat<'a, S> {
 
     fn take_up_own(
         &self,
-        core: &Core<Measured<S>>,
-        (door, origin): (&Door<'a, S>, &Origin),
-        hot: &mut LiveState,
-        turn: &mut WriteTransaction<'_, Measured<S>>,
+        door: &Door<'a, S>,
+        origin: &Origin,
+        turn: &mut Turn<'_, '_, Measured<S>>,
     ) -> Result<Vec<Answer>, SubmitError> {
         let (Some(file), Some((_, start))) = (&self.file, &door.signing) else {
             return Ok(Vec::new());
@@ -446,7 +443,7 @@ impl<'a, S: Storage> RunSeat<'a, S> {
         let Ok(entries) = file.entries() else { return Ok(Vec::new()) };
         let by = Taker::Recorder { start, origin };
         // What somebody else wrote into it counts for nothing, and is told by who verifies the log.
-        match take_up(core, hot, turn, &self.loop_id, entries, by)? {
+        match take_up(turn, &self.loop_id, entries, by)? {
             Ok(taken) | Err(NotTakenUp::Fault(_, taken)) => Ok(taken.answers),
             Err(NotTakenUp::StartArchived) => Ok(Vec::new()),
         }
@@ -520,8 +517,8 @@ fn begin<S: Storage>(
     core: &Core<Measured<S>>,
     loop_id: &str,
 ) -> Result<Option<RunFile>, SubmitError> {
-    with_turn(core, |core, _, _| {
-        core.caches.begin_run(loop_id).map_err(|source| file_error(core, source))
+    with_turn(core, |turn| {
+        turn.engine.caches.begin_run(loop_id).map_err(|source| file_error(turn.engine, source))
     })
 }
 

@@ -45,6 +45,13 @@ impl<'a> By<'a> {
     }
 }
 
+/// A turn of an engine: the state goes ahead with what is appended to the log.
+pub(super) struct Turn<'a, 't, S: Storage> {
+    pub(super) engine: &'a Core<S>,
+    pub(super) hot: &'a mut LiveState,
+    pub(super) log: &'a mut WriteTransaction<'t, S>,
+}
+
 /// Outcome of a turn.
 pub(super) enum Answer {
     Accepted(Receipt),
@@ -88,7 +95,7 @@ pub(super) fn begin_where<'a, S: Storage, E>(
     is_allowed: impl FnOnce(&World) -> Result<(), E>,
 ) -> Result<Result<Begun<'a, S>, E>, SubmitError> {
     let by = By { origin, proof: Some(proof) };
-    begin_around(engine, by, conditions, command, None, |_, hot, _| Ok(is_allowed(&hot.world)))
+    begin_around(engine, by, conditions, command, None, |turn| Ok(is_allowed(&turn.hot.world)))
 }
 
 /// Does the same as [`begin_where`], where the log's lock is waited for no longer than `wait`, and
@@ -99,11 +106,7 @@ pub(super) fn begin_around<'a, S: Storage, E>(
     conditions: &Conditions,
     command: &Command,
     wait: Option<Duration>,
-    before: impl FnOnce(
-        &Core<S>,
-        &mut LiveState,
-        &mut WriteTransaction<'_, S>,
-    ) -> Result<Result<(), E>, SubmitError>,
+    before: impl FnOnce(&mut Turn<'_, '_, S>) -> Result<Result<(), E>, SubmitError>,
 ) -> Result<Result<Begun<'a, S>, E>, SubmitError> {
     if let Err(refusal) = check(by.origin, conditions, command) {
         return Ok(Ok(Begun::refused(engine, refusal)));
@@ -115,15 +118,15 @@ pub(super) fn begin_around<'a, S: Storage, E>(
         return Ok(Ok(Begun::refused(engine, refusal)));
     }
     let level = engine.level_of(command);
-    let (answer, pending) = in_turn(engine, level, wait, |engine, hot, turn| {
-        let now = come_up_to_date(engine, hot, turn)?;
-        if let Err(objection) = before(engine, hot, turn)? {
+    let (answer, pending) = in_turn(engine, level, wait, |turn| {
+        let now = come_up_to_date(turn)?;
+        if let Err(objection) = before(turn)? {
             return Ok(Err(objection));
         }
         let now = moment_of_next(now, turn);
         let asked = CommandRequest { by, command, floors: &floors, is_taken_up: false };
-        let answer = carry_out(engine, hot, turn, asked, conditions, now)?;
-        Ok(Ok((answer, Some(turn.position()))))
+        let answer = carry_out(turn, asked, conditions, now)?;
+        Ok(Ok((answer, Some(turn.log.position()))))
     })?;
     match answer {
         Ok((answer, newest)) => Ok(Ok(Begun { engine, answer, newest, pending: Some(pending) })),
@@ -141,11 +144,7 @@ impl<'a, S: Storage> Begun<'a, S> {
     pub(super) fn in_turn(
         engine: &'a Core<S>,
         level: Level,
-        work: impl FnOnce(
-            &Core<S>,
-            &mut LiveState,
-            &mut WriteTransaction<S>,
-        ) -> Result<Answer, SubmitError>,
+        work: impl FnOnce(&mut Turn<'_, '_, S>) -> Result<Answer, SubmitError>,
     ) -> Result<Self, SubmitError> {
         let (answer, pending) = in_turn(engine, level, None, work)?;
         Ok(Self { engine, answer, newest: None, pending: Some(pending) })
@@ -197,9 +196,7 @@ pub(super) struct CommandRequest<'a> {
 
 /// Decides, and appends what was decided, or that the command was refused.
 pub(super) fn carry_out<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     asked: CommandRequest<'_>,
     conditions: &Conditions,
     now: Moment,
@@ -208,35 +205,35 @@ pub(super) fn carry_out<S: Storage>(
     let By { origin, proof } = by;
     let idempotency = conditions.idempotency(origin, command);
     let form = command.check_form().map_err(Refusal::from);
-    if let Err(refusal) = form.and_then(|()| check_cause(origin, turn.position().sequence)) {
+    if let Err(refusal) = form.and_then(|()| check_cause(origin, turn.log.position().sequence)) {
         return Ok(Answer::Refused(refusal));
     }
     let seen = conditions.seen(idempotency.as_ref());
-    let recalled = recall::recall(engine, hot, turn, origin, seen, command)?;
+    let recalled = recall::recall(turn, origin, seen, command)?;
     let known = KeyLookup { idempotency: idempotency.as_ref(), recalled: recalled.as_ref() };
-    let admitted = conditions.admit(&hot.world, origin, proof, command, known);
-    let decided = match admitted.map_err(|refusal| engine.identity.explain(refusal)) {
-        Ok(Some(done)) => return done_before(engine, hot, done),
-        Ok(None) => match demanded(engine, &hot.world, asked, now.at) {
-            Ok(()) => recall::decide_knowing(engine, hot, turn, command, now)?,
+    let admitted = conditions.admit(&turn.hot.world, origin, proof, command, known);
+    let decided = match admitted.map_err(|refusal| turn.engine.identity.explain(refusal)) {
+        Ok(Some(done)) => return done_before(turn, done),
+        Ok(None) => match demanded(turn.engine, &turn.hot.world, asked, now.at) {
+            Ok(()) => recall::decide_knowing(turn, command, now)?,
             Err(refusal) => Err(refusal),
         },
         Err(refusal) => Err(refusal),
     };
     // The ending of a run finds room where the disk has none.
-    turn.may_take_room_of(command.subject().filter(|_| !is_piece(command)));
+    turn.log.may_take_room_of(command.subject().filter(|_| !is_piece(command)));
     match decided {
         Ok(events) => {
             let under = (idempotency.as_ref(), conditions);
-            let (appended, events) = append_labelled(hot, turn, by, under, events, now)?;
+            let (appended, events) = append_labelled(turn, by, under, events, now)?;
             Ok(Answer::Accepted(receipt(&appended, now.at, events)))
         }
         Err(refusal) => match refusal.done_before() {
             Some(first_sequence) => {
-                done_before(engine, hot, DoneBefore { first_sequence, last_sequence: None })
+                done_before(turn, DoneBefore { first_sequence, last_sequence: None })
             }
             None => {
-                record_refusal(hot, turn, by, command, &refusal, now)?;
+                record_refusal(turn, by, command, &refusal, now)?;
                 Ok(Answer::Refused(refusal))
             }
         },
@@ -272,12 +269,11 @@ pub(super) fn demanded<S: Storage>(
 /// The first receipt, where an index says where its records lie; else they are looked for when the
 /// turn is over.
 pub(super) fn done_before<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
+    turn: &mut Turn<'_, '_, S>,
     done: DoneBefore,
 ) -> Result<Answer, SubmitError> {
     let mut receipt = Receipt::of(done);
-    let is_known = recall::each_from(engine, hot, done.first_sequence, &mut |event| {
+    let is_known = recall::each_from(turn.engine, turn.hot, done.first_sequence, &mut |event| {
         receipt.take(event, done.last_sequence)
     })?;
     Ok(if is_known { Answer::Repeated(receipt) } else { Answer::DoneBefore(done) })
@@ -286,15 +282,14 @@ pub(super) fn done_before<S: Storage>(
 /// A refusal that is a fact of its own is recorded in the command's place. It does not take the
 /// command's key, which stays free for a command that is accepted.
 pub(super) fn record_refusal<S: Storage>(
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     by: By<'_>,
     command: &Command,
     refusal: &Refusal,
     now: Moment,
 ) -> Result<(), SubmitError> {
-    let Some(event) = refusal.audit(&hot.world, command) else { return Ok(()) };
-    append(hot, turn, by, None, [event], now).map(drop)
+    let Some(event) = refusal.audit(&turn.hot.world, command) else { return Ok(()) };
+    append(turn, by, None, [event], now).map(drop)
 }
 
 pub(super) fn receipt(appended: &Appended, at: Time, events: Vec<Event>) -> Receipt {
@@ -335,12 +330,12 @@ pub(super) fn before_close<S: Storage>(engine: &Core<S>) -> Result<(), SubmitErr
 
 /// Records what is due and takes up what waits, and nothing else.
 pub(super) fn expire<S: Storage>(engine: &Core<S>) -> Result<Vec<Receipt>, SubmitError> {
-    with_turn(engine, |engine, hot, turn| {
-        let now = note_clock_step(engine, hot, turn)?;
-        let mut receipts = record_due(engine, hot, turn, now)?;
-        receipts.extend(lost::record_lost(engine, hot, turn)?);
-        receipts.extend(lost::record_lost_without_file(engine, hot, turn)?);
-        lost::take_up_waiting(engine, hot, turn)?;
+    with_turn(engine, |turn| {
+        let now = note_clock_step(turn)?;
+        let mut receipts = record_due(turn, now)?;
+        receipts.extend(lost::record_lost(turn)?);
+        receipts.extend(lost::record_lost_without_file(turn)?);
+        lost::take_up_waiting(turn)?;
         Ok(receipts)
     })
 }
@@ -348,22 +343,20 @@ pub(super) fn expire<S: Storage>(engine: &Core<S>) -> Result<Vec<Receipt>, Submi
 /// Every writer first records what is due by now, warnings, timeouts and what threads kept for its
 /// time, each in a batch of its own, in the story that it belongs to (property E4).
 fn record_due<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     reading: Reading,
 ) -> Result<Vec<Receipt>, SubmitError> {
     let now = moment_of_next(reading, turn);
     let mut receipts = Vec::new();
-    for (due, now) in due_by_now(engine, &hot.world, (now, reading)) {
+    for (due, now) in due_by_now(turn.engine, &turn.hot.world, (now, reading)) {
         let command = match due.command.entropy() {
-            Some(_) => due.command.with_entropy(engine.entropy()?),
+            Some(_) => due.command.with_entropy(turn.engine.entropy()?),
             None => due.command,
         };
-        let Ok(events) = decide(&hot.world, &command, now) else { continue };
+        let Ok(events) = decide(&turn.hot.world, &command, now) else { continue };
         let (correlation, causation) = (due.correlation, Some(due.caused_by));
         let origin = Origin { actor: system_actor(), correlation, causation };
-        let (appended, events) = append(hot, turn, By::holdpoint(&origin), None, events, now)?;
+        let (appended, events) = append(turn, By::holdpoint(&origin), None, events, now)?;
         receipts.push(receipt(&appended, now.at, events));
     }
     Ok(receipts)
@@ -400,7 +393,7 @@ pub(super) fn query<S: Storage, T>(
         return readable.map(|()| answered);
     }
     drop(held);
-    with_turn(engine, |_, hot, _| Ok(answer(&hot.world)))
+    with_turn(engine, |turn| Ok(answer(&turn.hot.world)))
 }
 
 /// Every record that holds a term, in their order.
@@ -408,7 +401,7 @@ pub(super) fn records_with<S: Storage>(
     engine: &Core<S>,
     term: &Term<'_>,
 ) -> Result<Vec<FoundRecord>, SubmitError> {
-    with_turn(engine, |engine, hot, turn| recall::records_with(engine, hot, turn, term))
+    with_turn(engine, |turn| recall::records_with(turn, term))
 }
 
 /// Asks the state, and which record is its newest, on behalf of somebody who may give `command`,
@@ -419,15 +412,15 @@ pub(super) fn permitted<S: Storage, T>(
     command: &Command,
     answer: impl FnOnce(&World, u64) -> T,
 ) -> Result<Result<T, Refusal>, SubmitError> {
-    with_turn(engine, |engine, hot, turn| {
-        let Err(refusal) = hot.world.check_caller(&origin.actor, command) else {
-            return Ok(Ok(answer(&hot.world, hot.place.run.chain.sequence)));
+    with_turn(engine, |turn| {
+        let Err(refusal) = turn.hot.world.check_caller(&origin.actor, command) else {
+            return Ok(Ok(answer(&turn.hot.world, turn.hot.place.run.chain.sequence)));
         };
-        let now = note_clock_step(engine, hot, turn)?;
-        record_due(engine, hot, turn, now)?;
+        let now = note_clock_step(turn)?;
+        record_due(turn, now)?;
         let now = moment_of_next(now, turn);
-        let proof = Some(engine.identity.proof_of(&origin.actor));
-        record_refusal(hot, turn, By { origin, proof }, command, &refusal, now)?;
+        let proof = Some(turn.engine.identity.proof_of(&origin.actor));
+        record_refusal(turn, By { origin, proof }, command, &refusal, now)?;
         Ok(Err(refusal))
     })
 }
@@ -435,7 +428,7 @@ pub(super) fn permitted<S: Storage, T>(
 /// A turn whose result is given when what it depends on is as durable as the engine's level asks.
 pub(super) fn with_turn<S: Storage, T>(
     engine: &Core<S>,
-    work: impl FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<S>) -> Result<T, SubmitError>,
+    work: impl FnOnce(&mut Turn<'_, '_, S>) -> Result<T, SubmitError>,
 ) -> Result<T, SubmitError> {
     let (result, pending) = in_turn(engine, engine.level, None, work)?;
     pending.wait()?;
@@ -451,7 +444,7 @@ fn in_turn<'a, S: Storage, T>(
     engine: &'a Core<S>,
     level: Level,
     wait: Option<Duration>,
-    work: impl FnOnce(&Core<S>, &mut LiveState, &mut WriteTransaction<S>) -> Result<T, SubmitError>,
+    work: impl FnOnce(&mut Turn<'_, '_, S>) -> Result<T, SubmitError>,
 ) -> Result<(T, UnsyncedTurn<'a, S>), SubmitError> {
     let mut watch = engine.meter.turn();
     let coming = engine.log.coming();
@@ -470,11 +463,12 @@ fn in_turn<'a, S: Storage, T>(
         if hot.place.run.chain.sequence != before {
             engine.drawn.lock().written_behind(before);
         }
-        note_recoveries(engine, &mut hot, &mut turn)?;
-        let result = work(engine, &mut hot, &mut turn)?;
-        hot.world.recall(Recalled::default());
-        tend_indexes(engine, &mut hot, &mut turn)?;
-        let snapshot = fingerprint::record_if_due(engine, &mut hot, &mut turn)?;
+        let mut within = Turn { engine, hot: &mut hot, log: &mut turn };
+        note_recoveries(&mut within)?;
+        let result = work(&mut within)?;
+        within.hot.world.recall(Recalled::default());
+        tend_indexes(&mut within)?;
+        let snapshot = fingerprint::record_if_due(&mut within)?;
         check_readable(&hot.world)?;
         Ok((result, snapshot, turn.leave(level)?))
     });
@@ -519,20 +513,16 @@ fn made_anew<S: Storage>(engine: &Core<S>) -> Result<Box<LiveState>, SubmitError
 
 /// The log is told of the indexes that were built meanwhile, and those that are missing are built.
 /// Where there is no room to tell it, the next engine does it all again.
-fn tend_indexes<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
-) -> Result<(), SubmitError> {
-    for built in hot.lookup.indexer.take_built() {
-        let told = record_in_turn(engine, hot, turn, &WriterCommand::SegmentIndexed(built));
+fn tend_indexes<S: Storage>(turn: &mut Turn<'_, '_, S>) -> Result<(), SubmitError> {
+    for built in turn.hot.lookup.indexer.take_built() {
+        let told = record_in_turn(turn, &WriterCommand::SegmentIndexed(built));
         match told {
-            Err(error) if !changes_nothing(engine, &error) => return Err(error),
+            Err(error) if !changes_nothing(turn.engine, &error) => return Err(error),
             _ => {}
         }
     }
-    let LiveState { world, place, lookup, .. } = hot;
-    let scope = Scope { disk: &engine.caches, known: world.segment_indexes(), newest: place };
+    let LiveState { world, place, lookup, .. } = turn.hot;
+    let scope = Scope { disk: &turn.engine.caches, known: world.segment_indexes(), newest: place };
     lookup.look_after(&scope);
     Ok(())
 }
@@ -564,22 +554,20 @@ fn discarded<S: Storage>(engine: &Core<S>) -> SubmitError {
 /// Returns what a writer records before anything of its own, where it has the rules in force. Gives
 /// the time at which that was all that was due: what is asked for is recorded at no later one.
 pub(super) fn come_up_to_date<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
 ) -> Result<Reading, SubmitError> {
-    hot.world.check_rules()?;
-    let now = note_clock_step(engine, hot, turn)?;
-    record_due(engine, hot, turn, now)?;
-    lost::record_lost_once(engine, hot, turn)?;
-    lost::take_up_waiting(engine, hot, turn)?;
+    turn.hot.world.check_rules()?;
+    let now = note_clock_step(turn)?;
+    record_due(turn, now)?;
+    lost::record_lost_once(turn)?;
+    lost::take_up_waiting(turn)?;
     Ok(now)
 }
 
 /// The moment of the next record: its time, which is never before the newest one's, and the own
 /// clock.
-pub(super) fn moment_of_next<S: Storage>(now: Reading, turn: &WriteTransaction<'_, S>) -> Moment {
-    let at = now.wall_ns.max(turn.position().time);
+pub(super) fn moment_of_next<S: Storage>(now: Reading, turn: &Turn<'_, '_, S>) -> Moment {
+    let at = now.wall_ns.max(turn.log.position().time);
     Moment::new(Time::from_nanoseconds(at), Time::from_nanoseconds(now.wall_ns))
 }
 

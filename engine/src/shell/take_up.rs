@@ -14,8 +14,10 @@ use super::error::SubmitError;
 use super::rebuild::LiveState;
 use super::recall::recall;
 use super::starts::{Start, each_between, newest_start, start_in};
-use super::submit::{Answer, By, CommandRequest, Origin, carry_out, done_before, moment_of_next};
-use crate::log::{Storage, WriteTransaction};
+use super::submit::{
+    Answer, By, CommandRequest, Origin, Turn, carry_out, done_before, moment_of_next,
+};
+use crate::log::Storage;
 use holdpoint_domain::Command;
 use holdpoint_domain::core::actor::Proof;
 use holdpoint_domain::execution_loop::{ExecutionLoopCommand, ExecutionLoopState};
@@ -66,19 +68,17 @@ pub(super) enum NotTakenUp {
 
 /// Takes up what waits in the file of a loop, in a turn.
 pub(super) fn take_up<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     loop_id: &str,
     mut entries: RunEntries,
     by: Taker<'_>,
 ) -> Result<Result<TakenUp, NotTakenUp>, SubmitError> {
     let mut taken = TakenUp::default();
-    let start = match first_start(engine, turn, loop_id, &entries, by.known())? {
+    let start = match first_start(turn, loop_id, &entries, by.known())? {
         Ok(Some(start)) => start,
         Ok(None) => return Ok(Ok(taken)),
         Err(NotTakenUp::Fault(fault, _)) => {
-            taken.guard = word_of_guard(engine, hot, (loop_id, &entries), by)?;
+            taken.guard = word_of_guard(turn.engine, turn.hot, (loop_id, &entries), by)?;
             return Ok(Err(NotTakenUp::Fault(fault, taken)));
         }
         Err(none) => return Ok(Err(none)),
@@ -87,22 +87,22 @@ pub(super) fn take_up<S: Storage>(
         match entries.next(&start.place, &start.public) {
             Ok(Some(entry)) if entry.kind == EntryKind::GuardFacts => {
                 // How an attempt ended says nothing of the next one.
-                if is_under_way(hot, loop_id, &start) {
+                if is_under_way(turn.hot, loop_id, &start) {
                     taken.guard = GuardFacts::decode(&entry.payload);
                 }
             }
             Ok(Some(entry)) => {
                 let Ok(waiting) = serde_json::from_slice(&entry.payload) else {
                     let fault = unreadable(entry.number, &entries);
-                    taken.guard = word_of_guard(engine, hot, (loop_id, &entries), by)?;
+                    taken.guard = word_of_guard(turn.engine, turn.hot, (loop_id, &entries), by)?;
                     return Ok(Err(NotTakenUp::Fault(fault, taken)));
                 };
-                taken.decide(engine, hot, turn, (loop_id, &start, entry.number), (waiting, by))?;
+                taken.decide(turn, (loop_id, &start, entry.number), (waiting, by))?;
             }
             Ok(None) => return Ok(Ok(taken)),
             Err(fault) => {
                 if taken.guard.is_none() {
-                    taken.guard = word_of_guard(engine, hot, (loop_id, &entries), by)?;
+                    taken.guard = word_of_guard(turn.engine, turn.hot, (loop_id, &entries), by)?;
                 }
                 return Ok(Err(NotTakenUp::Fault(fault, taken)));
             }
@@ -112,8 +112,7 @@ pub(super) fn take_up<S: Storage>(
 
 /// The start that the first entry names, proven; `None` where there is no entry.
 fn first_start<S: Storage>(
-    engine: &Core<S>,
-    turn: &WriteTransaction<'_, S>,
+    turn: &Turn<'_, '_, S>,
     loop_id: &str,
     entries: &RunEntries,
     known: Option<&Start>,
@@ -121,7 +120,7 @@ fn first_start<S: Storage>(
     let fault = |fault| Ok(Err(NotTakenUp::Fault(fault, TakenUp::default())));
     match entries.claimed_start() {
         Ok(Some(claimed)) => {
-            let start = proven_start(engine, turn, (loop_id, entries), known, &claimed)?;
+            let start = proven_start(turn, (loop_id, entries), known, &claimed)?;
             Ok(start.map(Some))
         }
         Ok(None) => Ok(Ok(None)),
@@ -131,20 +130,19 @@ fn first_start<S: Storage>(
 
 /// The start that entries name, where it is one and the file its recorder's.
 fn proven_start<S: Storage>(
-    engine: &Core<S>,
-    turn: &WriteTransaction<'_, S>,
+    turn: &Turn<'_, '_, S>,
     (loop_id, entries): (&str, &RunEntries),
     known: Option<&Start>,
     claimed: &RunStart,
 ) -> Result<Result<Start, NotTakenUp>, SubmitError> {
     let start = match known.filter(|known| known.place == *claimed) {
         Some(known) => known.clone(),
-        None => match find_start(engine, turn, loop_id, claimed)? {
+        None => match find_start(turn, loop_id, claimed)? {
             Ok(found) => found,
             Err(none) => return Ok(Err(none)),
         },
     };
-    let owner = check_owner(engine, entries, &start);
+    let owner = check_owner(turn.engine, entries, &start);
     Ok(owner.map(|()| start).map_err(|fault| NotTakenUp::Fault(fault, TakenUp::default())))
 }
 
@@ -200,9 +198,7 @@ impl TakenUp {
     /// Decides one command with the recorder's origin.
     fn decide<S: Storage>(
         &mut self,
-        engine: &Core<S>,
-        hot: &mut LiveState,
-        turn: &mut WriteTransaction<'_, S>,
+        turn: &mut Turn<'_, '_, S>,
         (loop_id, start, number): (&str, &Start, u64),
         (waiting, taker): (WaitingCommand, Taker<'_>),
     ) -> Result<(), SubmitError> {
@@ -213,7 +209,7 @@ impl TakenUp {
         let key = key_of_entry(loop_id, start.place.attempt, number);
         let key = IdempotencyKey::new(KEY_TENANT, KEY_ENGINE, key);
         let conditions = Conditions::once(key);
-        let entity = hot.world.live_loop(loop_id);
+        let entity = turn.hot.world.live_loop(loop_id);
         let entity = entity.filter(|it| it.attempt_count() == start.place.attempt);
         let Some(entity) = entity.filter(|it| !is_end(&command) || is_awaited(it)) else {
             // Taken up by another process, or on the log although its recorder could not tell.
@@ -221,18 +217,18 @@ impl TakenUp {
                 && !matches!(command, Command::EvidenceCapture(_))
             {
                 let origin = Origin { actor, ..origin.clone() };
-                let done = done_under_key(engine, hot, turn, &origin, &command, &conditions)?;
+                let done = done_under_key(turn, &origin, &command, &conditions)?;
                 self.answers.extend(done);
             }
             return Ok(());
         };
         let (correlation, causation) = (entity.correlation.clone(), Some(entity.version));
         let origin = Origin { actor, correlation, causation };
-        let floors = engine.floors_for(&command)?;
+        let floors = turn.engine.floors_for(&command)?;
         let by = By { origin: &origin, proof: Some(Proof { user: start.user, by: proven_by }) };
-        let now = moment_of_next(engine.now(), turn);
+        let now = moment_of_next(turn.engine.now(), turn);
         let asked = CommandRequest { by, command: &command, floors: &floors, is_taken_up: true };
-        let answer = carry_out(engine, hot, turn, asked, &conditions, now)?;
+        let answer = carry_out(turn, asked, &conditions, now)?;
         let is_question = matches!(
             command,
             Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(_))
@@ -247,18 +243,16 @@ impl TakenUp {
 
 /// Returns what was recorded under the key of an entry, if anything.
 fn done_under_key<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     origin: &Origin,
     command: &Command,
     conditions: &Conditions,
 ) -> Result<Option<Answer>, SubmitError> {
     let Some(key) = conditions.idempotency(origin, command) else { return Ok(None) };
-    let recalled = recall(engine, hot, turn, origin, conditions.seen(Some(&key)), command)?;
-    let receipt = receipt_of(&hot.world, origin, command, &key, recalled.as_ref());
+    let recalled = recall(turn, origin, conditions.seen(Some(&key)), command)?;
+    let receipt = receipt_of(&turn.hot.world, origin, command, &key, recalled.as_ref());
     let done = receipt.ok().flatten().map(DoneBefore::of);
-    done.map(|done| done_before(engine, hot, done)).transpose()
+    done.map(|done| done_before(turn, done)).transpose()
 }
 
 /// Returns whether the attempt of a start is the newest of its loop, which lives.
@@ -287,19 +281,18 @@ fn is_about(command: &Command, loop_id: &str) -> bool {
 
 /// The record that entries name as their start, where it is one: of this loop, with a key.
 fn find_start<S: Storage>(
-    engine: &Core<S>,
-    turn: &WriteTransaction<'_, S>,
+    turn: &Turn<'_, '_, S>,
     loop_id: &str,
     claimed: &RunStart,
 ) -> Result<Result<Start, NotTakenUp>, SubmitError> {
     let sequence = claimed.sequence;
     let fault = || NotTakenUp::Fault(RunFileFault::Start { sequence }, TakenUp::default());
-    let is_there = (1..=turn.position().sequence).contains(&sequence);
-    if !is_there || claimed.log != engine.log_id {
+    let is_there = (1..=turn.log.position().sequence).contains(&sequence);
+    if !is_there || claimed.log != turn.engine.log_id {
         return Ok(Err(fault()));
     }
     let mut found = None;
-    let is_kept = each_between(engine, (sequence, sequence), &mut |link, record| {
+    let is_kept = each_between(turn.engine, (sequence, sequence), &mut |link, record| {
         found = start_in(claimed.log, loop_id, (link, &record));
         ControlFlow::Break(())
     })?;
@@ -315,35 +308,33 @@ fn find_start<S: Storage>(
 /// hook it was. One that no hook of its owner wrote stays, and counts for nothing. `false`: it was
 /// not to be looked at now.
 pub(super) fn take_up_outcome<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     (name, decision_id): (&str, &str),
 ) -> Result<bool, SubmitError> {
     // Who holds its lock still writes it.
-    let Ok(Some(file)) = engine.caches.take_run(name) else { return Ok(false) };
+    let Ok(Some(file)) = turn.engine.caches.take_run(name) else { return Ok(false) };
     // A torn one stays: its hook was killed before it had said that the outcome is kept, or
     // somebody cut it.
     let Ok((user, Some(payload))) = file.outcome() else { return Ok(true) };
     let waiting: Option<WaitingCommand> = serde_json::from_slice(&payload).ok();
     let claimed = waiting.and_then(|waiting| {
-        let users = [Some(user), owns_log(engine, user).then_some(0)];
+        let users = [Some(user), owns_log(turn.engine, user).then_some(0)];
         let user = users.into_iter().flatten();
         let mut user = user.filter(|user| waiting.is_outcome_of(decision_id, *user));
         user.next().map(|user| (waiting, user))
     });
     let Some((waiting, user)) = claimed else { return Ok(true) };
-    let point = hot.world.closed_decision_points().find(|it| *it.decision_id == *decision_id);
+    let point = turn.hot.world.closed_decision_points().find(|it| *it.decision_id == *decision_id);
     let causation = point.and_then(|it| it.consumed.as_ref()).map(|spent| spent.sequence);
     let WaitingCommand { actor, proven_by, command } = waiting;
     let correlation = actor.id.clone();
     let origin = Origin { actor, correlation, causation };
     let key = IdempotencyKey::new(KEY_TENANT, KEY_ENGINE, format!("outcome {decision_id}"));
-    let floors = engine.floors_for(&command)?;
+    let floors = turn.engine.floors_for(&command)?;
     let by = By { origin: &origin, proof: Some(Proof { user, by: proven_by }) };
     let asked = CommandRequest { by, command: &command, floors: &floors, is_taken_up: true };
-    let now = moment_of_next(engine.now(), turn);
-    carry_out(engine, hot, turn, asked, &Conditions::once(key), now)?;
-    engine.settled.lock().push((turn.position().sequence, file));
+    let now = moment_of_next(turn.engine.now(), turn);
+    carry_out(turn, asked, &Conditions::once(key), now)?;
+    turn.engine.settled.lock().push((turn.log.position().sequence, file));
     Ok(true)
 }

@@ -7,14 +7,13 @@ use super::clock::Reading;
 use super::conditions::{Conditions, DoneBefore, KeyLookup, check_cause, receipt_of};
 use super::engine::{Core, Engine};
 use super::error::SubmitError;
-use super::rebuild::LiveState;
 use super::recall;
 use super::submit::{
-    Answer, Begun, By, CommandRequest, Origin, Submitted, check, come_up_to_date, demanded,
+    Answer, Begun, By, CommandRequest, Origin, Submitted, Turn, check, come_up_to_date, demanded,
     done_before, moment_of_next, receipt, record_refusal,
 };
 use crate::floors::Floors;
-use crate::log::{Level, Storage, WriteTransaction};
+use crate::log::{Level, Storage};
 use holdpoint_domain::application::RecordEvent;
 use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::hash::{Digest, HashBuilder};
@@ -245,9 +244,9 @@ pub(super) fn begin<'a, S: Storage>(
     let by = By { origin, proof: Some(proof) };
     let idempotency = idempotency.as_ref();
     let batch = Batch { by, idempotency, conditions, members: &members };
-    Begun::in_turn(engine, batch.level(engine), |engine, hot, turn| {
-        let now = come_up_to_date(engine, hot, turn)?;
-        batch.carry_out(engine, hot, turn, now)
+    Begun::in_turn(engine, batch.level(engine), |turn| {
+        let now = come_up_to_date(turn)?;
+        batch.carry_out(turn, now)
     })
 }
 
@@ -290,28 +289,26 @@ impl Batch<'_> {
     /// The state goes ahead member by member, and back again where nothing comes of it.
     fn carry_out<S: Storage>(
         &self,
-        engine: &Core<S>,
-        hot: &mut LiveState,
-        turn: &mut WriteTransaction<'_, S>,
+        turn: &mut Turn<'_, '_, S>,
         now: Reading,
     ) -> Result<Answer, SubmitError> {
         let now = moment_of_next(now, turn);
-        if let Err(refusal) = check_cause(self.by.origin, turn.position().sequence) {
+        if let Err(refusal) = check_cause(self.by.origin, turn.log.position().sequence) {
             return Ok(Answer::Refused(refusal));
         }
-        match self.look(engine, hot, turn)? {
-            Ok(Some(done)) => return done_before(engine, hot, done),
+        match self.look(turn)? {
+            Ok(Some(done)) => return done_before(turn, done),
             Ok(None) => {}
-            Err(refused) => return self.refuse(hot, turn, refused, now),
+            Err(refused) => return self.refuse(turn, refused, now),
         }
         // A copy of the state is the way back. No member looks at streams, but for a fingerprint.
-        let streams = (!self.states_fingerprint()).then(|| hot.world.take_streams());
-        let before = hot.world.clone();
-        let appended = match self.decide(engine, hot, turn, now) {
+        let streams = (!self.states_fingerprint()).then(|| turn.hot.world.take_streams());
+        let before = turn.hot.world.clone();
+        let appended = match self.decide(turn, now) {
             Ok(Ok(mut made)) => {
-                let first = turn.position().sequence.saturating_add(1);
+                let first = turn.log.position().sequence.saturating_add(1);
                 cause_escalations(first, &mut made.envelopes);
-                append_made(hot, turn, &made.envelopes, now).map(|appended| Ok((appended, made)))
+                append_made(turn, &made.envelopes, now).map(|appended| Ok((appended, made)))
             }
             Ok(Err(refused)) => Ok(Err(refused)),
             Err(error) => Err(error),
@@ -319,20 +316,20 @@ impl Batch<'_> {
         let (first, batch) = match &appended {
             Ok(Ok((appended, made))) => (appended.first_sequence, made.envelopes.as_slice()),
             Ok(Err(_)) | Err(_) => {
-                hot.world = before;
+                turn.hot.world = before;
                 (0, &[][..])
             }
         };
         if let Some(streams) = streams {
             let meanwhile = (first..).zip(batch.iter().map(|made| &made.event));
-            hot.world.give_streams_back(streams, meanwhile);
+            turn.hot.world.give_streams_back(streams, meanwhile);
         }
         match appended? {
             Ok((appended, BatchRecords { envelopes, adopts })) => {
                 let (appended, events) = asked_for(appended, envelopes, adopts);
                 Ok(Answer::Accepted(receipt(&appended, now.at, events)))
             }
-            Err(refused) => self.refuse(hot, turn, refused, now),
+            Err(refused) => self.refuse(turn, refused, now),
         }
     }
 
@@ -346,9 +343,7 @@ impl Batch<'_> {
     /// about is still as their caller saw it: in the state before all of them.
     fn look<S: Storage>(
         &self,
-        engine: &Core<S>,
-        hot: &mut LiveState,
-        turn: &mut WriteTransaction<'_, S>,
+        turn: &mut Turn<'_, '_, S>,
     ) -> Result<Result<Option<DoneBefore>, Refused>, SubmitError> {
         let (origin, mut key) = (self.by.origin, self.idempotency);
         for (place, member) in self.members.iter().enumerate() {
@@ -359,15 +354,15 @@ impl Batch<'_> {
             let expected_version = member.expected_version;
             let conditions = Conditions { expected_version, ..Conditions::new() };
             let seen = conditions.seen(key);
-            let found = recall::recall(engine, hot, turn, origin, seen, &member.command)?;
+            let found = recall::recall(turn, origin, seen, &member.command)?;
             if let Some(key) = key.take() {
-                match receipt_of(&hot.world, origin, &member.command, key, found.as_ref()) {
+                match receipt_of(&turn.hot.world, origin, &member.command, key, found.as_ref()) {
                     Ok(Some(receipt)) => return Ok(Ok(Some(DoneBefore::of(receipt)))),
                     Ok(None) => {}
                     Err(refusal) => return Ok(Err((place, refusal))),
                 }
             }
-            if let Err(refusal) = conditions.check_version(&hot.world, &member.command) {
+            if let Err(refusal) = conditions.check_version(&turn.hot.world, &member.command) {
                 return Ok(Err((place, refusal)));
             }
         }
@@ -377,38 +372,36 @@ impl Batch<'_> {
     /// Returns what is to be recorded; the state is ahead by that.
     fn decide<S: Storage>(
         &self,
-        engine: &Core<S>,
-        hot: &mut LiveState,
-        turn: &mut WriteTransaction<'_, S>,
+        turn: &mut Turn<'_, '_, S>,
         now: Moment,
     ) -> Result<Result<BatchRecords, Refused>, SubmitError> {
-        hot.world.check_rules()?;
-        let mut sequence = turn.position().sequence;
+        turn.hot.world.check_rules()?;
+        let mut sequence = turn.log.position().sequence;
         let mut go_on = |world: &mut World, made: &Envelope| {
             sequence = sequence.saturating_add(1);
             world.evolve_decided(sequence, now.at, made);
         };
         let clocked = |made: Envelope| Envelope { clock: now.stated_clock(), ..made };
         let mut envelopes: Vec<Envelope> =
-            rules_first(&hot.world).into_iter().map(clocked).collect();
+            rules_first(&turn.hot.world).into_iter().map(clocked).collect();
         let adopts = envelopes.len();
-        envelopes.iter().for_each(|made| go_on(&mut hot.world, made));
+        envelopes.iter().for_each(|made| go_on(&mut turn.hot.world, made));
         for (place, member) in self.members.iter().enumerate() {
-            let events = match self.decide_member(engine, hot, turn, member, now)? {
+            let events = match self.decide_member(turn, member, now)? {
                 Ok(events) => events,
                 Err(refusal) => return Ok(Err((place, refusal))),
             };
             for event in events {
-                let made = clocked(envelope(&hot.world, self.by, self.idempotency, event));
-                go_on(&mut hot.world, &made);
+                let made = clocked(envelope(&turn.hot.world, self.by, self.idempotency, event));
+                go_on(&mut turn.hot.world, &made);
                 envelopes.push(made);
             }
         }
         if envelopes.len() > adopts {
             let labels =
-                labels_last(&hot.world, turn, self.by, self.conditions, (&envelopes, adopts));
+                labels_last(&turn.hot.world, turn, self.by, self.conditions, (&envelopes, adopts));
             let labels: Vec<Envelope> = labels.into_iter().map(clocked).collect();
-            labels.iter().for_each(|made| go_on(&mut hot.world, made));
+            labels.iter().for_each(|made| go_on(&mut turn.hot.world, made));
             envelopes.extend(labels);
         }
         Ok(Ok(BatchRecords { envelopes, adopts }))
@@ -416,26 +409,25 @@ impl Batch<'_> {
 
     fn decide_member<S: Storage>(
         &self,
-        engine: &Core<S>,
-        hot: &mut LiveState,
-        turn: &mut WriteTransaction<'_, S>,
+        turn: &mut Turn<'_, '_, S>,
         member: &Ready,
         now: Moment,
     ) -> Result<Result<Vec<Event>, Refusal>, SubmitError> {
         let (By { origin, proof }, command) = (self.by, &member.command);
         let free = Conditions::default();
-        recall::recall(engine, hot, turn, origin, free.seen(None), command)?;
+        recall::recall(turn, origin, free.seen(None), command)?;
         let known = KeyLookup { idempotency: None, recalled: None };
         let asked =
             CommandRequest { by: self.by, command, floors: &member.floors, is_taken_up: false };
-        let admitted = free.admit(&hot.world, origin, proof, command, known).and_then(|done| {
-            let done = done.map(|DoneBefore { first_sequence: sequence, .. }| sequence);
-            let done = done.map(|sequence| CommonRefusal::AlreadyDone { sequence }.into());
-            done.map_or(Ok(()), Err)
-        });
-        let admitted = admitted.map_err(|refusal| engine.identity.explain(refusal));
-        match admitted.and_then(|()| demanded(engine, &hot.world, asked, now.at)) {
-            Ok(()) => recall::decide_knowing(engine, hot, turn, command, now),
+        let admitted =
+            free.admit(&turn.hot.world, origin, proof, command, known).and_then(|done| {
+                let done = done.map(|DoneBefore { first_sequence: sequence, .. }| sequence);
+                let done = done.map(|sequence| CommonRefusal::AlreadyDone { sequence }.into());
+                done.map_or(Ok(()), Err)
+            });
+        let admitted = admitted.map_err(|refusal| turn.engine.identity.explain(refusal));
+        match admitted.and_then(|()| demanded(turn.engine, &turn.hot.world, asked, now.at)) {
+            Ok(()) => recall::decide_knowing(turn, command, now),
             Err(refusal) => Ok(Err(refusal)),
         }
     }
@@ -443,13 +435,12 @@ impl Batch<'_> {
     /// Nothing is recorded but that a member was refused, where that is a fact.
     fn refuse<S: Storage>(
         &self,
-        hot: &mut LiveState,
-        turn: &mut WriteTransaction<'_, S>,
+        turn: &mut Turn<'_, '_, S>,
         (place, refusal): Refused,
         now: Moment,
     ) -> Result<Answer, SubmitError> {
         if let Some(member) = self.members.get(place) {
-            record_refusal(hot, turn, self.by, &member.command, &refusal, now)?;
+            record_refusal(turn, self.by, &member.command, &refusal, now)?;
         }
         Ok(Answer::Refused(refusal))
     }

@@ -55,19 +55,19 @@ impl<S: Storage> Engine<S> {
         let by: Principal = identity.principal(origin.actor.kind, &origin.actor.id);
         let people = people_of(&policy)?;
         let (login_user, sudo_user) = (login(), sudo());
-        let done = with_turn(core, |engine, hot, turn| {
-            let now = come_up_to_date(engine, hot, turn)?;
-            let gone = approvers_who_are_gone(&hot.world).map_err(unknown)?;
+        let done = with_turn(core, |turn| {
+            let now = come_up_to_date(turn)?;
+            let gone = approvers_who_are_gone(&turn.hot.world).map_err(unknown)?;
             let gone: List<Text> = gone.into_iter().collect();
             let body = PolicyUnlocked { by, policy, gone, people, login_user, sudo_user };
             let command = WriterCommand::UnlockPolicy(Box::new(body));
             let now = moment_of_next(now, turn);
-            let events = match decide_for_writer(&hot.world, &command, now) {
+            let events = match decide_for_writer(&turn.hot.world, &command, now) {
                 Ok(events) => events,
                 Err(refusal) => return Ok(Submitted::Refused(refusal)),
             };
             let by = By { origin, proof: Some(proof) };
-            let (appended, events) = append(hot, turn, by, None, events, now)?;
+            let (appended, events) = append(turn, by, None, events, now)?;
             Ok(Submitted::Accepted(receipt(&appended, now.at, events)))
         })?;
         Ok(done)

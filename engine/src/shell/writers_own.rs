@@ -5,9 +5,10 @@ use super::append::{append, envelope};
 use super::clock::Reading;
 use super::engine::{Core, system_actor};
 use super::error::SubmitError;
-use super::rebuild::LiveState;
-use super::submit::{By, Origin, Receipt, come_up_to_date, moment_of_next, receipt, with_turn};
-use crate::log::{Recovered, Storage, WriteTransaction};
+use super::submit::{
+    By, Origin, Receipt, Turn, come_up_to_date, moment_of_next, receipt, with_turn,
+};
+use crate::log::{Recovered, Storage};
 use holdpoint_domain::core::limits::CLOCK_STEP_NS;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::log::{ClockStepped, HeadMissingAccepted, RecoveryPerformed, RulesAdopted};
@@ -18,64 +19,56 @@ pub(super) fn record<S: Storage>(
     engine: &Core<S>,
     command: &WriterCommand,
 ) -> Result<Receipt, SubmitError> {
-    with_turn(engine, |engine, hot, turn| {
-        come_up_to_date(engine, hot, turn)?;
-        record_in_turn(engine, hot, turn, command)
+    with_turn(engine, |turn| {
+        come_up_to_date(turn)?;
+        record_in_turn(turn, command)
     })
 }
 
 /// Appends what happened to the log itself, as Holdpoint's own act and a story of its own.
 pub(super) fn record_in_turn<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
     command: &WriterCommand,
 ) -> Result<Receipt, SubmitError> {
-    let now = moment_of_next(engine.now(), turn);
-    let events = decide_for_writer(&hot.world, command, now)?;
-    let correlation = engine.entropy()?.to_string();
+    let now = moment_of_next(turn.engine.now(), turn);
+    let events = decide_for_writer(&turn.hot.world, command, now)?;
+    let correlation = turn.engine.entropy()?.to_string();
     let origin = Origin { actor: system_actor(), correlation, causation: None };
-    let (appended, events) = append(hot, turn, By::holdpoint(&origin), None, events, now)?;
+    let (appended, events) = append(turn, By::holdpoint(&origin), None, events, now)?;
     Ok(receipt(&appended, now.at, events))
 }
 
 /// A step of the wall clock since the last writer of this boot is recorded before anything else.
 /// Gives what the clocks said.
 pub(super) fn note_clock_step<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
+    turn: &mut Turn<'_, '_, S>,
 ) -> Result<Reading, SubmitError> {
-    let reading = engine.now();
+    let reading = turn.engine.now();
     let now = reading.wall_minus_boot();
-    let before = turn.previous_wall_minus_boot();
+    let before = turn.log.previous_wall_minus_boot();
     let step_ns = before.map_or(0, |before| now.saturating_sub(before));
     if step_ns.unsigned_abs() >= CLOCK_STEP_NS {
         let stepped = WriterCommand::ClockStepped(ClockStepped { step_ns });
-        record_in_turn(engine, hot, turn, &stepped)?;
+        record_in_turn(turn, &stepped)?;
     }
-    turn.set_wall_minus_boot(now);
+    turn.log.set_wall_minus_boot(now);
     Ok(reading)
 }
 
 /// Records what was found and cut on opening, and on taking over from a writer that died in its
 /// turn, before anything else that this engine appends, whichever turn came upon it.
-pub(super) fn note_recoveries<S: Storage>(
-    engine: &Core<S>,
-    hot: &mut LiveState,
-    turn: &mut WriteTransaction<'_, S>,
-) -> Result<(), SubmitError> {
-    let unrecorded = turn.unrecorded().to_vec();
+pub(super) fn note_recoveries<S: Storage>(turn: &mut Turn<'_, '_, S>) -> Result<(), SubmitError> {
+    let unrecorded = turn.log.unrecorded().to_vec();
     if unrecorded.is_empty() {
         return Ok(());
     }
-    hot.world.check_rules()?;
+    turn.hot.world.check_rules()?;
     for recovered in &unrecorded {
-        for seen in seen_on_recovery(engine, recovered)? {
-            record_in_turn(engine, hot, turn, &seen)?;
+        for seen in seen_on_recovery(turn.engine, recovered)? {
+            record_in_turn(turn, &seen)?;
         }
     }
-    turn.all_is_recorded();
+    turn.log.all_is_recorded();
     Ok(())
 }
 

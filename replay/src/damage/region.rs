@@ -33,16 +33,18 @@ pub struct Records {
     pub last: u64,
 }
 
-/// Certainty of a cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Certainty {
-    /// Undoing it gives what checksum and chain ask for, or what is there says so itself.
-    Proven,
-    /// The bytes look like it, and nothing in the log can prove it.
-    Fits,
-    /// Nothing that is known explains the bytes.
-    Open,
+holdpoint_domain::worded_enum! {
+    /// Certainty of a cause.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Certainty {
+        /// Undoing it gives what checksum and chain ask for, or what is there says so itself.
+        Proven = "proven",
+        /// The bytes look like it, and nothing in the log can prove it.
+        Fits = "the bytes fit it, and do not prove it",
+        /// Nothing that is known explains the bytes.
+        Open = "not known",
+    }
 }
 
 /// Cause of the damage to a region.
@@ -129,18 +131,20 @@ pub enum Cause {
     },
 }
 
-/// Witness that names a record's link from outside of the records before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Witness {
-    /// The seal of its segment.
-    Seal,
-    /// The header of the next segment.
-    NextSegment,
-    /// HEAD.
-    Head,
-    /// A head that was kept outside of the log.
-    OutsideHead,
+holdpoint_domain::worded_enum! {
+    /// Witness that names a record's link from outside of the records before it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Witness {
+        /// The seal of its segment.
+        Seal = "its seal",
+        /// The header of the next segment.
+        NextSegment = "the next segment's header",
+        /// HEAD.
+        Head = "HEAD",
+        /// A head that was kept outside of the log.
+        OutsideHead = "the head kept outside",
+    }
 }
 
 impl Region {
@@ -240,26 +244,5 @@ fn foreign(log: Option<&str>, segment: Option<u64>, out: &mut fmt::Formatter<'_>
         (Some(log), _) => write!(out, "of another log, {log}"),
         (None, Some(segment)) => write!(out, "of the segment that begins at {segment}"),
         (None, None) => out.write_str("a whole record of another log or segment"),
-    }
-}
-
-impl fmt::Display for Certainty {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Proven => "proven",
-            Self::Fits => "the bytes fit it, and do not prove it",
-            Self::Open => "not known",
-        })
-    }
-}
-
-impl fmt::Display for Witness {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Seal => "its seal",
-            Self::NextSegment => "the next segment's header",
-            Self::Head => "HEAD",
-            Self::OutsideHead => "the head kept outside",
-        })
     }
 }

@@ -5,7 +5,6 @@ use holdpoint_log_format::head::HEAD_MAGIC;
 use holdpoint_log_format::{ChainPosition, Fault, Head, Link, LogId};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt;
 use thiserror::Error;
 
 /// A sequence and its link, kept where the writer of the log cannot reach. They stand for every
@@ -59,22 +58,24 @@ pub struct Witnessed {
     pub found: Option<String>,
 }
 
-/// Result of comparing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutsideState {
-    /// The record has this link: it and everything before it is what the head stands for.
-    Matches,
-    /// The record has another link.
-    Differs,
-    /// The log ends before that record.
-    Missing,
-    /// The head is of another log.
-    OtherLog,
-    /// The record lies before the log's first one, in an archive.
-    Archived,
-    /// The record lies behind damage, or was not read: nothing can be said.
-    NotReached,
+holdpoint_domain::worded_enum! {
+    /// Result of comparing.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum OutsideState {
+        /// The record has this link: it and everything before it is what the head stands for.
+        Matches = "matches",
+        /// The record has another link.
+        Differs = "differs",
+        /// The log ends before that record.
+        Missing = "the log ends before it",
+        /// The head is of another log.
+        OtherLog = "of another log",
+        /// The record lies before the log's first one, in an archive.
+        Archived = "in an archive, not here",
+        /// The record lies behind damage, or was not read: nothing can be said.
+        NotReached = "not reached",
+    }
 }
 
 impl OutsideHead {
@@ -201,19 +202,6 @@ impl OutsideState {
     #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, Self::Archived | Self::NotReached)
-    }
-}
-
-impl fmt::Display for OutsideState {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Matches => "matches",
-            Self::Differs => "differs",
-            Self::Missing => "the log ends before it",
-            Self::OtherLog => "of another log",
-            Self::Archived => "in an archive, not here",
-            Self::NotReached => "not reached",
-        })
     }
 }
 

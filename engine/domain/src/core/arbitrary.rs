@@ -33,8 +33,18 @@ macro_rules! made_of {
 
 pub(crate) use made_of;
 
-/// Enums whose members hold something: one way to make each.
+/// Enums whose members hold something: one way to make each, or, behind `of`, each with what it
+/// holds, which may be anything of its type.
 macro_rules! one_of {
+    ($Type:ident of $($Member:ident $(($Held:ty))? $({ $($field:ident),+ })?),+ $(,)?) => {
+        crate::core::arbitrary::one_of! {
+            $Type: $(|_input| {
+                Ok(Self::$Member $((_input.arbitrary::<$Held>()?))? $({
+                    $($field: _input.arbitrary()?),+
+                })?)
+            }),+
+        }
+    };
     ($Type:ident: $($make:expr),+ $(,)?) => {
         impl<'a> arbitrary::Arbitrary<'a> for $Type {
             fn arbitrary(input: &mut arbitrary::Unstructured<'a>) -> arbitrary::Result<Self> {

@@ -20,6 +20,41 @@ pub(crate) mod schema;
 pub mod text;
 pub mod time;
 
+/// Declares an enum of which people and programs read each member by a word: `ALL` lists the
+/// members in their order, `name` gives the word.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! worded_enum {
+    (
+        $(#[$meta:meta])*
+        $visibility:vis enum $Enum:ident {
+            $($(#[$doc:meta])* $Member:ident = $word:literal,)+
+        }
+    ) => {
+        $(#[$meta])*
+        $visibility enum $Enum {
+            $($(#[$doc])* $Member,)+
+        }
+
+        impl $Enum {
+            /// Every member, in their order.
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$Member),+];
+
+            /// The word for this member.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$Member => $word,)+ }
+            }
+        }
+
+        impl ::core::fmt::Display for $Enum {
+            fn fmt(&self, out: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                out.write_str(self.name())
+            }
+        }
+    };
+}
+
 /// Declares an enum that is closed: `ALL` lists every member in the seed's order, `name` gives
 /// the seed's SCREAMING_SNAKE name, `from_name` is its exact inverse. The same names are used in
 /// every readable form (JSON, text); a name outside the set does not decode.

@@ -64,6 +64,10 @@ const fn fault(expected: &'static str, found: Actual) -> ApplyFault {
 
 type Checked = Result<(), ApplyFault>;
 
+fn demand(is_so: bool, expected: &'static str, found: impl FnOnce() -> Actual) -> Checked {
+    is_so.then_some(()).ok_or_else(|| fault(expected, found()))
+}
+
 /// Adds to `checks` what the rules forbid about an event of this system.
 pub(crate) fn judge(
     view: PointsView<'_>,
@@ -76,7 +80,7 @@ pub(crate) fn judge(
     } else if let Event::RoundOpened(body) = event {
         opened(view, record, body).map(drop)
     } else {
-        remembered(view, event).and_then(|point| check(view, point, record, event))
+        remembered(view, event).and_then(|point| check(Subject { view, point, record }, event))
     };
     if let Err(ApplyFault { expected, found }) = checked {
         checks.forbid(rule_of(event), expected, found);
@@ -163,7 +167,7 @@ fn remembered<'a>(view: PointsView<'a>, event: &Event) -> Result<&'a DecisionPoi
 
 /// Returns whether an event about a round that is remembered counts.
 pub(crate) fn counts(view: PointsView<'_>, record: Record<'_>, event: &Event) -> bool {
-    remembered(view, event).and_then(|point| check(view, point, record, event)).is_ok()
+    remembered(view, event).and_then(|point| check(Subject { view, point, record }, event)).is_ok()
 }
 
 /// Applies an event that counts. Hands back what is then remembered no longer, as
@@ -209,36 +213,39 @@ const fn rule_of(event: &Event) -> Rule {
     }
 }
 
-fn check(
-    view: PointsView<'_>,
-    point: &DecisionPoint,
-    record: Record<'_>,
-    event: &Event,
-) -> Checked {
+/// A round that an event is about, among all that are remembered, and the event's record.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    view: PointsView<'a>,
+    point: &'a DecisionPoint,
+    record: Record<'a>,
+}
+
+fn check(on: Subject<'_>, event: &Event) -> Checked {
     match event {
-        Event::DecisionPointRefined(body) => check_refined(point, record, body),
-        Event::GuidanceGiven(body) => check_guidance(view, point, record, body),
-        Event::VoteCast(body) => check_vote(view, point, record, body),
-        Event::DecisionPointResolved(body) => check_resolved(view, point, record, body),
-        Event::DefaultTaken(body) => check_default(point, record, body),
-        Event::DecisionPointAborted(body) => check_aborted(point, record, body),
+        Event::DecisionPointRefined(body) => check_refined(on, body),
+        Event::GuidanceGiven(body) => check_guidance(on, body),
+        Event::VoteCast(body) => check_vote(on, body),
+        Event::DecisionPointResolved(body) => check_resolved(on, body),
+        Event::DefaultTaken(body) => check_default(on, body),
+        Event::DecisionPointAborted(body) => check_aborted(on, body),
         Event::DecisionPointCancelled(body) if event.is_end_by_system() => {
-            check_ended_by_system(point.is_open(), point, record, &body.by)
+            check_ended_by_system(on, on.point.is_open(), &body.by)
         }
-        Event::DecisionPointCancelled(body) => check_requester_of_open(point, record, &body.by),
-        Event::DecisionPointSuperseded(body) => check_superseded(view, point, record, body),
-        Event::DecisionPointReminded(body) => check_open(point, record, &body.by),
-        Event::DecisionPointEscalated(body) => check_open(point, record, &body.by),
-        Event::LateResponseRecorded(body) => check_late(point, record, body),
-        Event::ApprovalConsumed(body) => check_consumed(view, point, record, body),
-        Event::ApprovalLapsed(body) => check_lapsed(point, record, body),
-        Event::DecisionPointWarned(body) => check_warned(point, record, body),
+        Event::DecisionPointCancelled(body) => check_requester_of_open(on, &body.by),
+        Event::DecisionPointSuperseded(body) => check_superseded(on, body),
+        Event::DecisionPointReminded(body) => check_open(on, &body.by),
+        Event::DecisionPointEscalated(body) => check_open(on, &body.by),
+        Event::LateResponseRecorded(body) => check_late(on, body),
+        Event::ApprovalConsumed(body) => check_consumed(on, body),
+        Event::ApprovalLapsed(body) => check_lapsed(on, body),
+        Event::DecisionPointWarned(body) => check_warned(on, body),
         Event::ApprovalRevoked(body) if event.is_end_by_system() => {
-            check_ended_by_system(point.is_revocable(), point, record, &body.by)
+            check_ended_by_system(on, on.point.is_revocable(), &body.by)
         }
-        Event::ApprovalRevoked(body) => check_revoked(point, record, body),
-        Event::DependentsReleased(body) => check_released(view, point, body),
-        Event::OutcomeReported(body) => check_reported(point, record, body),
+        Event::ApprovalRevoked(body) => check_revoked(on, body),
+        Event::DependentsReleased(body) => check_released(on, body),
+        Event::OutcomeReported(body) => check_reported(on, body),
         Event::DecisionPointCreated(_) | Event::RoundOpened(_) => Ok(()),
     }
 }
@@ -267,84 +274,62 @@ fn apply(point: &mut DecisionPoint, record: Record<'_>, event: &Event) {
     }
 }
 
-fn check_refined(
-    point: &DecisionPoint,
-    record: Record<'_>,
-    body: &DecisionPointRefined,
-) -> Checked {
-    check_speaker(record, &body.by)?;
+fn check_refined(on: Subject<'_>, body: &DecisionPointRefined) -> Checked {
+    check_speaker(on.record, &body.by)?;
     let drops = body.proposal.default_option.is_none();
-    if drops && point.terms.on_timeout == OnTimeout::Default && !record.rules.drops_defaults {
+    if drops && on.point.terms.on_timeout == OnTimeout::Default && !on.record.rules.drops_defaults {
         return Err(fault(
             "the default that silence takes",
             Actual::Words("a proposal without one"),
         ));
     }
-    accepted(point.check_refinement(&body.by, &body.proposal, record.times.latest()))
+    accepted(on.point.check_refinement(&body.by, &body.proposal, on.record.times.latest()))
 }
 
 /// A round that ended for one that cannot begin would leave nothing to answer.
-fn check_guidance(
-    view: PointsView<'_>,
-    point: &DecisionPoint,
-    record: Record<'_>,
-    body: &GuidanceGiven,
-) -> Checked {
-    check_new(view, &body.next_id)?;
+fn check_guidance(on: Subject<'_>, body: &GuidanceGiven) -> Checked {
+    check_new(on.view, &body.next_id)?;
     let response = Response::Guidance(body.guidance.clone());
-    check_response(view, point, record, &body.by, &response, body.comment.as_deref())
+    check_response(on, &body.by, &response, body.comment.as_deref())
 }
 
-fn check_vote(
-    view: PointsView<'_>,
-    point: &DecisionPoint,
-    record: Record<'_>,
-    body: &VoteCast,
-) -> Checked {
-    if point.terms.policy.is_none() || matches!(body.response, Response::Guidance(_)) {
+fn check_vote(on: Subject<'_>, body: &VoteCast) -> Checked {
+    if on.point.terms.policy.is_none() || matches!(body.response, Response::Guidance(_)) {
         return Err(fault("votes where a policy asks for them", Actual::Words("a vote")));
     }
-    check_response(view, point, record, &body.by, &body.response, body.comment.as_deref())
+    check_response(on, &body.by, &body.response, body.comment.as_deref())
 }
 
 /// Without a policy the answer itself ends the round; with one, the vote that was cast before.
-fn check_resolved(
-    view: PointsView<'_>,
-    point: &DecisionPoint,
-    record: Record<'_>,
-    body: &DecisionPointResolved,
-) -> Checked {
+fn check_resolved(on: Subject<'_>, body: &DecisionPointResolved) -> Checked {
     if matches!(body.response, Response::Guidance(_)) {
         return Err(fault("another round", Actual::Words("guidance as an answer")));
     }
-    if point.terms.policy.is_none() {
+    if on.point.terms.policy.is_none() {
         let comment = body.comment.as_deref();
-        return check_response(view, point, record, &body.by, &body.response, comment);
+        return check_response(on, &body.by, &body.response, comment);
     }
-    check_speaker(record, &body.by)?;
-    accepted(point.check_open(record.times.latest()))?;
-    let voted = point.votes.iter().any(|vote| vote.is_by(&body.by, &body.response));
-    match voted && point.ends_round(&body.response) {
-        true => Ok(()),
-        false => Err(fault("a quorum, or a vote that rejects", Actual::Number(point.votes.len()))),
-    }
+    check_speaker(on.record, &body.by)?;
+    accepted(on.point.check_open(on.record.times.latest()))?;
+    let voted = on.point.votes.iter().any(|vote| vote.is_by(&body.by, &body.response));
+    demand(voted && on.point.ends_round(&body.response), "a quorum, or a vote that rejects", || {
+        Actual::Number(on.point.votes.len())
+    })
 }
 
 fn check_response(
-    view: PointsView<'_>,
-    point: &DecisionPoint,
-    record: Record<'_>,
+    on: Subject<'_>,
     by: &Principal,
     response: &Response,
     comment: Option<&str>,
 ) -> Checked {
-    check_speaker(record, by)?;
-    accepted(view.check_respondent(point, (by.kind, &by.id), record.proof))?;
-    check_proof(record, by)?;
-    accepted(point.check_response(by, response, record.times.latest()))?;
-    let is_refining = point.state == DecisionPointState::Refining;
-    let is_plain_text = point.terms.allow_text && !is_refining;
-    if point.is_own_guidance(response) && !is_plain_text && !record.rules.has_sixth_words {
+    check_speaker(on.record, by)?;
+    accepted(on.view.check_respondent(on.point, (by.kind, &by.id), on.record.proof))?;
+    check_proof(on.record, by)?;
+    accepted(on.point.check_response(by, response, on.record.times.latest()))?;
+    let is_refining = on.point.state == DecisionPointState::Refining;
+    let is_plain_text = on.point.terms.allow_text && !is_refining;
+    if on.point.is_own_guidance(response) && !is_plain_text && !on.record.rules.has_sixth_words {
         return Err(fault(
             "an answer that the round takes",
             Actual::Words("its guidance as a text"),
@@ -353,27 +338,22 @@ fn check_response(
     accepted(check_response_form(response, comment))
 }
 
-fn check_default(point: &DecisionPoint, record: Record<'_>, body: &DefaultTaken) -> Checked {
-    let ended_by = check_time_over(point, record, body.expires_at)?;
+fn check_default(on: Subject<'_>, body: &DefaultTaken) -> Checked {
+    let ended_by = check_time_over(on, body.expires_at)?;
     if ended_by != EndedBy::Both {
         return Err(fault("a time that is over by both clocks", Actual::Words(ended_by.name())));
     }
-    match point.default_at_deadline() == Some(&body.option_id) {
-        true => Ok(()),
-        false => {
-            Err(fault("a default that the terms have taken", Actual::Input(body.option_id.clone())))
-        }
-    }
+    demand(
+        on.point.default_at_deadline() == Some(&body.option_id),
+        "a default that the terms have taken",
+        || Actual::Input(body.option_id.clone()),
+    )
 }
 
-fn check_aborted(
-    point: &DecisionPoint,
-    record: Record<'_>,
-    body: &DecisionPointAborted,
-) -> Checked {
-    let ended_by = check_time_over(point, record, body.expires_at)?;
+fn check_aborted(on: Subject<'_>, body: &DecisionPointAborted) -> Checked {
+    let ended_by = check_time_over(on, body.expires_at)?;
     check_clock(ended_by, body.ended_by, body.steady)?;
-    match point.default_at_deadline() {
+    match on.point.default_at_deadline() {
         Some(default) if ended_by == EndedBy::Both => {
             Err(fault("the default that the terms have taken", Actual::Input(default.clone())))
         }
@@ -382,15 +362,11 @@ fn check_aborted(
 }
 
 /// The clock by which the time of an open round is over.
-fn check_time_over(
-    point: &DecisionPoint,
-    record: Record<'_>,
-    stated: Timestamp,
-) -> Result<EndedBy, ApplyFault> {
-    let Some(end) = point.deadline() else {
-        return Err(fault("an open round with a deadline", Actual::Words(point.state.name())));
+fn check_time_over(on: Subject<'_>, stated: Timestamp) -> Result<EndedBy, ApplyFault> {
+    let Some(end) = on.point.deadline() else {
+        return Err(fault("an open round with a deadline", Actual::Words(on.point.state.name())));
     };
-    let over = record.times.over(end).filter(|_| end == stated);
+    let over = on.record.times.over(end).filter(|_| end == stated);
     over.ok_or_else(|| fault("the deadline, when it has passed", Actual::Time(end)))
 }
 
@@ -412,38 +388,30 @@ fn check_clock(ended_by: EndedBy, stated: Option<EndedBy>, steady: Option<Timest
     }
 }
 
-fn check_open(point: &DecisionPoint, record: Record<'_>, by: &Principal) -> Checked {
-    check_speaker(record, by)?;
-    accepted(point.check_open(record.times.latest()))
+fn check_open(on: Subject<'_>, by: &Principal) -> Checked {
+    check_speaker(on.record, by)?;
+    accepted(on.point.check_open(on.record.times.latest()))
 }
 
-fn check_requester_of_open(point: &DecisionPoint, record: Record<'_>, by: &Principal) -> Checked {
-    check_open(point, record, by)?;
-    accepted(point.check_requester(by))
+fn check_requester_of_open(on: Subject<'_>, by: &Principal) -> Checked {
+    check_open(on, by)?;
+    accepted(on.point.check_requester(by))
 }
 
-fn check_superseded(
-    view: PointsView<'_>,
-    point: &DecisionPoint,
-    record: Record<'_>,
-    body: &DecisionPointSuperseded,
-) -> Checked {
-    check_requester_of_open(point, record, &body.by)?;
-    let other = view.points.find(&body.superseded_by);
+fn check_superseded(on: Subject<'_>, body: &DecisionPointSuperseded) -> Checked {
+    check_requester_of_open(on, &body.by)?;
+    let other = on.view.points.find(&body.superseded_by);
     let names_it = other.and_then(|other| other.terms.supersedes.as_ref());
-    match names_it == Some(&point.decision_id) {
-        true => Ok(()),
-        false => {
-            Err(fault("a decision that takes its place", Actual::Input(body.superseded_by.clone())))
-        }
-    }
+    demand(names_it == Some(&on.point.decision_id), "a decision that takes its place", || {
+        Actual::Input(body.superseded_by.clone())
+    })
 }
 
 /// An answer is late when it could not count any more.
-fn check_late(point: &DecisionPoint, record: Record<'_>, body: &LateResponseRecorded) -> Checked {
-    check_speaker(record, &body.by)?;
+fn check_late(on: Subject<'_>, body: &LateResponseRecorded) -> Checked {
+    check_speaker(on.record, &body.by)?;
     accepted(check_response_form(&body.response, body.comment.as_deref()))?;
-    match point.is_open() {
+    match on.point.is_open() {
         true => {
             let expected = "an answer that counts, while the round is open";
             Err(fault(expected, Actual::Words("a late one")))
@@ -454,21 +422,16 @@ fn check_late(point: &DecisionPoint, record: Record<'_>, body: &LateResponseReco
 
 /// An approval that is good for the action and keeps the policy of the log. Where nobody has set
 /// one, which is so in logs that are older than policies, nothing is demanded.
-fn check_consumed(
-    view: PointsView<'_>,
-    point: &DecisionPoint,
-    record: Record<'_>,
-    body: &ApprovalConsumed,
-) -> Checked {
-    check_speaker(record, &body.by)?;
-    accepted(point.check_consumption(&body.binding, record.times.latest()))?;
-    let kept = view.check_spent(point);
+fn check_consumed(on: Subject<'_>, body: &ApprovalConsumed) -> Checked {
+    check_speaker(on.record, &body.by)?;
+    accepted(on.point.check_consumption(&body.binding, on.record.times.latest()))?;
+    let kept = on.view.check_spent(on.point);
     kept.map_err(|why| fault("an approval that keeps the policy", Actual::Loosened(why)))
 }
 
-fn check_lapsed(point: &DecisionPoint, record: Record<'_>, body: &ApprovalLapsed) -> Checked {
-    let until = point.spendable_until().filter(|until| *until == body.valid_until);
-    match until.and_then(|until| record.times.over(until)) {
+fn check_lapsed(on: Subject<'_>, body: &ApprovalLapsed) -> Checked {
+    let until = on.point.spendable_until().filter(|until| *until == body.valid_until);
+    match until.and_then(|until| on.record.times.over(until)) {
         Some(ended_by) => check_clock(ended_by, body.ended_by, body.steady),
         None => Err(fault("an approval whose time is over", Actual::Time(body.valid_until))),
     }
@@ -484,60 +447,52 @@ pub(crate) fn warning(view: PointsView<'_>, point: &DecisionPoint, now: Moment) 
 }
 
 /// The one warning, when it is due and before the time ends the round.
-fn check_warned(point: &DecisionPoint, record: Record<'_>, body: &DecisionPointWarned) -> Checked {
-    let due_at = point.warning_due().filter(|due_at| *due_at == body.due_at);
-    let is_due = due_at.is_some_and(|due_at| record.times.over(due_at).is_some());
-    let ends = point.deadline().is_some_and(|end| record.times.over(end).is_some());
+fn check_warned(on: Subject<'_>, body: &DecisionPointWarned) -> Checked {
+    let due_at = on.point.warning_due().filter(|due_at| *due_at == body.due_at);
+    let is_due = due_at.is_some_and(|due_at| on.record.times.over(due_at).is_some());
+    let ends = on.point.deadline().is_some_and(|end| on.record.times.over(end).is_some());
     if !is_due || ends {
         return Err(fault("one warning, when it is due", Actual::Time(body.due_at)));
     }
-    match record.times.stated_steady(body.due_at) == body.steady {
-        true => Ok(()),
-        false => Err(fault("the monotonic clock's reading", Actual::Words("another one"))),
-    }
+    demand(
+        on.record.times.stated_steady(body.due_at) == body.steady,
+        "the monotonic clock's reading",
+        || Actual::Words("another one"),
+    )
 }
 
 /// The end of what the log itself cannot vouch for any more, whatever the time is.
-fn check_ended_by_system(
-    can_end: bool,
-    point: &DecisionPoint,
-    record: Record<'_>,
-    by: &Principal,
-) -> Checked {
-    check_speaker(record, by)?;
-    check_proof(record, by)?;
-    match can_end {
-        true => Ok(()),
-        false => Err(fault("an open round, or an approval", Actual::Words(point.state.name()))),
-    }
+fn check_ended_by_system(on: Subject<'_>, can_end: bool, by: &Principal) -> Checked {
+    check_speaker(on.record, by)?;
+    check_proof(on.record, by)?;
+    demand(can_end, "an open round, or an approval", || Actual::Words(on.point.state.name()))
 }
 
 /// An approval that is neither spent nor over, by somebody who may take it back.
-fn check_revoked(point: &DecisionPoint, record: Record<'_>, body: &ApprovalRevoked) -> Checked {
-    check_speaker(record, &body.by)?;
-    check_proof(record, &body.by)?;
-    match point.is_revocable() {
-        true => accepted(point.check_revocation(&body.by)),
-        false => Err(fault("an approval that can be revoked", Actual::Words(point.state.name()))),
+fn check_revoked(on: Subject<'_>, body: &ApprovalRevoked) -> Checked {
+    check_speaker(on.record, &body.by)?;
+    check_proof(on.record, &body.by)?;
+    match on.point.is_revocable() {
+        true => accepted(on.point.check_revocation(&body.by)),
+        false => {
+            Err(fault("an approval that can be revoked", Actual::Words(on.point.state.name())))
+        }
     }
 }
 
-fn check_released(
-    view: PointsView<'_>,
-    point: &DecisionPoint,
-    body: &DependentsReleased,
-) -> Checked {
-    let is_due = view.is_released(point) && point.released_at.is_none();
-    match is_due && body.blocks == point.terms.blocks && !body.blocks.is_empty() {
-        true => Ok(()),
-        false => Err(fault("an answer that releases, once", Actual::Words(point.state.name()))),
-    }
+fn check_released(on: Subject<'_>, body: &DependentsReleased) -> Checked {
+    let is_due = on.view.is_released(on.point) && on.point.released_at.is_none();
+    demand(
+        is_due && body.blocks == on.point.terms.blocks && !body.blocks.is_empty(),
+        "an answer that releases, once",
+        || Actual::Words(on.point.state.name()),
+    )
 }
 
-fn check_reported(point: &DecisionPoint, record: Record<'_>, body: &OutcomeReported) -> Checked {
-    check_speaker(record, &body.by)?;
+fn check_reported(on: Subject<'_>, body: &OutcomeReported) -> Checked {
+    check_speaker(on.record, &body.by)?;
     accepted(check_claim(&body.claim))?;
-    accepted(point.check_report(&body.by))
+    accepted(on.point.check_report(&body.by))
 }
 
 /// Checks that what is said of the proof is what was proven.
@@ -552,10 +507,7 @@ fn check_proof(record: Record<'_>, by: &Principal) -> Checked {
 
 /// Checks that who is named is who the record is of.
 fn check_speaker(record: Record<'_>, by: &Principal) -> Checked {
-    match by.is(record.actor) {
-        true => Ok(()),
-        false => Err(fault("the record's own actor", Actual::Input(by.id.clone()))),
-    }
+    demand(by.is(record.actor), "the record's own actor", || Actual::Input(by.id.clone()))
 }
 
 fn accepted(checked: Result<(), impl Into<No>>) -> Checked {

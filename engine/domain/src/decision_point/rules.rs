@@ -127,12 +127,11 @@ impl<'a> PointsView<'a> {
     }
 }
 
+/// Events that a command comes to, or why it is refused.
+pub(crate) type NewEvents = Result<Vec<Event>, No>;
+
 /// Every command on a decision point.
-pub(crate) fn on_decision_point(
-    view: PointsView<'_>,
-    command: &Command,
-    now: Moment,
-) -> Result<Vec<Event>, No> {
+pub(crate) fn on_decision_point(view: PointsView<'_>, command: &Command, now: Moment) -> NewEvents {
     match command {
         Command::CreateDecisionPoint(c) => create(view, c, now),
         Command::RespondToDecisionPoint(c) => respond(view, c, now),
@@ -167,11 +166,7 @@ fn check_new(view: PointsView<'_>, decision_id: &Text) -> Result<(), No> {
     Err(No::DecisionExists { decision_id: decision_id.to_string() })
 }
 
-fn create(
-    view: PointsView<'_>,
-    command: &CreateDecisionPoint,
-    now: Moment,
-) -> Result<Vec<Event>, No> {
+fn create(view: PointsView<'_>, command: &CreateDecisionPoint, now: Moment) -> NewEvents {
     check_principal(&command.by)?;
     let decision_id = Text::from(command.decision_id());
     check_new(view, &decision_id)?;
@@ -284,11 +279,7 @@ fn list<T, U>(field: &'static str, items: &[T], make: impl Fn(&T) -> U) -> Resul
 }
 
 /// An answer: it counts, was given before, comes too late, or is refused.
-fn respond(
-    view: PointsView<'_>,
-    command: &RespondToDecisionPoint,
-    now: Moment,
-) -> Result<Vec<Event>, No> {
+fn respond(view: PointsView<'_>, command: &RespondToDecisionPoint, now: Moment) -> NewEvents {
     check_principal(&command.by)?;
     let point = find(view, &command.decision_id)?;
     let response = point.meant(&command.response);
@@ -324,7 +315,7 @@ fn late(
     point: &DecisionPoint,
     command: &RespondToDecisionPoint,
     mut events: Vec<Event>,
-) -> Result<Vec<Event>, No> {
+) -> NewEvents {
     let (by, response) = (&command.by, &command.response);
     if point.late_responses.iter().any(|late| late.is_by(by, response)) {
         return Err(point.ended());
@@ -346,7 +337,7 @@ fn guidance(
     command: &RespondToDecisionPoint,
     words: &Text,
     at: Timestamp,
-) -> Result<Vec<Event>, No> {
+) -> NewEvents {
     let next_id = Text::from(decision_id(command.entropy));
     check_new(view, &next_id)?;
     let given = GuidanceGiven {
@@ -426,11 +417,7 @@ fn due_events(view: PointsView<'_>, point: &DecisionPoint, now: Moment) -> Vec<E
     vec![ApprovalLapsed { decision_id, valid_until, ended_by, steady }.into()]
 }
 
-fn refine(
-    view: PointsView<'_>,
-    command: &RefineDecisionPoint,
-    now: Moment,
-) -> Result<Vec<Event>, No> {
+fn refine(view: PointsView<'_>, command: &RefineDecisionPoint, now: Moment) -> NewEvents {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     let before = &point.terms.proposal;
@@ -467,11 +454,7 @@ fn still_rejecting(before: &Proposal, offered: &[DecisionOption]) -> Vec<Decisio
 }
 
 /// A question is taken back while it is open, and the approval of one until it is spent.
-fn cancel(
-    view: PointsView<'_>,
-    command: &CancelDecisionPoint,
-    now: Moment,
-) -> Result<Vec<Event>, No> {
+fn cancel(view: PointsView<'_>, command: &CancelDecisionPoint, now: Moment) -> NewEvents {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     let reason = readable(command.reason.as_deref());
@@ -497,11 +480,7 @@ fn cancel(
     Ok(vec![DecisionPointCancelled { decision_id, by, reason }.into()])
 }
 
-fn escalate(
-    view: PointsView<'_>,
-    command: &EscalateDecisionPoint,
-    now: Moment,
-) -> Result<Vec<Event>, No> {
+fn escalate(view: PointsView<'_>, command: &EscalateDecisionPoint, now: Moment) -> NewEvents {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     check_chosen_person("target of the escalation", &command.to)?;
@@ -513,11 +492,7 @@ fn escalate(
     Ok(vec![DecisionPointEscalated { decision_id, by, to, reason }.into()])
 }
 
-fn remind(
-    view: PointsView<'_>,
-    command: &RemindDecisionPoint,
-    now: Moment,
-) -> Result<Vec<Event>, No> {
+fn remind(view: PointsView<'_>, command: &RemindDecisionPoint, now: Moment) -> NewEvents {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     point.check_open(view.time(point, now))?;
@@ -525,7 +500,7 @@ fn remind(
     Ok(vec![DecisionPointReminded { decision_id, by }.into()])
 }
 
-fn consume(view: PointsView<'_>, command: &ConsumeApproval, now: Moment) -> Result<Vec<Event>, No> {
+fn consume(view: PointsView<'_>, command: &ConsumeApproval, now: Moment) -> NewEvents {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     check_binding(&command.binding)?;
@@ -544,7 +519,7 @@ fn consume(view: PointsView<'_>, command: &ConsumeApproval, now: Moment) -> Resu
 }
 
 /// Reports an outcome. Nothing is added to what was found again in the log.
-fn report(view: PointsView<'_>, command: &ReportOutcome) -> Result<Vec<Event>, No> {
+fn report(view: PointsView<'_>, command: &ReportOutcome) -> NewEvents {
     let point = find(view, &command.decision_id)?;
     check_principal(&command.by)?;
     check_claim(&command.claim)?;

@@ -110,31 +110,10 @@ pub enum EvidenceItem {
 
 #[cfg(feature = "arbitrary")]
 crate::core::arbitrary::one_of! {
-    EvidenceItem:
-    |input| {
-        Ok(EvidenceItem::ExecutorOutput {
-            stream: input.arbitrary()?,
-            raw_data: input.arbitrary()?,
-            true_length: input.arbitrary()?,
-            whole_sha256: input.arbitrary()?,
-        })
-    },
-    |input| input.arbitrary().map(EvidenceItem::ResourceSnapshot),
-    |input| input.arbitrary().map(EvidenceItem::TimestampEvent),
-    |input| {
-        Ok(EvidenceItem::ExecutorOutputCut {
-            stream: input.arbitrary()?,
-            raw_data: input.arbitrary()?,
-            head_length: input.arbitrary()?,
-            true_length: input.arbitrary()?,
-            whole_sha256: input.arbitrary()?,
-        })
-    },
-    |input| {
-        Ok(EvidenceItem::ExecutorOutputPieces {
-            stream: input.arbitrary()?,
-            true_length: input.arbitrary()?,
-            whole_sha256: input.arbitrary()?,
-        })
-    },
+    EvidenceItem of
+    ExecutorOutput { stream, raw_data, true_length, whole_sha256 },
+    ResourceSnapshot(ResourceUsage),
+    TimestampEvent(Vec<u8>),
+    ExecutorOutputCut { stream, raw_data, head_length, true_length, whole_sha256 },
+    ExecutorOutputPieces { stream, true_length, whole_sha256 },
 }

@@ -42,8 +42,6 @@ pub struct IntegrationRow {
     pub captured_in: ExecutionLoopState,
     /// Place and type of its capture; nothing for the internal step.
     pub place: Option<(ObservationPoint, EvidenceType)>,
-    /// The row of the seed's table that says so.
-    pub seed: &'static str,
 }
 
 /// The table. Raw output is captured *before* normalization, the decision after it.
@@ -62,76 +60,22 @@ pub struct IntegrationRow {
 /// | COMPLETED | HALTED | HALT_ENTRY | STATE_TRANSITION | `transition(HALTED)` |
 /// | STOPPED | HALTED | HALT_ENTRY | STOP_CONDITION | `transition(HALTED)`, stop enforcement |
 pub const INTEGRATION: [IntegrationRow; 11] = {
-    use EvidenceType as Type;
-    use ExecutionLoopState as State;
-    use ObservationPoint as Point;
+    use EvidenceType::*;
+    use ExecutionLoopState::*;
+    use LoopStep as Step;
+    use ObservationPoint::*;
     [
-        row(
-            LoopStep::Initialized,
-            State::Init,
-            Some((Point::PreDispatch, Type::StateTransition)),
-            "initialize_execution_loop() -> capture_pre_dispatch()",
-        ),
-        row(
-            LoopStep::Dispatched,
-            State::Dispatched,
-            Some((Point::PostDispatch, Type::StateTransition)),
-            "transition_execution_state(DISPATCHED) -> capture_post_dispatch()",
-        ),
-        row(
-            LoopStep::Awaiting,
-            State::AwaitingResponse,
-            None,
-            "transition_execution_state(AWAITING) -> None (internal)",
-        ),
-        row(
-            LoopStep::OutputReceived,
-            State::AwaitingResponse,
-            Some((Point::PreEvaluate, Type::ExecutorOutput)),
-            "normalize_executor_response() -> Capture raw before normalization",
-        ),
-        row(
-            LoopStep::ResourcesMeasured,
-            State::AwaitingResponse,
-            Some((Point::PreEvaluate, Type::ResourceSnapshot)),
-            "RESOURCE_SNAPSHOT: Resource metrics",
-        ),
-        row(
-            LoopStep::TimeObserved,
-            State::AwaitingResponse,
-            Some((Point::PreEvaluate, Type::TimestampEvent)),
-            "TIMESTAMP_EVENT: Timed observation",
-        ),
-        row(
-            LoopStep::Evaluated,
-            State::AwaitingResponse,
-            Some((Point::PreEvaluate, Type::StateTransition)),
-            "transition_execution_state(EVALUATED) -> capture_pre_evaluate()",
-        ),
-        row(
-            LoopStep::ResultDecided,
-            State::Evaluated,
-            Some((Point::PostEvaluate, Type::StateTransition)),
-            "Result decision -> Capture decision (ACCEPT/REJECT/ESCALATE)",
-        ),
-        row(
-            LoopStep::Continued,
-            State::Evaluated,
-            Some((Point::PostEvaluate, Type::StateTransition)),
-            "Loop continuation -> capture_post_evaluate()",
-        ),
-        row(
-            LoopStep::Completed,
-            State::Halted,
-            Some((Point::HaltEntry, Type::StateTransition)),
-            "transition_execution_state(HALTED) -> capture_halt_entry()",
-        ),
-        row(
-            LoopStep::Stopped,
-            State::Halted,
-            Some((Point::HaltEntry, Type::StopCondition)),
-            "Capture STOP_CONDITION evidence with condition details",
-        ),
+        row(Step::Initialized, Init, Some((PreDispatch, StateTransition))),
+        row(Step::Dispatched, Dispatched, Some((PostDispatch, StateTransition))),
+        row(Step::Awaiting, AwaitingResponse, None),
+        row(Step::OutputReceived, AwaitingResponse, Some((PreEvaluate, ExecutorOutput))),
+        row(Step::ResourcesMeasured, AwaitingResponse, Some((PreEvaluate, ResourceSnapshot))),
+        row(Step::TimeObserved, AwaitingResponse, Some((PreEvaluate, TimestampEvent))),
+        row(Step::Evaluated, AwaitingResponse, Some((PreEvaluate, StateTransition))),
+        row(Step::ResultDecided, Evaluated, Some((PostEvaluate, StateTransition))),
+        row(Step::Continued, Evaluated, Some((PostEvaluate, StateTransition))),
+        row(Step::Completed, Halted, Some((HaltEntry, StateTransition))),
+        row(Step::Stopped, Halted, Some((HaltEntry, StopCondition))),
     ]
 };
 
@@ -139,9 +83,8 @@ const fn row(
     step: LoopStep,
     captured_in: ExecutionLoopState,
     place: Option<(ObservationPoint, EvidenceType)>,
-    seed: &'static str,
 ) -> IntegrationRow {
-    IntegrationRow { step, captured_in, place, seed }
+    IntegrationRow { step, captured_in, place }
 }
 
 /// Returns where and as what a step is captured; `None` for the internal step.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::actor::ActorId;
 use crate::core::confidence::Confidence;
+use crate::core::forbidden::Record;
 use crate::core::ids::id;
 use crate::core::payload::Text;
 use crate::core::scored;
@@ -310,6 +311,13 @@ impl AttemptResponse {
             _ => HaltReason::ResponseRejected,
         }
     }
+}
+
+/// A live loop that an event is about, as it was before, and the event's record.
+#[derive(Clone, Copy)]
+pub(crate) struct LoopSubject<'a> {
+    pub(crate) entity: &'a ExecutionLoop,
+    pub(crate) record: Record<'a>,
 }
 
 /// Permission for another attempt.

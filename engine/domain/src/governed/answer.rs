@@ -13,8 +13,8 @@ use crate::core::time::Timestamp;
 use crate::evidence_capture::types::StopCondition;
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::{ExecutionLoop, RequestPlace};
-use crate::governed::batch::{Batch, LoopEnding, on_loop};
-use crate::governed::refusal::LoopRefusal;
+use crate::governed::batch::{LoopEnding, OnLoop, on_loop};
+use crate::governed::refusal::{LoopRefusal, Ruling};
 use crate::governed::request::{
     audit_entry, check_human_actor, check_reason_length, ended, find, shown_means, told,
 };
@@ -52,8 +52,8 @@ pub(crate) fn answer(
     match (place, &place.held().outcome) {
         (_, Some(outcome)) => repeated(command, place.held(), outcome),
         (RequestPlace::Live(entity, held), None) => {
-            on_loop((Some(entity), &[]), entity.loop_id(), command.entropy, at, |entity, batch| {
-                answer_open(entity, batch, held, command, times)
+            on_loop((Some(entity), &[]), entity.loop_id(), command.entropy, at, |on| {
+                answer_open(on, held, command, times)
             })
         }
         (RequestPlace::Closed(held), None) => {
@@ -64,12 +64,12 @@ pub(crate) fn answer(
 }
 
 /// Malformed input writes nothing.
-fn check_names(command: &AnswerHumanDecision) -> Result<(), LoopRefusal> {
+fn check_names(command: &AnswerHumanDecision) -> Ruling {
     check_identifier("human id", &command.human_id)?;
     check_reason_length(command.reason.as_deref())
 }
 
-fn check_loop(command: &AnswerHumanDecision, held: &HeldRequest) -> Result<(), LoopRefusal> {
+fn check_loop(command: &AnswerHumanDecision, held: &HeldRequest) -> Ruling {
     let expected = String::from(held.context.loop_id.as_str());
     match &command.loop_id {
         Some(found) if *found != expected => {
@@ -129,26 +129,25 @@ fn late(command: &AnswerHumanDecision, held: &HeldRequest) -> LateAnswerRecorded
 }
 
 fn answer_open(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
+    on: &mut OnLoop<'_>,
     held: &HeldRequest,
     command: &AnswerHumanDecision,
     times: Times,
-) -> Result<(), LoopRefusal> {
+) -> Ruling {
     if let Some(ended_by) = times.over(held.request.timeout_at) {
-        request::time_out(entity, batch, held, command.entropy, (times, ended_by))?;
-        batch.push(late(command, held));
+        request::time_out(on, held, command.entropy, (times, ended_by))?;
+        on.batch.push(late(command, held));
         return Ok(());
     }
-    let record = accepted(entity, batch.at(), held, command)?;
-    let target = escalation(entity, &record)?;
-    let outcome = outcome(entity, &record)?;
+    let record = accepted(on.entity, on.batch.at(), held, command)?;
+    let target = escalation(on.entity, &record)?;
+    let outcome = outcome(on.entity, &record)?;
     let means = shown_means(&command.means);
-    let audit = audit_entry(entity, held, &record, Some(&means));
-    let loop_id = batch.loop_id();
-    batch.close_request();
-    batch.push(HumanDecisionAnswered { loop_id, record: record.clone(), means, outcome, audit });
-    follow(entity, batch, &record, target, command)
+    let audit = audit_entry(on.entity, held, &record, Some(&means));
+    let loop_id = on.batch.loop_id();
+    on.batch.close_request();
+    on.batch.push(HumanDecisionAnswered { loop_id, record: record.clone(), means, outcome, audit });
+    follow(on, &record, target, command)
 }
 
 /// The seed's checks, and that the person is one of those who are asked.
@@ -217,32 +216,37 @@ fn outcome(
 
 /// Adds to the batch what the decision leads to.
 fn follow(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
+    on: &mut OnLoop<'_>,
     record: &HumanDecisionRecord,
     target: Option<&EscalationTarget>,
     command: &AnswerHumanDecision,
-) -> Result<(), LoopRefusal> {
+) -> Ruling {
     match record.decision {
         HumanDecision::Retry => Ok(()),
-        HumanDecision::Continue if !entity.ends_with_continue() => Ok(()),
-        HumanDecision::Abort => batch.stop(Evaluated, StopCondition::HumanAbort, &told(record)),
+        HumanDecision::Continue if !on.entity.ends_with_continue() => Ok(()),
+        HumanDecision::Abort => on.batch.stop(Evaluated, StopCondition::HumanAbort, &told(record)),
         HumanDecision::Continue => {
-            let Some((reason, fault_type)) = entity.ending() else { return Ok(()) };
+            let Some((reason, fault_type)) = on.entity.ending() else { return Ok(()) };
             let details = alloc::format!("{Evaluated} -> {Halted}, {reason}: {}", told(record));
             let (from, requested, stop_condition) = (Evaluated, Halted, None);
-            batch.halt(LoopEnding { from, requested, reason, stop_condition, fault_type, details })
+            on.batch.halt(LoopEnding {
+                from,
+                requested,
+                reason,
+                stop_condition,
+                fault_type,
+                details,
+            })
         }
         HumanDecision::Escalate => {
             let entropy = passed_on(command);
-            let asked =
-                entity.next_request(target, batch.at(), &entropy, true).map_err(|reason| {
-                    HumanDecisionRefusal::NoRequest {
-                        loop_id: String::from(entity.loop_id()),
-                        reason,
-                    }
-                })?;
-            batch.push(asked);
+            let asked = on.entity.next_request(target, on.batch.at(), &entropy, true).map_err(
+                |reason| HumanDecisionRefusal::NoRequest {
+                    loop_id: String::from(on.entity.loop_id()),
+                    reason,
+                },
+            )?;
+            on.batch.push(asked);
             Ok(())
         }
     }

@@ -15,7 +15,7 @@ use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::ids::{digits, is_strong_entropy};
 use crate::core::time::Timestamp;
 use crate::execution_loop::types::ExecutionLoopState;
-use crate::governed::aggregate::ExecutionLoop;
+use crate::governed::aggregate::{ExecutionLoop, LoopSubject};
 use crate::governed::request::entry_after;
 use crate::human_decision::audit::{
     AuditHead, HumanDecisionBinding, disclosure_hash, injective_request_hash, record_decision,
@@ -37,7 +37,8 @@ pub(crate) fn requested(
     record: Record<'_>,
     body: &HumanDecisionRequested,
 ) {
-    let expected = expected_request(entity, record, body, &mut RuleChecks::unheard());
+    let expected =
+        expected_request(LoopSubject { entity, record }, body, &mut RuleChecks::unheard());
     let Some(expected) = expected else { return };
     let session_id = &expected.request.session_id;
     let genesis = || AuditHead::genesis(&expected.audit_id, session_id);
@@ -55,12 +56,12 @@ pub(crate) fn requested(
 }
 
 pub(crate) fn judge_requested(
-    entity: &ExecutionLoop,
-    record: Record<'_>,
+    of: LoopSubject<'_>,
+
     body: &HumanDecisionRequested,
     checks: &mut RuleChecks,
 ) {
-    let Some(expected) = expected_request(entity, record, body, checks) else { return };
+    let Some(expected) = expected_request(of, body, checks) else { return };
     compare_requests(&expected, body, checks);
     let tells = body.request.evidence_summary.observed.is_some() || !checks.rules.tells_observed;
     let (rule, without) = (Rule::HumanDecisionRequest, "a question of before");
@@ -71,17 +72,17 @@ pub(crate) fn judge_requested(
 
 /// The request that the rules would make here. A request out of place is none.
 fn expected_request(
-    entity: &ExecutionLoop,
-    record: Record<'_>,
+    of: LoopSubject<'_>,
+
     body: &HumanDecisionRequested,
     checks: &mut RuleChecks,
 ) -> Option<HumanDecisionRequested> {
-    let before = entity.attempt_request().map(|held| held.decided().map(|d| &d.record));
+    let before = of.entity.attempt_request().map(|held| held.decided().map(|d| &d.record));
     let target = match before {
         None => None,
         Some(Some(decision)) if decision.decision == HumanDecision::Escalate => {
             let target = decision.escalation_target.as_deref().unwrap_or_default();
-            entity.escalation_path().into_iter().find(|entry| entry.target.as_str() == target)
+            of.entity.escalation_path().into_iter().find(|entry| entry.target.as_str() == target)
         }
         Some(_) => {
             let found = body.request.request_id.as_str();
@@ -89,14 +90,14 @@ fn expected_request(
             return None;
         }
     };
-    checks.expect(Rule::HumanDecisionRequest, ExecutionLoopState::Evaluated, entity.state());
+    checks.expect(Rule::HumanDecisionRequest, ExecutionLoopState::Evaluated, of.entity.state());
     let entropy = digits(&body.request.request_id);
     let (rule, found) = (Rule::HumanDecisionRequest, body.request.request_id.as_str());
     if !checks.demand(is_strong_entropy(&entropy), rule, "an id of 32 digits", found) {
         return None;
     }
     let tells_observed = body.request.evidence_summary.observed.is_some();
-    match entity.next_request(target, record.at, &entropy, tells_observed) {
+    match of.entity.next_request(target, of.record.at, &entropy, tells_observed) {
         Ok(expected) => Some(expected),
         Err(why) => {
             checks.forbid(rule, why, found);
@@ -177,15 +178,15 @@ pub(crate) fn warned(entity: &mut ExecutionLoop, record: Record<'_>, body: &Huma
 }
 
 pub(crate) fn judge_warned(
-    entity: &ExecutionLoop,
-    record: Record<'_>,
+    of: LoopSubject<'_>,
+
     body: &HumanDecisionWarned,
     checks: &mut RuleChecks,
 ) {
     let rule = Rule::HumanDecisionExpiry;
-    let Some(held) = open(entity, &body.request_id, rule, checks) else { return };
-    check_due(record, held.warning_at(), body.due_at, checks);
-    check_steady(record, body.due_at, body.steady, checks);
+    let Some(held) = open(of.entity, &body.request_id, rule, checks) else { return };
+    check_due(of.record, held.warning_at(), body.due_at, checks);
+    check_steady(of.record, body.due_at, body.steady, checks);
     checks.demand(held.warning.is_none(), rule, "one warning", "another");
 }
 
@@ -222,19 +223,19 @@ fn timeout(
 }
 
 pub(crate) fn judge_timed_out(
-    entity: &ExecutionLoop,
-    record: Record<'_>,
+    of: LoopSubject<'_>,
+
     body: &HumanDecisionTimedOut,
     checks: &mut RuleChecks,
 ) {
     let rule = Rule::HumanDecisionExpiry;
-    let Some(held) = open(entity, &body.record.request_id, rule, checks) else { return };
-    check_due(record, held.request.timeout_at, body.due_at, checks);
+    let Some(held) = open(of.entity, &body.record.request_id, rule, checks) else { return };
+    check_due(of.record, held.request.timeout_at, body.due_at, checks);
     checks.demand(held.warning.is_some(), rule, "a warning before the timeout", "none");
-    judge_clock(record, body, checks);
-    let expected = timeout(held, record, body);
+    judge_clock(of.record, body, checks);
+    let expected = timeout(held, of.record, body);
     same(checks, rule, "record", &expected, &body.record);
-    check_audit(entity, held, &expected, None, &body.audit, checks);
+    check_audit(of.entity, held, &expected, None, &body.audit, checks);
 }
 
 /// The clock that is stated is the one that ended it.
@@ -267,7 +268,7 @@ pub(crate) fn answered(
     record: Record<'_>,
     body: &HumanDecisionAnswered,
 ) {
-    let outcome = outcome(entity, person, record, body, &mut RuleChecks::unheard());
+    let outcome = outcome(LoopSubject { entity, record }, person, body, &mut RuleChecks::unheard());
     if let Some(outcome) = outcome {
         conclude(entity, record, &body.record, Some(body), outcome);
     }
@@ -275,22 +276,22 @@ pub(crate) fn answered(
 
 /// Returns what an answer comes to; `None`: it counts for nothing.
 pub(crate) fn outcome(
-    entity: &ExecutionLoop,
+    of: LoopSubject<'_>,
     person: Option<PersonTerms>,
-    record: Record<'_>,
+
     body: &HumanDecisionAnswered,
     checks: &mut RuleChecks,
 ) -> Option<HumanDecisionOutcome> {
     let rule = Rule::HumanDecisionAnswer;
-    let held = open(entity, &body.record.request_id, rule, checks)?;
-    let is_human =
-        check_human(record, &body.record.human_id, checks) && check_person(person, record, checks);
-    let stands = check_answer(entity, record, held, body, checks);
-    let outcome = entity.outcome_of(&body.record);
+    let held = open(of.entity, &body.record.request_id, rule, checks)?;
+    let is_human = check_human(of.record, &body.record.human_id, checks)
+        && check_person(person, of.record, checks);
+    let stands = check_answer(of, held, body, checks);
+    let outcome = of.entity.outcome_of(&body.record);
     let applies = checks.expect(rule, outcome, body.outcome)
         && matches!(outcome, HumanDecisionOutcome::Applied | HumanDecisionOutcome::Pending);
     let means = Some(&body.means);
-    let linked = check_audit(entity, held, &body.record, means, &body.audit, checks);
+    let linked = check_audit(of.entity, held, &body.record, means, &body.audit, checks);
     (is_human && stands && applies && linked).then_some(outcome)
 }
 
@@ -311,27 +312,28 @@ fn check_person(person: Option<PersonTerms>, record: Record<'_>, checks: &mut Ru
 }
 
 fn check_answer(
-    entity: &ExecutionLoop,
-    record: Record<'_>,
+    of: LoopSubject<'_>,
+
     held: &HeldRequest,
     body: &HumanDecisionAnswered,
     checks: &mut RuleChecks,
 ) -> bool {
     let (rule, found) = (Rule::HumanDecisionAnswer, &body.record);
     let is_free = checks.rules.anyone_aborts && found.decision == HumanDecision::Abort;
-    if !is_free && !entity.hold.may_answer(&found.human_id, held.context.asked_of.as_deref()) {
+    if !is_free && !of.entity.hold.may_answer(&found.human_id, held.context.asked_of.as_deref()) {
         checks.forbid(rule, "somebody who is asked", found.human_id.as_str());
         return false;
     }
     let target = found.escalation_target.as_deref();
-    let known =
-        |target: &str| entity.escalation_path().iter().any(|entry| entry.target.as_str() == target);
+    let known = |target: &str| {
+        of.entity.escalation_path().iter().any(|entry| entry.target.as_str() == target)
+    };
     let is_escalation = found.decision == HumanDecision::Escalate;
     if target.is_some() != is_escalation || !target.is_none_or(known) {
         checks.forbid(rule, "a target that can be asked", target.unwrap_or("none"));
         return false;
     }
-    if held.request.is_expired(record.times.latest()) && !held.request.is_expired(record.at) {
+    if held.request.is_expired(of.record.times.latest()) && !held.request.is_expired(of.record.at) {
         checks.forbid(rule, "an answer in time by the own clock", found.decision);
         return false;
     }
@@ -342,7 +344,7 @@ fn check_answer(
         &found.human_id,
         found.reason.as_deref(),
         target,
-        record.at,
+        of.record.at,
         &entropy,
     );
     match accepted {
@@ -417,7 +419,7 @@ pub(crate) fn overridden(
     record: Record<'_>,
     body: &VisibilityOverridden,
 ) {
-    if !may_override(entity, person, record, body, &mut RuleChecks::unheard()) {
+    if !may_override(LoopSubject { entity, record }, person, body, &mut RuleChecks::unheard()) {
         return;
     }
     if let Some(held) = open_mut(entity, &body.request_id) {
@@ -434,25 +436,25 @@ pub(crate) fn overridden(
 
 /// Returns whether a field may be shown: as it is, once, by somebody who may allow it.
 pub(crate) fn may_override(
-    entity: &ExecutionLoop,
+    of: LoopSubject<'_>,
     person: Option<PersonTerms>,
-    record: Record<'_>,
+
     body: &VisibilityOverridden,
     checks: &mut RuleChecks,
 ) -> bool {
     let rule = Rule::VisibilityOverride;
-    let Some(held) = open(entity, &body.request_id, rule, checks) else { return false };
+    let Some(held) = open(of.entity, &body.request_id, rule, checks) else { return false };
     let is_human =
-        check_human(record, &body.human_id, checks) && check_person(person, record, checks);
-    let allowed = entity.hold.may_override(&body.human_id);
+        check_human(of.record, &body.human_id, checks) && check_person(person, of.record, checks);
+    let allowed = of.entity.hold.may_override(&body.human_id);
     checks.demand(allowed, rule, "somebody who may override", &body.human_id);
-    let value = entity.disclosure(entity.attempt_count(), body.field);
+    let value = of.entity.disclosure(of.entity.attempt_count(), body.field);
     let is_value = match value.map(|value| disclosure_hash(body.field, &value)) {
         Some(expected) => checks.expect(rule, expected, body.disclosed),
         None => checks.demand(false, rule, "no value", body.disclosed),
     };
     let is_first = held.overrides.iter().all(|entry| entry.field != body.field)
-        && !held.request.is_expired(record.times.latest());
+        && !held.request.is_expired(of.record.times.latest());
     checks.demand(is_first, rule, "one override of a field, in time", body.field);
     is_human && allowed && is_value && is_first
 }

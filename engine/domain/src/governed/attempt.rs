@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::core::actor::Actor;
-use crate::core::forbidden::{Record, Rule, RuleChecks};
+use crate::core::forbidden::{Rule, RuleChecks};
 use crate::core::ids::id;
 use crate::core::limits::MAX_SENTENCE_BYTES;
 use crate::core::payload::RawData;
@@ -29,10 +29,10 @@ use crate::execution_loop::types::{
     ExecutionLoopState, ExecutorRawResponse, ExecutorResponseType, Exit, HaltReason,
     ResponseDecision,
 };
-use crate::governed::aggregate::{Barrier, ExecutionLoop, RetryPermission};
-use crate::governed::batch::{Batch, LoopEnding};
+use crate::governed::aggregate::{Barrier, ExecutionLoop, LoopSubject, RetryPermission};
+use crate::governed::batch::{Batch, LoopEnding, OnLoop};
 use crate::governed::capture::spelled_out;
-use crate::governed::refusal::LoopRefusal;
+use crate::governed::refusal::{LoopRefusal, Ruling};
 use crate::governed::request::held_back;
 use crate::sandbox_fault::command::ReportFault;
 use crate::sandbox_fault::event::{FaultReported, SandboxDecided};
@@ -44,58 +44,46 @@ use crate::sandbox_fault::types::{
 use ExecutionLoopState::{AwaitingResponse, Dispatched, Evaluated, Halted, Init};
 
 /// The first attempt.
-pub(crate) fn dispatch(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    command: &DispatchLoop,
-    set_back: u64,
-) -> Result<(), LoopRefusal> {
-    match entity.state() {
+pub(crate) fn dispatch(on: &mut OnLoop<'_>, command: &DispatchLoop, set_back: u64) -> Ruling {
+    match on.entity.state() {
         // While an attempt runs, PRIOR_EXECUTION_PENDING stops the loop.
         Init | AwaitingResponse | Dispatched => {
-            begin_attempt(entity, batch, (command, None), set_back)
+            begin_attempt(on.entity, &mut on.batch, (command, None), set_back)
         }
-        Evaluated => Err(wrong_state(entity, Init, "retry or complete the evaluated loop")),
-        Halted => batch.illegal(Halted, Dispatched),
+        Evaluated => Err(wrong_state(on.entity, Init, "retry or complete the evaluated loop")),
+        Halted => on.batch.illegal(Halted, Dispatched),
     }
 }
 
 /// Every further attempt, within the limit: where a person decided RETRY, or where Phase-21 did
 /// and no hold applies.
-pub(crate) fn retry(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    command: &DispatchLoop,
-    set_back: u64,
-) -> Result<(), LoopRefusal> {
-    match entity.state() {
-        Evaluated => match entity.retry_permitted() {
-            Ok(_) => begin_attempt(entity, batch, (command, None), set_back),
+pub(crate) fn retry(on: &mut OnLoop<'_>, command: &DispatchLoop, set_back: u64) -> Ruling {
+    match on.entity.state() {
+        Evaluated => match on.entity.retry_permitted() {
+            Ok(_) => begin_attempt(on.entity, &mut on.batch, (command, None), set_back),
             Err(Barrier::NotPermitted) => Err(LoopRefusal::RetryNotPermitted {
-                loop_id: String::from(entity.loop_id()),
-                found: ending_text(entity),
+                loop_id: String::from(on.entity.loop_id()),
+                found: ending_text(on.entity),
             }),
-            Err(barrier) => Err(held_back(entity, barrier)),
+            Err(barrier) => Err(held_back(on.entity, barrier)),
         },
-        Init => Err(wrong_state(entity, Evaluated, "dispatch the loop first")),
-        AwaitingResponse | Dispatched => begin_attempt(entity, batch, (command, None), set_back),
-        Halted => batch.illegal(Halted, Dispatched),
+        Init => Err(wrong_state(on.entity, Evaluated, "dispatch the loop first")),
+        AwaitingResponse | Dispatched => {
+            begin_attempt(on.entity, &mut on.batch, (command, None), set_back)
+        }
+        Halted => on.batch.illegal(Halted, Dispatched),
     }
 }
 
 /// DISPATCHED to AWAITING_RESPONSE. Internal: the table has no evidence for it.
-pub(crate) fn await_response(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    command: &AwaitResponse,
-) -> Result<(), LoopRefusal> {
-    if entity.state() != Dispatched {
-        return batch.illegal(entity.state(), AwaitingResponse);
+pub(crate) fn await_response(on: &mut OnLoop<'_>, command: &AwaitResponse) -> Ruling {
+    if on.entity.state() != Dispatched {
+        return on.batch.illegal(on.entity.state(), AwaitingResponse);
     }
     let AwaitResponse { recorder_key, on_full, .. } = *command;
-    let (loop_id, attempt) = (batch.loop_id(), entity.attempt_count());
-    batch.push(ResponseAwaited { loop_id, attempt, recorder_key, on_full });
-    batch.capture(LoopStep::Awaiting, Vec::new(), EvidenceContent::Opaque)
+    let (loop_id, attempt) = (on.batch.loop_id(), on.entity.attempt_count());
+    on.batch.push(ResponseAwaited { loop_id, attempt, recorder_key, on_full });
+    on.batch.capture(LoopStep::Awaiting, Vec::new(), EvidenceContent::Opaque)
 }
 
 fn ending_text(entity: &ExecutionLoop) -> String {
@@ -121,7 +109,7 @@ pub(crate) fn begin_attempt(
     batch: &mut Batch<'_>,
     (command, given): (&DispatchLoop, Option<(NextInstruction, Vec<u8>)>),
     set_back: u64,
-) -> Result<(), LoopRefusal> {
+) -> Ruling {
     let from = entity.state();
     if let Some((condition, details)) = stop_of_dispatch(entity, command, batch.at(), set_back) {
         return batch.stop(from, condition, &details);
@@ -150,26 +138,22 @@ pub(crate) fn begin_attempt(
 }
 
 /// An executor answered.
-pub(crate) fn report_response(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    command: &ReportResponse,
-) -> Result<(), LoopRefusal> {
-    if entity.state() != AwaitingResponse {
-        return batch.illegal(entity.state(), Evaluated);
+pub(crate) fn report_response(on: &mut OnLoop<'_>, command: &ReportResponse) -> Ruling {
+    if on.entity.state() != AwaitingResponse {
+        return on.batch.illegal(on.entity.state(), Evaluated);
     }
-    check_raw_output(entity)?;
+    check_raw_output(on.entity)?;
     let raw = ExecutorRawResponse {
         executor_id: command.executor_id.clone(),
         instruction_hash: command.instruction_hash.clone(),
         raw_payload: RawData::default(),
         reported_status: command.reported_status,
     };
-    evaluate(entity, batch, &raw, command.error.as_deref(), command.exit)
+    evaluate(on, &raw, command.error.as_deref(), command.exit)
 }
 
 /// Raw output is captured before it is normalized (Phase-31, attachment to Phase-30).
-fn check_raw_output(entity: &ExecutionLoop) -> Result<(), LoopRefusal> {
+fn check_raw_output(entity: &ExecutionLoop) -> Ruling {
     let captured = entity.current_attempt().is_some_and(|attempt| !attempt.outputs.is_empty());
     if captured {
         return Ok(());
@@ -181,23 +165,22 @@ fn check_raw_output(entity: &ExecutionLoop) -> Result<(), LoopRefusal> {
 /// Captures the transition, evaluates, captures what the response is worth. The payload itself
 /// lies in the chain and is not looked at.
 fn evaluate(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
+    on: &mut OnLoop<'_>,
     raw: &ExecutorRawResponse,
     error: Option<&str>,
     exit: Exit,
-) -> Result<(), LoopRefusal> {
-    let attempt = entity.attempt_count();
-    let normalized = normalize_loop_response(&entity.context, raw);
+) -> Ruling {
+    let attempt = on.entity.attempt_count();
+    let normalized = normalize_loop_response(&on.entity.context, raw);
     let accepted = normalized.decision == ResponseDecision::Accept;
     let error = error.map(shown);
     let evaluation = evaluate_executor_response(accepted, error.as_deref());
     let evidence = format!("{AwaitingResponse} -> {Evaluated}, attempt {attempt}");
     let content = EvidenceContent::Transition { from: AwaitingResponse, to: Evaluated };
-    batch.state_output()?;
-    batch.capture(LoopStep::Evaluated, evidence.into_bytes(), content)?;
-    batch.push(ResponseEvaluated {
-        loop_id: batch.loop_id(),
+    on.batch.state_output()?;
+    on.batch.capture(LoopStep::Evaluated, evidence.into_bytes(), content)?;
+    on.batch.push(ResponseEvaluated {
+        loop_id: on.batch.loop_id(),
         attempt,
         response_type: raw.reported_status,
         response_decision: normalized.decision,
@@ -209,80 +192,66 @@ fn evaluate(
     });
     let evidence = normalized.decision.name().as_bytes().to_vec();
     let content = EvidenceContent::Decision(normalized.decision);
-    batch.capture(LoopStep::ResultDecided, evidence, content)
+    on.batch.capture(LoopStep::ResultDecided, evidence, content)
 }
 
 /// A fault is an evaluated response as well, so that confidence and decision are on the record.
 /// TERMINATE halts at once; RETRY and ESCALATE leave the loop EVALUATED.
-pub(crate) fn report_fault(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    command: &ReportFault,
-) -> Result<(), LoopRefusal> {
-    let Some(context) = entity.sandbox_context().filter(|_| entity.state() == AwaitingResponse)
+pub(crate) fn report_fault(on: &mut OnLoop<'_>, command: &ReportFault) -> Ruling {
+    let Some(context) =
+        on.entity.sandbox_context().filter(|_| on.entity.state() == AwaitingResponse)
     else {
-        return batch.illegal(entity.state(), Evaluated);
+        return on.batch.illegal(on.entity.state(), Evaluated);
     };
-    check_raw_output(entity)?;
-    let outcome = evaluate_fault(entity, batch, command, &context)?;
+    check_raw_output(on.entity)?;
+    let outcome = evaluate_fault(on, command, &context)?;
     if outcome.decision == SandboxDecision::Terminate {
-        batch.halt(terminated(command.fault_type, &outcome))?;
+        on.batch.halt(terminated(command.fault_type, &outcome))?;
     }
     Ok(())
 }
 
 /// Returns what Phase-21 decides of a fault, and the evaluation.
 fn evaluate_fault(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
+    on: &mut OnLoop<'_>,
     command: &ReportFault,
     context: &SandboxContext,
 ) -> Result<SandboxDecisionResult, LoopRefusal> {
-    let fault = fault_report(batch, command);
+    let fault = fault_report(&on.batch, command);
     check_fault_identity(&fault, context).map_err(LoopRefusal::FaultElsewhere)?;
-    let outcome = decide_sandbox_outcome(entity.retry_ceiling, &fault, context);
-    record(batch, command, &fault, &outcome);
+    let outcome = decide_sandbox_outcome(on.entity.retry_ceiling, &fault, context);
+    record(&mut on.batch, command, &fault, &outcome);
     let error = format!("{}: {}", fault.fault_type, fault.fault_message);
-    let raw = as_response(entity, fault.fault_type);
-    evaluate(entity, batch, &raw, Some(&error), command.exit)?;
+    let raw = as_reported(on.entity, as_response(fault.fault_type));
+    evaluate(on, &raw, Some(&error), command.exit)?;
     Ok(outcome)
 }
 
 /// A guard that outlived the recorder saw how the command ended. The whole length of what that
 /// printed is not known.
-pub(crate) fn report_guarded(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    end: &GuardedEnd,
-) -> Result<(), LoopRefusal> {
-    if entity.current_attempt().is_some_and(|attempt| attempt.resources.is_none()) {
+pub(crate) fn report_guarded(on: &mut OnLoop<'_>, end: &GuardedEnd) -> Ruling {
+    if on.entity.current_attempt().is_some_and(|attempt| attempt.resources.is_none()) {
         let content = EvidenceContent::Resources(end.usage);
-        batch.capture(LoopStep::ResourcesMeasured, spelled_out(&end.usage), content)?;
+        on.batch.capture(LoopStep::ResourcesMeasured, spelled_out(&end.usage), content)?;
     }
-    batch.expect_output(entity);
-    let Some((fault_type, context)) = end.fault.zip(entity.sandbox_context()) else {
-        let raw = ExecutorRawResponse {
-            executor_id: String::from(entity.context.executor_id()),
-            instruction_hash: String::from(entity.context.instruction_envelope_hash()),
-            raw_payload: RawData::default(),
-            reported_status: if end.exit == Exit::Status(0) {
-                ExecutorResponseType::Success
-            } else {
-                ExecutorResponseType::Failure
-            },
+    on.batch.expect_output(on.entity);
+    let Some((fault_type, context)) = end.fault.zip(on.entity.sandbox_context()) else {
+        let (reported, error) = match end.exit {
+            Exit::Status(0) => (ExecutorResponseType::Success, None),
+            _ => (ExecutorResponseType::Failure, Some(&*end.message)),
         };
-        let error = (end.exit != Exit::Status(0)).then_some(&*end.message);
-        return evaluate(entity, batch, &raw, error, end.exit);
+        let raw = as_reported(on.entity, reported);
+        return evaluate(on, &raw, error, end.exit);
     };
     let command = ReportFault {
-        loop_id: String::from(entity.loop_id()),
-        entropy: batch.entropy(),
-        attempt: entity.attempt_count(),
+        loop_id: String::from(on.entity.loop_id()),
+        entropy: on.batch.entropy(),
+        attempt: on.entity.attempt_count(),
         fault_type,
         fault_message: end.message.clone(),
         exit: end.exit,
     };
-    evaluate_fault(entity, batch, &command, &context).map(drop)
+    evaluate_fault(on, &command, &context).map(drop)
 }
 
 fn fault_report(batch: &Batch<'_>, command: &ReportFault) -> FaultReport {
@@ -322,19 +291,27 @@ fn record(
 }
 
 /// Returns what a fault means to Phase-30. None of them is SUCCESS.
-fn as_response(entity: &ExecutionLoop, fault_type: ExecutionFaultType) -> ExecutorRawResponse {
+const fn as_response(fault_type: ExecutionFaultType) -> ExecutorResponseType {
+    match fault_type {
+        ExecutionFaultType::Timeout => ExecutorResponseType::Timeout,
+        ExecutionFaultType::Partial => ExecutorResponseType::Partial,
+        ExecutionFaultType::InvalidResponse => ExecutorResponseType::Malformed,
+        ExecutionFaultType::Crash
+        | ExecutionFaultType::ResourceExhausted
+        | ExecutionFaultType::SecurityViolation => ExecutorResponseType::Failure,
+    }
+}
+
+/// A response of the loop's own executor to its own instruction.
+fn as_reported(
+    entity: &ExecutionLoop,
+    reported_status: ExecutorResponseType,
+) -> ExecutorRawResponse {
     ExecutorRawResponse {
         executor_id: String::from(entity.context.executor_id()),
         instruction_hash: String::from(entity.context.instruction_envelope_hash()),
         raw_payload: RawData::default(),
-        reported_status: match fault_type {
-            ExecutionFaultType::Timeout => ExecutorResponseType::Timeout,
-            ExecutionFaultType::Partial => ExecutorResponseType::Partial,
-            ExecutionFaultType::InvalidResponse => ExecutorResponseType::Malformed,
-            ExecutionFaultType::Crash
-            | ExecutionFaultType::ResourceExhausted
-            | ExecutionFaultType::SecurityViolation => ExecutorResponseType::Failure,
-        },
+        reported_status,
     }
 }
 
@@ -356,12 +333,7 @@ const FACT_BYTES: usize = 64;
 
 /// One of the ten stop conditions, by what the caller states of the world outside. What is not
 /// stated stops; what is known to be well does not. A caller states no fact of the log's own.
-pub(crate) fn stop(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    command: &StopLoop,
-    set_back: u64,
-) -> Result<(), LoopRefusal> {
+pub(crate) fn stop(on: &mut OnLoop<'_>, command: &StopLoop, set_back: u64) -> Ruling {
     let condition = command.condition;
     if let Some(fact) = states_own_fact(&command.facts) {
         return Err(LoopRefusal::FactNotTaken { fact });
@@ -369,17 +341,17 @@ pub(crate) fn stop(
     // No attempt begins: nothing is offered in the place of the instruction, and nothing waits for
     // an attempt before it.
     let facts = StopFacts {
-        chain_valid: is_chain_valid(entity),
-        timestamp_valid: Some(is_timestamp_valid(entity, batch.at(), set_back)),
+        chain_valid: is_chain_valid(on.entity),
+        timestamp_valid: Some(is_timestamp_valid(on.entity, on.batch.at(), set_back)),
         envelope_hash_matches: Some(true),
         prior_execution_complete: Some(true),
         ..command.facts
     };
-    if !check_stop(entity.observer.as_ref(), condition, &facts) {
+    if !check_stop(on.entity.observer.as_ref(), condition, &facts) {
         return Err(LoopRefusal::StopNotTriggered { condition: condition.name() });
     }
     let details = with_fact(condition, stated(condition, &facts), &command.details);
-    batch.stop(entity.state(), condition, &details)
+    on.batch.stop(on.entity.state(), condition, &details)
 }
 
 /// The details, and behind them the fact, where it was false or not stated.
@@ -526,50 +498,46 @@ pub(crate) fn continuity_fault(
 
 /// No condition on record is one that the log itself contradicts.
 pub(crate) fn judge_stop_detected(
-    entity: &ExecutionLoop,
-    record: Record<'_>,
+    of: LoopSubject<'_>,
+
     body: &StopConditionDetected,
     checks: &mut RuleChecks,
 ) {
-    let lives = entity.state() != ExecutionLoopState::Halted;
+    let lives = of.entity.state() != ExecutionLoopState::Halted;
     checks.demand(lives, Rule::HaltedIsFinal, "nothing after HALTED", body.condition);
     if !lives || !checks.rules.knows_stops {
         return;
     }
-    if let Some(expected) = contradicted(entity, record, body) {
+    if let Some(expected) = contradicted(of, body) {
         let found = format!("{}: {}", body.condition, body.details);
         checks.forbid(Rule::StopCondition, expected, found);
     }
 }
 
 /// Returns what would have to be on record, where it is not.
-fn contradicted(
-    entity: &ExecutionLoop,
-    record: Record<'_>,
-    body: &StopConditionDetected,
-) -> Option<&'static str> {
+fn contradicted(of: LoopSubject<'_>, body: &StopConditionDetected) -> Option<&'static str> {
     let (says, details) = (|value| fact_text(body.condition, value), body.details.as_str());
     let is_named = |value| details.contains(&says(value));
     let (holds, expected) = match body.condition {
         StopCondition::EvidenceChainBroken => {
-            (is_chain_valid(entity) == Some(false), "a chain that does not verify")
+            (is_chain_valid(of.entity) == Some(false), "a chain that does not verify")
         }
         StopCondition::TimestampInvalid => {
-            let is_valid = is_timestamp_valid(entity, record.at, record.set_back);
+            let is_valid = is_timestamp_valid(of.entity, of.record.at, of.record.set_back);
             (!is_valid, "a time before the newest evidence, or a clock that was set back")
         }
         StopCondition::PriorExecutionPending => {
-            (!is_prior_complete(entity), "an attempt that has not ended")
+            (!is_prior_complete(of.entity), "an attempt that has not ended")
         }
         StopCondition::EnvelopeHashMismatch => {
-            (is_another_instruction(entity, details), "another instruction")
+            (is_another_instruction(of.entity, details), "another instruction")
         }
         StopCondition::ContextUninitialized => {
-            let is_whole = entity.observer.as_ref().is_some_and(|it| it.is_initialized());
+            let is_whole = of.entity.observer.as_ref().is_some_and(|it| it.is_initialized());
             let unstated = fact_text(StopCondition::HumanAbort, None);
             (!is_whole || details.contains(&unstated), "a context that is not whole")
         }
-        StopCondition::HumanAbort => (record.actor.kind == Actor::Human, "a person"),
+        StopCondition::HumanAbort => (of.record.actor.kind == Actor::Human, "a person"),
         StopCondition::MissingAuthorization
         | StopCondition::ExecutorNotRegistered
         | StopCondition::ResourceLimitExceeded

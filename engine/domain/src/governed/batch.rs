@@ -30,7 +30,7 @@ use crate::governed::GovernedEvent;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::attempt::{continuity_fault, report_guarded, wrong_state};
 use crate::governed::pieces;
-use crate::governed::refusal::LoopRefusal;
+use crate::governed::refusal::{LoopRefusal, Ruling};
 use crate::governed::request::held_back;
 use crate::human_decision::event::RequestWithdrawn;
 use crate::sandbox_fault::types::ExecutionFaultType;
@@ -41,19 +41,25 @@ pub(crate) fn on_loop(
     loop_id: &str,
     entropy: Entropy,
     at: Timestamp,
-    act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), LoopRefusal>,
+    act: impl FnOnce(&mut OnLoop<'_>) -> Ruling,
 ) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     let live = live.filter(|l| l.state() != ExecutionLoopState::Halted);
     let Some(entity) = live else {
         return Err(LoopRefusal::LoopNotLive { loop_id: shown(loop_id) });
     };
-    let mut batch = Batch::of(entity, entropy, at);
-    batch.unstated = pieces::unstated(recorded);
+    let mut on = OnLoop { entity, batch: Batch::of(entity, entropy, at) };
+    on.batch.unstated = pieces::unstated(recorded);
     match continuity_fault(entity, at) {
-        Some((condition, details)) => batch.stop(entity.state(), condition, &details)?,
-        None => act(entity, &mut batch)?,
+        Some((condition, details)) => on.batch.stop(entity.state(), condition, &details)?,
+        None => act(&mut on)?,
     }
-    Ok(batch.into_events())
+    Ok(on.batch.into_events())
+}
+
+/// A live loop, and the events of a command on it.
+pub(crate) struct OnLoop<'a> {
+    pub(crate) entity: &'a ExecutionLoop,
+    pub(crate) batch: Batch<'a>,
 }
 
 /// Events in the making.
@@ -156,7 +162,7 @@ impl<'a> Batch<'a> {
         step: LoopStep,
         raw_data: impl Into<Raw>,
         content: EvidenceContent,
-    ) -> Result<(), LoopRefusal> {
+    ) -> Ruling {
         let raw_data = raw_data.into();
         let Some((observation_point, evidence_type)) = capture_place(step) else { return Ok(()) };
         let entropy = self.record_entropy();
@@ -186,7 +192,7 @@ impl<'a> Batch<'a> {
         from: ExecutionLoopState,
         condition: StopCondition,
         details: &str,
-    ) -> Result<(), LoopRefusal> {
+    ) -> Ruling {
         let details = shown(details);
         self.push(StopConditionDetected {
             loop_id: self.loop_id(),
@@ -205,7 +211,7 @@ impl<'a> Batch<'a> {
 
     /// Withdraws an open request, captures what is recorded of output that no evidence states yet
     /// and the halt, halts, and seals the chain.
-    pub(crate) fn halt(&mut self, ending: LoopEnding) -> Result<(), LoopRefusal> {
+    pub(crate) fn halt(&mut self, ending: LoopEnding) -> Ruling {
         let content = match ending.stop_condition {
             Some(condition) => EvidenceContent::Stop(condition),
             None => {
@@ -245,7 +251,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Captures what is recorded of streams that no evidence states yet: their end is not known.
-    pub(crate) fn state_output(&mut self) -> Result<(), LoopRefusal> {
+    pub(crate) fn state_output(&mut self) -> Ruling {
         for stated in core::mem::take(&mut self.unstated) {
             let raw_data = stated.spelled_out();
             let content = EvidenceContent::OutputPieces(stated);
@@ -314,14 +320,14 @@ fn evidence_event(
 
 /// EVALUATED to HALTED, with the reason that the last evaluation gives. Where a hold applies, only
 /// a person's CONTINUE does this.
-pub(crate) fn complete(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<(), LoopRefusal> {
-    let Some((reason, fault_type)) = entity.ending() else {
-        return Err(wrong_state(entity, Evaluated, "report a response, or stop the loop"));
+pub(crate) fn complete(on: &mut OnLoop<'_>) -> Ruling {
+    let Some((reason, fault_type)) = on.entity.ending() else {
+        return Err(wrong_state(on.entity, Evaluated, "report a response, or stop the loop"));
     };
-    if let Some(barrier) = entity.completion_barrier() {
-        return Err(held_back(entity, barrier));
+    if let Some(barrier) = on.entity.completion_barrier() {
+        return Err(held_back(on.entity, barrier));
     }
-    batch.halt(LoopEnding {
+    on.batch.halt(LoopEnding {
         from: Evaluated,
         requested: Halted,
         reason,
@@ -332,11 +338,7 @@ pub(crate) fn complete(entity: &ExecutionLoop, batch: &mut Batch<'_>) -> Result<
 }
 
 /// A signal asked for the end, and no person is known to have sent it.
-pub(crate) fn interrupt(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    command: &InterruptLoop,
-) -> Result<(), LoopRefusal> {
+pub(crate) fn interrupt(on: &mut OnLoop<'_>, command: &InterruptLoop) -> Ruling {
     let sender = match (command.sender_pid, command.sender_uid) {
         (Some(pid), Some(uid)) => format!("process {pid} of user number {uid}"),
         (Some(pid), None) => format!("process {pid}"),
@@ -344,27 +346,25 @@ pub(crate) fn interrupt(
         (None, None) => String::from("a sender that is not known"),
     };
     let details = format!("signal {} from {sender}", command.signal);
-    batch.end_without_condition(entity.state(), HaltReason::Interrupted, &details)
+    on.batch.end_without_condition(on.entity.state(), HaltReason::Interrupted, &details)
 }
 
 /// The process that recorded the loop is gone. How its command ended, where a guard saw that, is
 /// recorded before the halt.
-pub(crate) fn lose_recorder(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    end: Option<&GuardedEnd>,
-) -> Result<(), LoopRefusal> {
-    let is_awaited = entity.state() == ExecutionLoopState::AwaitingResponse;
+pub(crate) fn lose_recorder(on: &mut OnLoop<'_>, end: Option<&GuardedEnd>) -> Ruling {
+    let is_awaited = on.entity.state() == ExecutionLoopState::AwaitingResponse;
     let (from, what) = match (is_awaited, end) {
         (true, Some(end)) => {
-            report_guarded(entity, batch, end)?;
+            report_guarded(on, end)?;
             (Evaluated, Cow::Owned(shown(&end.message)))
         }
-        (true, None) => (entity.state(), Cow::Borrowed("what became of the command is not known")),
-        (false, _) => (entity.state(), Cow::Borrowed("no command was running")),
+        (true, None) => {
+            (on.entity.state(), Cow::Borrowed("what became of the command is not known"))
+        }
+        (false, _) => (on.entity.state(), Cow::Borrowed("no command was running")),
     };
     let details = format!("the process that recorded the loop is gone; {what}");
-    batch.end_without_condition(from, HaltReason::RecorderLost, &details)
+    on.batch.end_without_condition(from, HaltReason::RecorderLost, &details)
 }
 
 impl Batch<'_> {
@@ -374,7 +374,7 @@ impl Batch<'_> {
         from: ExecutionLoopState,
         reason: HaltReason,
         details: &str,
-    ) -> Result<(), LoopRefusal> {
+    ) -> Ruling {
         self.halt(LoopEnding {
             from,
             requested: Halted,
@@ -390,7 +390,7 @@ impl Batch<'_> {
         &mut self,
         from: ExecutionLoopState,
         requested: ExecutionLoopState,
-    ) -> Result<(), LoopRefusal> {
+    ) -> Ruling {
         self.halt(LoopEnding {
             from,
             requested,

@@ -29,36 +29,35 @@ use crate::evidence_capture::types::{
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::{ExecutionLoop, StopDetected};
 use crate::governed::attempt::wrong_state;
-use crate::governed::batch::Batch;
+use crate::governed::batch::OnLoop;
 use crate::governed::pieces;
-use crate::governed::refusal::LoopRefusal;
+use crate::governed::refusal::{LoopRefusal, Ruling};
 
 /// The table allows free captures only in AWAITING_RESPONSE; what belongs to a transition is
 /// captured with the transition.
 pub(crate) fn capture(
-    entity: &ExecutionLoop,
+    on: &mut OnLoop<'_>,
     recorded: &[RecordedStream],
-    batch: &mut Batch<'_>,
     command: &CaptureEvidence,
-) -> Result<(), LoopRefusal> {
-    if entity.state() != ExecutionLoopState::AwaitingResponse {
+) -> Ruling {
+    if on.entity.state() != ExecutionLoopState::AwaitingResponse {
         let advice = "capture while a response is awaited";
-        return Err(wrong_state(entity, ExecutionLoopState::AwaitingResponse, advice));
+        return Err(wrong_state(on.entity, ExecutionLoopState::AwaitingResponse, advice));
     }
     if !(1..=MAX_ITEMS_PER_CAPTURE).contains(&command.items.len()) {
         return Err(LoopRefusal::ItemCount { found: command.items.len() });
     }
-    check_room(entity, command.items.len())?;
+    check_room(on.entity, command.items.len())?;
     let mut streams = recorded.to_vec();
     for item in &command.items {
-        let (step, raw_data, content) = described(entity, &mut streams, item)?;
-        batch.capture(step, raw_data, content)?;
+        let (step, raw_data, content) = described(on.entity, &mut streams, item)?;
+        on.batch.capture(step, raw_data, content)?;
     }
     Ok(())
 }
 
 /// A halt always fits: some records of every chain are kept for transitions.
-fn check_room(entity: &ExecutionLoop, items: usize) -> Result<(), LoopRefusal> {
+fn check_room(entity: &ExecutionLoop, items: usize) -> Ruling {
     let length = entity.chain.as_ref().map_or(0, |chain| chain.head.length);
     let wanted = length.saturating_add(u64::try_from(items).unwrap_or(u64::MAX));
     if wanted > MAX_CHAIN_RECORDS - RESERVED_CHAIN_RECORDS {
@@ -69,22 +68,18 @@ fn check_room(entity: &ExecutionLoop, items: usize) -> Result<(), LoopRefusal> {
 
 /// Captures snapshots in the order in which they were taken, as far as there is room: they take
 /// none from what is captured of the end of an attempt.
-pub(crate) fn snapshots(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    offered: &[ResourceSnapshot],
-) -> Result<(), LoopRefusal> {
-    let known = entity.snapshots(entity.attempt_count()).count();
-    let length = entity.chain.as_ref().map_or(0, |chain| chain.records.len());
+pub(crate) fn snapshots(on: &mut OnLoop<'_>, offered: &[ResourceSnapshot]) -> Ruling {
+    let known = on.entity.snapshots(on.entity.attempt_count()).count();
+    let length = on.entity.chain.as_ref().map_or(0, |chain| chain.records.len());
     let room = CHAIN_BEFORE_THE_END.saturating_sub(length);
     let room = room.min(MAX_SNAPSHOTS_PER_ATTEMPT.saturating_sub(known));
-    let mut before = entity.snapshots(entity.attempt_count()).next_back();
+    let mut before = on.entity.snapshots(on.entity.attempt_count()).next_back();
     for snapshot in offered.iter().take(room) {
-        check_snapshot(entity, before, snapshot).map_err(|(field, expected, found)| {
+        check_snapshot(on.entity, before, snapshot).map_err(|(field, expected, found)| {
             LoopRefusal::SnapshotContradicted { field, expected, found }
         })?;
         let content = EvidenceContent::Snapshot(*snapshot);
-        batch.capture(LoopStep::ResourcesMeasured, snapshot.spelled_out(), content)?;
+        on.batch.capture(LoopStep::ResourcesMeasured, snapshot.spelled_out(), content)?;
         before = Some(snapshot);
     }
     Ok(())
@@ -187,7 +182,7 @@ fn described(
     }
 }
 
-fn check_size(raw_data: &[u8]) -> Result<(), LoopRefusal> {
+fn check_size(raw_data: &[u8]) -> Ruling {
     match raw_data.len() {
         0..=MAX_RAW_BYTES => Ok(()),
         found => Err(LoopRefusal::EvidenceTooLarge { found }),
@@ -195,7 +190,7 @@ fn check_size(raw_data: &[u8]) -> Result<(), LoopRefusal> {
 }
 
 /// Checks that what is said of the whole stream fits the bytes captured of it.
-fn check_output(raw_data: &Raw, extent: &OutputExtent) -> Result<(), LoopRefusal> {
+fn check_output(raw_data: &Raw, extent: &OutputExtent) -> Ruling {
     let captured = raw_data.length();
     if extent.true_length < captured {
         return Err(LoopRefusal::OutputContradicted {

@@ -22,10 +22,10 @@ use crate::execution_loop::types::{
     HandshakeDecision, HandshakeResult,
 };
 use crate::governed::GovernedEvent;
-use crate::governed::aggregate::{Barrier, ExecutionLoop};
+use crate::governed::aggregate::Barrier;
 use crate::governed::attempt::{begin_attempt, with_fact, wrong_state};
-use crate::governed::batch::{Batch, LoopEnding};
-use crate::governed::refusal::LoopRefusal;
+use crate::governed::batch::{Batch, LoopEnding, OnLoop};
+use crate::governed::refusal::{LoopRefusal, Ruling};
 use crate::governed::request::held_back;
 
 /// The loop exists from here on, and with it its observer and its chain; whatever is wrong with
@@ -55,7 +55,7 @@ pub(crate) fn initialize(
 }
 
 /// Malformed input writes nothing.
-pub(crate) fn check(command: &InitializeLoop) -> Result<(), LoopRefusal> {
+pub(crate) fn check(command: &InitializeLoop) -> Ruling {
     check_identifier("executor id", &command.executor_id)?;
     check_instruction(&command.envelope, &command.instruction_envelope_hash)?;
     check_identifier("handshake's executor id", &command.handshake.executor_id)?;
@@ -71,7 +71,7 @@ pub(crate) fn check(command: &InitializeLoop) -> Result<(), LoopRefusal> {
 }
 
 /// An instruction that may be recorded, and the hash that is stated of it.
-pub(crate) fn check_instruction(envelope: &[u8], hash: &str) -> Result<(), LoopRefusal> {
+pub(crate) fn check_instruction(envelope: &[u8], hash: &str) -> Ruling {
     check_identifier("instruction envelope hash", hash)?;
     match envelope.len() > MAX_RAW_BYTES {
         true => Err(LoopRefusal::EvidenceTooLarge { found: envelope.len() }),
@@ -179,27 +179,22 @@ fn handshake_failed(handshake: HandshakeResult) -> LoopEnding {
 }
 
 /// The loop's next instruction, where a person decided CONTINUE.
-pub(crate) fn instruct(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    command: &InstructLoop,
-    set_back: u64,
-) -> Result<(), LoopRefusal> {
+pub(crate) fn instruct(on: &mut OnLoop<'_>, command: &InstructLoop, set_back: u64) -> Ruling {
     check_instruction(&command.envelope, &command.instruction_envelope_hash)?;
-    if entity.state() != ExecutionLoopState::Evaluated {
+    if on.entity.state() != ExecutionLoopState::Evaluated {
         return Err(wrong_state(
-            entity,
+            on.entity,
             ExecutionLoopState::Evaluated,
             "report what became of the attempt first",
         ));
     }
     let not_permitted = |found: String| {
-        let loop_id = String::from(entity.loop_id());
+        let loop_id = String::from(on.entity.loop_id());
         Err(LoopRefusal::InstructionNotPermitted { loop_id, found })
     };
-    if entity.continued().is_none() {
-        return match entity.completion_barrier() {
-            Some(barrier @ Barrier::Open(_)) => Err(held_back(entity, barrier)),
+    if on.entity.continued().is_none() {
+        return match on.entity.completion_barrier() {
+            Some(barrier @ Barrier::Open(_)) => Err(held_back(on.entity, barrier)),
             Some(Barrier::Decided(decision)) => {
                 not_permitted(alloc::format!("{decision} was decided; start a new loop"))
             }
@@ -208,17 +203,17 @@ pub(crate) fn instruct(
             )),
         };
     }
-    if entity.attempt_count() >= entity.max_attempts {
+    if on.entity.attempt_count() >= on.entity.max_attempts {
         return not_permitted(alloc::format!(
             "all {} of its attempts are used; start a new loop",
-            entity.max_attempts
+            on.entity.max_attempts
         ));
     }
     let instruction = NextInstruction {
         envelope_hash: command.instruction_envelope_hash.as_str().into(),
         command_line: shown_command_line(&command.command_line).into(),
     };
-    let mut instructed = entity.clone();
+    let mut instructed = on.entity.clone();
     instructed.take_instruction(&instruction);
     let dispatch = DispatchLoop {
         loop_id: command.loop_id.clone(),
@@ -227,5 +222,5 @@ pub(crate) fn instruct(
         facts: command.facts,
     };
     let given = Some((instruction, command.envelope.clone()));
-    begin_attempt(&instructed, batch, (&dispatch, given), set_back)
+    begin_attempt(&instructed, &mut on.batch, (&dispatch, given), set_back)
 }

@@ -15,22 +15,21 @@ use crate::evidence_capture::types::{EvidenceContent, OutputStream};
 use crate::execution_loop::types::ExecutionLoopState::AwaitingResponse;
 use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::attempt::wrong_state;
-use crate::governed::batch::Batch;
+use crate::governed::batch::OnLoop;
 use crate::governed::capture::snapshots;
-use crate::governed::refusal::LoopRefusal;
+use crate::governed::refusal::{LoopRefusal, Ruling};
 
 /// Records pieces in the order in which they came, all of them or none, and snapshots behind them.
 pub(crate) fn record(
-    entity: &ExecutionLoop,
+    on: &mut OnLoop<'_>,
     recorded: &[RecordedStream],
-    batch: &mut Batch<'_>,
     command: &RecordOutput,
-) -> Result<(), LoopRefusal> {
-    if entity.state() != AwaitingResponse {
+) -> Ruling {
+    if on.entity.state() != AwaitingResponse {
         let advice = "record output while a response is awaited";
-        return Err(wrong_state(entity, AwaitingResponse, advice));
+        return Err(wrong_state(on.entity, AwaitingResponse, advice));
     }
-    let attempt = entity.attempt_count();
+    let attempt = on.entity.attempt_count();
     if command.attempt != attempt {
         return Err(refused(PieceFault {
             field: "attempt",
@@ -44,13 +43,13 @@ pub(crate) fn record(
     }
     let mut streams: Vec<RecordedStream> = recorded.to_vec();
     for piece in &command.pieces {
-        let stream = stream_of(&mut streams, entity, piece.stream)?;
+        let stream = stream_of(&mut streams, on.entity, piece.stream)?;
         let view = PieceView::of(piece);
         stream.check(view).map_err(refused)?;
         let raw_data = Raw::hashed(piece.raw_data.clone());
         stream.take(view, &raw_data.sha256());
-        batch.push(OutputRecorded {
-            loop_id: batch.loop_id(),
+        on.batch.push(OutputRecorded {
+            loop_id: on.batch.loop_id(),
             attempt,
             stream: piece.stream,
             offset: piece.offset,
@@ -59,7 +58,7 @@ pub(crate) fn record(
             gap: piece.gap,
         });
     }
-    snapshots(entity, batch, &command.snapshots)
+    snapshots(on, &command.snapshots)
 }
 
 /// A stream among those that are known, which it is from now on.

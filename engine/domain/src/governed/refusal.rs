@@ -11,6 +11,9 @@ use crate::human_decision::refusal::HumanDecisionRefusal;
 use crate::human_decision::terms::TermsFault;
 use crate::sandbox_fault::types::FaultMismatch;
 
+/// Answer of the rules to a step of a loop.
+pub(crate) type Ruling = Result<(), LoopRefusal>;
+
 refusals! {
     /// Why a command on a loop is refused. Closed.
     LoopRefusal holding {

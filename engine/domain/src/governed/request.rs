@@ -16,8 +16,8 @@ use crate::execution_loop::types::{ExecutionLoopState, HaltReason};
 use crate::governed::GovernedEvent;
 use crate::governed::aggregate::{Barrier, ExecutionLoop, RequestPlace};
 use crate::governed::attempt::wrong_state;
-use crate::governed::batch::{Batch, LoopEnding, on_loop};
-use crate::governed::refusal::LoopRefusal;
+use crate::governed::batch::{Batch, LoopEnding, OnLoop, on_loop};
+use crate::governed::refusal::{LoopRefusal, Ruling};
 use crate::human_decision::audit::{
     AuditHead, HumanDecisionBinding, disclosure_hash, record_decision,
 };
@@ -44,7 +44,7 @@ pub(crate) fn find<'a>(
 }
 
 /// Only a person answers or overrides.
-pub(crate) fn check_human_actor(held: &HeldRequest, found: Actor) -> Result<(), LoopRefusal> {
+pub(crate) fn check_human_actor(held: &HeldRequest, found: Actor) -> Ruling {
     if found == Actor::Human {
         return Ok(());
     }
@@ -53,7 +53,7 @@ pub(crate) fn check_human_actor(held: &HeldRequest, found: Actor) -> Result<(), 
 }
 
 /// A reason that is too long is refused, not cut: it would no longer be the person's own.
-pub(crate) fn check_reason_length(reason: Option<&str>) -> Result<(), LoopRefusal> {
+pub(crate) fn check_reason_length(reason: Option<&str>) -> Ruling {
     let found = reason.map_or(0, str::len);
     if found > MAX_REASON_BYTES {
         Err(HumanDecisionRefusal::ReasonTooLong { found }.into())
@@ -144,25 +144,21 @@ pub(crate) fn told(record: &HumanDecisionRecord) -> String {
 }
 
 /// Opens the first request about an attempt. It needs no hold: whoever is in doubt may ask.
-pub(crate) fn request(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
-    command: &RequestHumanDecision,
-) -> Result<(), LoopRefusal> {
-    if entity.state() != ExecutionLoopState::Evaluated {
+pub(crate) fn request(on: &mut OnLoop<'_>, command: &RequestHumanDecision) -> Ruling {
+    if on.entity.state() != ExecutionLoopState::Evaluated {
         let advice = "a person is asked once a response or a fault was reported";
-        return Err(wrong_state(entity, ExecutionLoopState::Evaluated, advice));
+        return Err(wrong_state(on.entity, ExecutionLoopState::Evaluated, advice));
     }
-    check_not_asked(entity)?;
+    check_not_asked(on.entity)?;
     let entropy = command.entropy.to_string();
-    let asked = entity.next_request(None, batch.at(), &entropy, true).map_err(|reason| {
-        HumanDecisionRefusal::NoRequest { loop_id: String::from(entity.loop_id()), reason }
+    let asked = on.entity.next_request(None, on.batch.at(), &entropy, true).map_err(|reason| {
+        HumanDecisionRefusal::NoRequest { loop_id: String::from(on.entity.loop_id()), reason }
     })?;
-    batch.push(asked);
+    on.batch.push(asked);
     Ok(())
 }
 
-fn check_not_asked(entity: &ExecutionLoop) -> Result<(), LoopRefusal> {
+fn check_not_asked(entity: &ExecutionLoop) -> Ruling {
     let Some(held) = entity.attempt_request() else { return Ok(()) };
     let loop_id = String::from(entity.loop_id());
     Err(match held.decided() {
@@ -194,11 +190,11 @@ pub(crate) fn expire(
     if times.over(next).is_none() {
         return Err(not_due(held));
     }
-    on_loop((Some(entity), &[]), entity.loop_id(), command.entropy, at, |entity, batch| {
+    on_loop((Some(entity), &[]), entity.loop_id(), command.entropy, at, |on| {
         if let Some(ended_by) = times.over(held.request.timeout_at) {
-            return time_out(entity, batch, held, command.entropy, (times, ended_by));
+            return time_out(on, held, command.entropy, (times, ended_by));
         }
-        warn(batch, held, times);
+        warn(&mut on.batch, held, times);
         Ok(())
     })
 }
@@ -219,23 +215,22 @@ fn warn(batch: &mut Batch<'_>, held: &HeldRequest, times: Times) {
 
 /// The deadline has passed: the warning, if nobody gave it, the decision ABORT, the halt.
 pub(crate) fn time_out(
-    entity: &ExecutionLoop,
-    batch: &mut Batch<'_>,
+    on: &mut OnLoop<'_>,
     held: &HeldRequest,
     entropy: Entropy,
     (times, ended_by): (Times, EndedBy),
-) -> Result<(), LoopRefusal> {
+) -> Ruling {
     if held.warning.is_none() {
-        warn(batch, held, times);
+        warn(&mut on.batch, held, times);
     }
-    let record = create_timeout_decision(&held.request, batch.timestamp(), &entropy.to_string());
-    let audit = audit_entry(entity, held, &record, None);
+    let record = create_timeout_decision(&held.request, on.batch.timestamp(), &entropy.to_string());
+    let audit = audit_entry(on.entity, held, &record, None);
     let details = alloc::format!("{}: {}", HaltReason::HumanDecisionTimedOut, told(&record));
-    let (loop_id, due_at) = (batch.loop_id(), held.request.timeout_at);
-    batch.close_request();
+    let (loop_id, due_at) = (on.batch.loop_id(), held.request.timeout_at);
+    on.batch.close_request();
     let (steady, ended_by) = (times.stated_steady(due_at), Some(ended_by));
-    batch.push(HumanDecisionTimedOut { loop_id, due_at, record, audit, ended_by, steady });
-    batch.halt(LoopEnding {
+    on.batch.push(HumanDecisionTimedOut { loop_id, due_at, record, audit, ended_by, steady });
+    on.batch.halt(LoopEnding {
         from: Evaluated,
         requested: Halted,
         reason: HaltReason::HumanDecisionTimedOut,
@@ -259,8 +254,8 @@ pub(crate) fn override_visibility(
     check_human_actor(place.held(), command.actor)?;
     let (entity, held) = open(place)?;
     let event = overridden(entity, held, command, times.latest())?;
-    on_loop((Some(entity), &[]), entity.loop_id(), Entropy::default(), at, |_, batch| {
-        batch.push(event);
+    on_loop((Some(entity), &[]), entity.loop_id(), Entropy::default(), at, |on| {
+        on.batch.push(event);
         Ok(())
     })
 }
@@ -285,8 +280,8 @@ pub(crate) fn show_output(
 ) -> Result<Vec<GovernedEvent>, LoopRefusal> {
     let (entity, held) = open(find(place, &command.request_id)?)?;
     let request_id = held.request.request_id.clone();
-    on_loop((Some(entity), &[]), entity.loop_id(), Entropy::default(), at, |_, batch| {
-        batch.push(OutputShown { loop_id: batch.loop_id(), request_id });
+    on_loop((Some(entity), &[]), entity.loop_id(), Entropy::default(), at, |on| {
+        on.batch.push(OutputShown { loop_id: on.batch.loop_id(), request_id });
         Ok(())
     })
 }

@@ -34,6 +34,8 @@ use crate::registration::types::{Capability, SessionStatus};
 pub(crate) struct Context<'a> {
     pub(crate) threads: &'a Threads,
     pub(crate) registry: &'a Registry,
+    /// The record of the event that is looked at.
+    pub(crate) record: Record<'a>,
 }
 
 /// Applies an event of a thread, all but its end.
@@ -83,25 +85,22 @@ pub(crate) fn applied(
 }
 
 /// Adds to `checks` what the rules forbid about an event of a thread.
-pub(crate) fn judge(
-    context: Context<'_>,
-    record: Record<'_>,
-    event: &Event,
-    checks: &mut RuleChecks,
-) {
+pub(crate) fn judge(context: Context<'_>, event: &Event, checks: &mut RuleChecks) {
     match event {
-        Event::TurnTaken(body) => judge_turn(context, record, body, checks),
-        Event::RowCommitted(body) => judge_row(context, record, body, checks),
-        Event::BufferExpired(body) => judge_buffer(context, record, body, checks),
-        Event::ReturnCheckExpired(body) => judge_return_check(context, record, body, checks),
+        Event::TurnTaken(body) => judge_turn(context, body, checks),
+        Event::RowCommitted(body) => judge_row(context, body, checks),
+        Event::BufferExpired(body) => judge_buffer(context, body, checks),
+        Event::ReturnCheckExpired(body) => judge_return_check(context, body, checks),
         Event::RemaindersDiscarded(body) => judge_discarded(context, body, checks),
         Event::PendingDisarmed(body) => judge_disarmed(context, body, checks),
         Event::ThreadMoved(body) => judge_moved(context, body, checks),
         Event::RemainderDisplaced(body) => judge_displaced(context, body, checks),
         Event::ThreadClosed(body) => judge_closed(context, body, checks),
-        Event::PlanDrafted(body) => judge_plan(context, record, body, checks),
-        Event::PlanEnded(body) => judge_plan_ended(context, record, body, checks),
-        Event::TurnCommitted(body) => drop(may_commit(context.threads, record, body, checks)),
+        Event::PlanDrafted(body) => judge_plan(context, body, checks),
+        Event::PlanEnded(body) => judge_plan_ended(context, body, checks),
+        Event::TurnCommitted(body) => {
+            may_commit(context.threads, context.record, body, checks);
+        }
         // A read says nothing, and neither does what was refused.
         Event::RowRefused(_) | Event::RowsRead(_) => {}
     }
@@ -121,7 +120,7 @@ fn change(
 }
 
 fn turn_taken(threads: &mut Threads, registry: &Registry, record: Record<'_>, body: &TurnTaken) {
-    let (context, turn) = (Context { threads, registry }, turn_of(record, body));
+    let (context, turn) = (Context { threads, registry, record }, turn_of(record, body));
     if !may_speak(context, &Spoken::turn(body, turn), &mut RuleChecks::unheard()) {
         return;
     }
@@ -141,14 +140,14 @@ fn turn_taken(threads: &mut Threads, registry: &Registry, record: Record<'_>, bo
     });
 }
 
-fn judge_turn(context: Context<'_>, record: Record<'_>, body: &TurnTaken, checks: &mut RuleChecks) {
+fn judge_turn(context: Context<'_>, body: &TurnTaken, checks: &mut RuleChecks) {
     check_status(context, body, checks);
-    let turn = turn_of(record, body);
+    let turn = turn_of(context.record, body);
     if !may_speak(context, &Spoken::turn(body, turn), checks) {
         return;
     }
     let live = context.threads.live(&body.tenant_id, &body.correlation_id);
-    let thread = live.map_or_else(|| Cow::Owned(begun(record, body)), Cow::Borrowed);
+    let thread = live.map_or_else(|| Cow::Owned(begun(context.record, body)), Cow::Borrowed);
     check_turn(&thread, body, &turn, checks);
     let unsaid = captured(&thread.state, &turn);
     check_planned(&thread, Some(body.turn_id), unsaid.as_ref(), checks);
@@ -250,7 +249,7 @@ fn row_committed(
     record: Record<'_>,
     body: &RowCommitted,
 ) {
-    let context = Context { threads, registry };
+    let context = Context { threads, registry, record };
     if !may_speak(context, &Spoken::row(record, body), &mut RuleChecks::unheard()) {
         return;
     }
@@ -289,19 +288,14 @@ fn begun_by_row(record: Record<'_>, body: &RowCommitted) -> Thread {
     new_thread(record, &body.tenant_id, &body.correlation_id, directive, reason)
 }
 
-fn judge_row(
-    context: Context<'_>,
-    record: Record<'_>,
-    body: &RowCommitted,
-    checks: &mut RuleChecks,
-) {
-    check_caller(context, record, checks);
-    check_scope(context, record, body, checks);
-    if !may_speak(context, &Spoken::row(record, body), checks) {
+fn judge_row(context: Context<'_>, body: &RowCommitted, checks: &mut RuleChecks) {
+    check_caller(context, checks);
+    check_scope(context, body, checks);
+    if !may_speak(context, &Spoken::row(context.record, body), checks) {
         return;
     }
     let live = context.threads.live(&body.tenant_id, &body.correlation_id);
-    let thread = live.map_or_else(|| Cow::Owned(begun_by_row(record, body)), Cow::Borrowed);
+    let thread = live.map_or_else(|| Cow::Owned(begun_by_row(context.record, body)), Cow::Borrowed);
     match body.decided_by {
         DecidedBy::BranchTable => check_row_of_turn(&thread, body, checks),
         DecidedBy::Caller => check_row_of_caller(&thread, body, checks),
@@ -340,12 +334,7 @@ fn check_row_of_caller(thread: &Thread, body: &RowCommitted, checks: &mut RuleCh
 }
 
 /// Scope and gates as they were when the row was written.
-fn check_scope(
-    context: Context<'_>,
-    record: Record<'_>,
-    body: &RowCommitted,
-    checks: &mut RuleChecks,
-) {
+fn check_scope(context: Context<'_>, body: &RowCommitted, checks: &mut RuleChecks) {
     // A session that was closed long ago has left the state. Nothing but a WAIT comes of one.
     let may_be_gone = |session: &str| {
         body.payload.directive == Directive::Wait
@@ -368,7 +357,7 @@ fn check_scope(
     check = check.and_then(|()| registered.check_work_order(&scope));
     if body.payload.directive == Directive::Dispatch {
         let lease = body.payload.lease_token_hash;
-        check = check.and_then(|()| registered.check_lease(&scope, lease, record.at));
+        check = check.and_then(|()| registered.check_lease(&scope, lease, context.record.at));
     }
     if let Err(refusal) = check {
         checks.forbid(Rule::ThreadRow, "a row within its scope and gates", refusal);
@@ -411,8 +400,8 @@ fn judge_closed(context: Context<'_>, body: &ThreadClosed, checks: &mut RuleChec
 }
 
 /// Turns and rows are only for who was granted the capability.
-pub(crate) fn check_caller(context: Context<'_>, record: Record<'_>, checks: &mut RuleChecks) {
-    let actor = record.actor;
+pub(crate) fn check_caller(context: Context<'_>, checks: &mut RuleChecks) {
+    let actor = context.record.actor;
     if !context.registry.holds(actor, Capability::SeleneOsOnly) {
         let expected = format_args!("an actor with {}", Capability::SeleneOsOnly);
         checks.forbid(Rule::CallerCapability, expected, &actor.id);
@@ -555,7 +544,7 @@ fn judge_moved(context: Context<'_>, body: &ThreadMoved, checks: &mut RuleChecks
 
 fn moved(threads: &mut Threads, registry: &Registry, record: Record<'_>, body: &ThreadMoved) {
     threads.follow_sessions(record.sequence);
-    if may_move(Context { threads, registry }, body, &mut RuleChecks::unheard()) {
+    if may_move(Context { threads, registry, record }, body, &mut RuleChecks::unheard()) {
         change(threads, record, (&body.tenant_id, &body.correlation_id), |state| {
             state.move_to(&body.session_id);
         });

@@ -418,20 +418,10 @@ impl ReturnCheck {
 
 #[cfg(feature = "arbitrary")]
 crate::core::arbitrary::one_of! {
-    Pending:
-    |input| {
-        Ok(Pending::Clarify { missing_field: input.arbitrary()?, attempts: input.arbitrary()? })
-    },
-    |input| {
-        Ok(Pending::Confirm { intent_type: input.arbitrary()?, attempts: input.arbitrary()? })
-    },
-    |input| {
-        Ok(Pending::MemoryPermission {
-            deferred_response_text: input.arbitrary()?,
-            resumes_turn: input.arbitrary()?,
-            attempts: input.arbitrary()?,
-        })
-    },
-    |input| Ok(Pending::Tool { request_id: input.arbitrary()?, attempts: input.arbitrary()? }),
-    |input| Ok(Pending::StepUp { attempts: input.arbitrary()? }),
+    Pending of
+    Clarify { missing_field, attempts },
+    Confirm { intent_type, attempts },
+    MemoryPermission { deferred_response_text, resumes_turn, attempts },
+    Tool { request_id, attempts },
+    StepUp { attempts },
 }

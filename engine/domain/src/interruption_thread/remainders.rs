@@ -283,12 +283,7 @@ pub(crate) fn row_refused(threads: &mut Threads, body: &RowRefused) {
     });
 }
 
-pub(crate) fn judge_plan_ended(
-    context: Context<'_>,
-    record: Record<'_>,
-    body: &PlanEnded,
-    checks: &mut RuleChecks,
-) {
+pub(crate) fn judge_plan_ended(context: Context<'_>, body: &PlanEnded, checks: &mut RuleChecks) {
     let Some(thread) = live(context, (&body.tenant_id, &body.correlation_id), checks) else {
         return;
     };
@@ -301,10 +296,10 @@ pub(crate) fn judge_plan_ended(
     let is_so = thread.plan_words().is_some_and(|(open, words)| {
         let is_other =
             matches!(body.reason_code, ReasonCode::PlanReplaced | ReasonCode::PlanPassedBy);
-        let is_open = !open.is_lapsed(record.at);
-        let ends_at = match record.times.over(open.expires_at) {
+        let is_open = !open.is_lapsed(context.record.at);
+        let ends_at = match context.record.times.over(open.expires_at) {
             Some(_) if lapses => Some(open.expires_at),
-            _ => (is_other && is_open).then_some(record.at),
+            _ => (is_other && is_open).then_some(context.record.at),
         };
         let until = ends_at.map(expires_at).filter(|_| fate == Fate::Captured);
         ends_at.is_some()
@@ -358,15 +353,10 @@ pub(crate) fn give_up_planned(thread: &mut Thread, gone: &Remainder) -> bool {
     is_gone
 }
 
-pub(crate) fn judge_buffer(
-    context: Context<'_>,
-    record: Record<'_>,
-    body: &BufferExpired,
-    checks: &mut RuleChecks,
-) {
+pub(crate) fn judge_buffer(context: Context<'_>, body: &BufferExpired, checks: &mut RuleChecks) {
     let thread = live(context, (&body.tenant_id, &body.correlation_id), checks);
     let Some(thread) = thread else { return };
-    let is_over = record.times.over(body.expires_at).is_some()
+    let is_over = context.record.times.over(body.expires_at).is_some()
         && thread.state.buffer(body.captured_turn).is_some_and(|buffer| {
             buffer.answer_id == body.answer_id
                 && buffer.speaker_user_id == body.speaker_user_id
@@ -379,7 +369,7 @@ pub(crate) fn judge_buffer(
 
 pub(crate) fn judge_return_check(
     context: Context<'_>,
-    record: Record<'_>,
+
     body: &ReturnCheckExpired,
     checks: &mut RuleChecks,
 ) {
@@ -389,7 +379,7 @@ pub(crate) fn judge_return_check(
     let asked = thread.state.marks.return_check.map(|check| check.captured_turn);
     let words = asked.and_then(|turn| thread.state.buffer(turn));
     let is_over = thread.state.return_check_expiry() == Some(found)
-        && record.times.over(body.expires_at).is_some()
+        && context.record.times.over(body.expires_at).is_some()
         && (body.captured_turn.is_none() || body.captured_turn == asked)
         && is_its_issue(checks.rules, words, body.issue_fingerprint.as_ref());
     let expected = "a question that was asked, and whose time is over";

@@ -308,25 +308,11 @@ crate::core::closed_enum! {
 
 #[cfg(feature = "arbitrary")]
 crate::core::arbitrary::one_of! {
-    TurnInput:
-    |_| Ok(TurnInput::None),
-    |input| Ok(TurnInput::Chat { response_text: input.arbitrary()? }),
-    |input| {
-        Ok(TurnInput::Intent { intent_type: input.arbitrary()?, class: input.arbitrary()? })
-    },
-    |input| {
-        Ok(TurnInput::NlpClarify {
-            question: input.arbitrary()?,
-            accepted_answer_formats: input.arbitrary()?,
-            missing_fields: input.arbitrary()?,
-        })
-    },
-    |input| {
-        Ok(TurnInput::ToolResponse {
-            request_id: input.arbitrary()?,
-            status: input.arbitrary()?,
-            response_text: input.arbitrary()?,
-        })
-    },
-    |input| Ok(TurnInput::LastFailure { response_text: input.arbitrary()? }),
+    TurnInput of
+    None,
+    Chat { response_text },
+    Intent { intent_type, class },
+    NlpClarify { question, accepted_answer_formats, missing_fields },
+    ToolResponse { request_id, status, response_text },
+    LastFailure { response_text },
 }

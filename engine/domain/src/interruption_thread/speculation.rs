@@ -484,25 +484,20 @@ fn turn_of<'a>(record: Record<'_>, body: &'a PlanDrafted) -> Turn<'a> {
 }
 
 /// A plan says what the branch table would say of what was heard.
-pub(crate) fn judge_plan(
-    context: Context<'_>,
-    record: Record<'_>,
-    body: &PlanDrafted,
-    checks: &mut RuleChecks,
-) {
-    check_caller(context, record, checks);
+pub(crate) fn judge_plan(context: Context<'_>, body: &PlanDrafted, checks: &mut RuleChecks) {
+    check_caller(context, checks);
     let live = context.threads.live(&body.tenant_id, &body.correlation_id);
-    let thread = live.map_or_else(|| Cow::Owned(begun(record, body)), Cow::Borrowed);
+    let thread = live.map_or_else(|| Cow::Owned(begun(context.record, body)), Cow::Borrowed);
     check_order(&thread, body.turn_id, checks);
     let session_id = body.session_id.as_ref();
     let known = session_id.map(|session| status(context, &body.tenant_id, session));
-    let turn = turn_of(record, body);
+    let turn = turn_of(context.record, body);
     let planned = decide_turn_by(checks.rules, &thread.state, &turn)
         .map(|decision| SpeculativePlan::of(&decision, &thread.state, &turn));
     let unsaid = captured(&thread.state, &turn);
     check_planned(&thread, None, unsaid.as_ref(), checks);
     check_asked(&thread, Some(&body.request), checks);
-    let heard = (&*body.heard, record.at);
+    let heard = (&*body.heard, context.record.at);
     let unsaid = unsaid.map(|words| owned(checks.rules, Some(&thread), &words, heard));
     let owns = !checks.rules.plans_own_words || unsaid == body.unsaid;
     let is_so = owns

@@ -463,29 +463,18 @@ impl ReasonCode {
     /// Returns whether the code is an outcome of interruption continuity: what HEALTH reports.
     #[must_use]
     pub const fn is_branch_outcome(self) -> bool {
-        matches!(
-            self,
-            Self::InterruptCancel
-                | Self::ResumeExpired
-                | Self::ContinuitySpeakerMismatch
-                | Self::ContinuitySubjectMismatch
-                | Self::InterruptRelationUncertainClarify
-                | Self::InterruptSameSubjectAppend
-                | Self::InterruptSwitchTopic
-                | Self::InterruptReturnCheckAsked
-                | Self::InterruptResumeNow
-                | Self::InterruptDiscard
-                | Self::BufferExpired
-                | Self::ReturnCheckExpired
-                | Self::SessionClosed
-                | Self::ThreadClosed
-                | Self::NestingLimit
-                | Self::PlanLapsed
-                | Self::PlanReplaced
-                | Self::PlanPassedBy
-                | Self::ConfirmAnswerInvalid
-                | Self::FailSnapshotStale
-                | Self::FailRelationInvalid
-        )
+        self.is_of_remainders()
+            || matches!(
+                self,
+                Self::InterruptCancel
+                    | Self::ResumeExpired
+                    | Self::ContinuitySpeakerMismatch
+                    | Self::ContinuitySubjectMismatch
+                    | Self::InterruptRelationUncertainClarify
+                    | Self::InterruptSwitchTopic
+                    | Self::ConfirmAnswerInvalid
+                    | Self::FailSnapshotStale
+                    | Self::FailRelationInvalid
+            )
     }
 }

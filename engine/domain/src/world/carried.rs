@@ -75,6 +75,22 @@ impl<'a> Source<'a> {
     }
 }
 
+/// A room that has had one version by now.
+const fn first(name: &'static str, write: fn(&LiveState, &mut Carried), read: Read) -> Room {
+    Room { name, version: 1, write, read, older: &[] }
+}
+
+/// A room that is one field of the state.
+macro_rules! of_field {
+    ($name:literal, $($field:ident).+) => {
+        first(
+            $name,
+            |hot, to| to.add(&hot.$($field).+),
+            |room, hot| room.decoded().map(|read| hot.$($field).+ = read),
+        )
+    };
+}
+
 /// In the order in which they are carried. New rooms are added at the end.
 const ROOMS: [Room; 24] = [
     Room {
@@ -152,13 +168,7 @@ const ROOMS: [Room; 24] = [
             decoded(&encoded(&(newest, counts))).map(|totals| hot.totals = totals)
         }],
     },
-    Room {
-        name: "configuration",
-        version: 1,
-        write: |hot, to| to.add(&hot.configuration),
-        read: |room, hot| room.decoded().map(|digest| hot.configuration = digest),
-        older: &[],
-    },
+    of_field!("configuration", configuration),
     Room {
         name: "registry",
         version: 3,
@@ -183,21 +193,19 @@ const ROOMS: [Room; 24] = [
             },
         ],
     },
-    Room {
-        name: "interruption_thread",
-        version: 1,
-        write: |hot, to| {
+    first(
+        "interruption_thread",
+        |hot, to| {
             to.add(&hot.threads.carried());
             to.add_kept(hot.threads.past());
         },
-        read: |room, hot| {
+        |room, hot| {
             let (live, read) = read_first(room.bytes).map_err(PartFault::Malformed)?;
             let past = Source { bytes: room.bytes.get(read..).unwrap_or_default(), ..room };
             hot.threads = Threads::from_carried(live, past.kept());
             Ok(())
         },
-        older: &[],
-    },
+    ),
     Room {
         name: "decision_point",
         version: 3,
@@ -231,142 +239,86 @@ const ROOMS: [Room; 24] = [
             },
         ],
     },
-    Room {
-        name: "segment_index",
-        version: 1,
-        write: |hot, to| to.add(&(&hot.indexes, hot.keys.forgotten(), hot.threads.forgotten())),
-        read: |room, hot| {
+    first(
+        "segment_index",
+        |hot, to| to.add(&(&hot.indexes, hot.keys.forgotten(), hot.threads.forgotten())),
+        |room, hot| {
             let (indexes, keys_forgotten, threads_forgotten) = room.decoded()?;
             hot.indexes = indexes;
             hot.keys.has_forgotten(keys_forgotten);
             hot.threads.has_forgotten(threads_forgotten);
             Ok(())
         },
-        older: &[],
-    },
-    Room {
-        name: "registry_ended",
-        version: 1,
-        write: |hot, to| to.add_kept(hot.registry.ended()),
-        read: |room, hot| {
+    ),
+    first(
+        "registry_ended",
+        |hot, to| to.add_kept(hot.registry.ended()),
+        |room, hot| {
             *hot.registry.ended_mut() = room.kept();
             Ok(())
         },
-        older: &[],
-    },
-    Room {
-        name: "thread_sessions",
-        version: 1,
-        write: |hot, to| to.add(&hot.threads.sessions_since()),
-        read: |room, hot| room.decoded().map(|since| hot.threads.has_followed_sessions(since)),
-        older: &[],
-    },
-    Room {
-        name: "gate",
-        version: 1,
-        write: |hot, to| to.add(&hot.gates),
-        read: |room, hot| {
+    ),
+    first(
+        "thread_sessions",
+        |hot, to| to.add(&hot.threads.sessions_since()),
+        |room, hot| room.decoded().map(|since| hot.threads.has_followed_sessions(since)),
+    ),
+    first(
+        "gate",
+        |hot, to| to.add(&hot.gates),
+        |room, hot| {
             let people = core::mem::take(&mut hot.gates.people);
             room.decoded().map(|gates| hot.gates = Gates { people, ..gates })
         },
-        older: &[],
-    },
-    Room {
-        name: "unproven",
-        version: 1,
-        write: |hot, to| to.add(&hot.unproven),
-        read: |room, hot| {
+    ),
+    first(
+        "unproven",
+        |hot, to| to.add(&hot.unproven),
+        |room, hot| {
             let ranges: Vec<(u64, u64)> = room.decoded()?;
             hot.unproven = UnprovenRecords::from_carried(&ranges);
             Ok(())
         },
-        older: &[],
-    },
-    Room {
-        name: "rules",
-        version: 1,
-        write: |hot, to| to.add(&hot.rules),
-        read: |room, hot| room.decoded().map(|rules| hot.rules = rules),
-        older: &[],
-    },
-    Room {
-        name: "clock",
-        version: 1,
-        write: |hot, to| to.add(&hot.set_back),
-        read: |room, hot| room.decoded().map(|set_back| hot.set_back = set_back),
-        older: &[],
-    },
-    Room {
-        name: "thread_plans",
-        version: 1,
-        write: |hot, to| to.add(&hot.threads.plans()),
-        read: |room, hot| room.decoded().map(|plans| hot.threads.have_plans(plans)),
-        older: &[],
-    },
-    Room {
-        name: "application",
-        version: 1,
-        write: |hot, to| to.add_kept(hot.streams.held()),
-        read: |room, hot| {
+    ),
+    of_field!("rules", rules),
+    of_field!("clock", set_back),
+    first(
+        "thread_plans",
+        |hot, to| to.add(&hot.threads.plans()),
+        |room, hot| room.decoded().map(|plans| hot.threads.have_plans(plans)),
+    ),
+    first(
+        "application",
+        |hot, to| to.add_kept(hot.streams.held()),
+        |room, hot| {
             *hot.streams.held_mut() = room.kept();
             Ok(())
         },
-        older: &[],
-    },
-    Room {
-        name: "lost",
-        version: 1,
-        write: |hot, to| to.add(&hot.lost_before),
-        read: |room, hot| room.decoded().map(|sequence| hot.lost_before = sequence),
-        older: &[],
-    },
-    Room {
-        name: "people",
-        version: 1,
-        write: |hot, to| to.add(&hot.gates.people),
-        read: |room, hot| room.decoded().map(|people| hot.gates.people = people),
-        older: &[],
-    },
-    Room {
-        name: "output",
-        version: 1,
-        write: |hot, to| to.add(&hot.outputs),
-        read: |room, hot| room.decoded().map(|outputs| hot.outputs = outputs),
-        older: &[],
-    },
-    Room {
-        name: "limits",
-        version: 1,
-        write: |hot, to| to.add(&hot.clocks),
-        read: |room, hot| room.decoded().map(|clocks| hot.clocks = clocks),
-        older: &[],
-    },
-    Room {
-        name: "thread_remainders",
-        version: 1,
-        write: |hot, to| to.add(&(hot.threads.planned_remainders(), hot.threads.due_remainders())),
-        read: |room, hot| {
+    ),
+    of_field!("lost", lost_before),
+    of_field!("people", gates.people),
+    of_field!("output", outputs),
+    of_field!("limits", clocks),
+    first(
+        "thread_remainders",
+        |hot, to| to.add(&(hot.threads.planned_remainders(), hot.threads.due_remainders())),
+        |room, hot| {
             let (planned, due) = room.decoded()?;
             hot.threads.have_planned_remainders(planned);
             hot.threads.have_due_remainders(due);
             Ok(())
         },
-        older: &[],
-    },
-    Room {
-        name: "decision_point_warnings",
-        version: 1,
-        write: |hot, to| to.add(&hot.decision_points.warnings()),
-        read: |room, hot| room.decoded().map(|given| hot.decision_points.have_warnings(given)),
-        older: &[],
-    },
-    Room {
-        name: "thread_unsure_words",
-        version: 1,
-        write: |hot, to| to.add(&hot.threads.planned_unsure()),
-        read: |room, hot| room.decoded().map(|unsure| hot.threads.have_planned_unsure(unsure)),
-        older: &[],
-    },
+    ),
+    first(
+        "decision_point_warnings",
+        |hot, to| to.add(&hot.decision_points.warnings()),
+        |room, hot| room.decoded().map(|given| hot.decision_points.have_warnings(given)),
+    ),
+    first(
+        "thread_unsure_words",
+        |hot, to| to.add(&hot.threads.planned_unsure()),
+        |room, hot| room.decoded().map(|unsure| hot.threads.have_planned_unsure(unsure)),
+    ),
 ];
 
 /// Decision points as they were carried before those that ended were decoded one by one.

@@ -141,7 +141,7 @@ macro_rules! systems {
 
         #[cfg(feature = "arbitrary")]
         crate::core::arbitrary::one_of! {
-            $Union: $(|input| input.arbitrary().map($Union::$System),)+
+            $Union of $($System($Command)),+
         }
 
         #[cfg(feature = "schema")]

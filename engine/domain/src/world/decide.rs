@@ -26,10 +26,9 @@ use crate::evidence_capture::types::GuardedEnd;
 use crate::execution_loop::command::{
     CompleteLoop, DispatchLoop, ExecutionLoopCommand, InitializeLoop, InstructLoop,
 };
-use crate::governed::aggregate::ExecutionLoop;
 use crate::governed::aggregate::RequestPlace;
-use crate::governed::batch::Batch;
-use crate::governed::refusal::LoopRefusal;
+use crate::governed::batch::OnLoop;
+use crate::governed::refusal::{LoopRefusal, Ruling};
 use crate::governed::{answer, attempt, batch, capture, initialization, pieces, request};
 use crate::human_decision::command::HumanDecisionCommand;
 use crate::human_decision::event::HumanDecisionEvent;
@@ -153,41 +152,39 @@ fn by_system(world: &World, command: &Command, now: Moment) -> Result<Vec<Event>
             initialize(world, c, now)
         }
         Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
-                attempt::dispatch(l, b, c, world.hot.set_back)
+            on_loop(world, &c.loop_id, c.entropy, at, |on| {
+                attempt::dispatch(on, c, world.hot.set_back)
             })
         }
         Command::ExecutionLoop(ExecutionLoopCommand::RetryLoop(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
-                attempt::retry(l, b, c, world.hot.set_back)
+            on_loop(world, &c.loop_id, c.entropy, at, |on| {
+                attempt::retry(on, c, world.hot.set_back)
             })
         }
         Command::ExecutionLoop(ExecutionLoopCommand::InstructLoop(c)) => {
             policy::permit_instruction(world)?;
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
-                initialization::instruct(l, b, c, world.hot.set_back)
+            on_loop(world, &c.loop_id, c.entropy, at, |on| {
+                initialization::instruct(on, c, world.hot.set_back)
             })
         }
         Command::ExecutionLoop(ExecutionLoopCommand::AwaitResponse(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::await_response(l, b, c))
+            on_loop(world, &c.loop_id, c.entropy, at, |on| attempt::await_response(on, c))
         }
         Command::EvidenceCapture(command) => on_evidence(world, command, at),
         Command::ExecutionLoop(ExecutionLoopCommand::ReportResponse(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::report_response(l, b, c))
+            on_loop(world, &c.loop_id, c.entropy, at, |on| attempt::report_response(on, c))
         }
         Command::SandboxFault(SandboxFaultCommand::ReportFault(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| attempt::report_fault(l, b, c))
+            on_loop(world, &c.loop_id, c.entropy, at, |on| attempt::report_fault(on, c))
         }
         Command::ExecutionLoop(ExecutionLoopCommand::CompleteLoop(c)) => {
             on_loop(world, &c.loop_id, c.entropy, at, batch::complete)
         }
         Command::ExecutionLoop(ExecutionLoopCommand::StopLoop(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| {
-                attempt::stop(l, b, c, world.hot.set_back)
-            })
+            on_loop(world, &c.loop_id, c.entropy, at, |on| attempt::stop(on, c, world.hot.set_back))
         }
         Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(c)) => {
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| batch::interrupt(l, b, c))
+            on_loop(world, &c.loop_id, c.entropy, at, |on| batch::interrupt(on, c))
         }
         Command::HumanDecision(command) => on_question(world, command, now),
         Command::Registration(command) => register(world, command, at),
@@ -220,7 +217,7 @@ fn on_question(
             if let Some(entity) = world.live_loop(&c.loop_id) {
                 policy::check_asked(&world.policy(), entity)?;
             }
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| request::request(l, b, c))
+            on_loop(world, &c.loop_id, c.entropy, at, |on| request::request(on, c))
         }
         HumanDecisionCommand::AnswerHumanDecision(c) => {
             all(answer::answer(place(&c.request_id), c, at, times(&c.request_id))?)
@@ -266,11 +263,11 @@ fn on_evidence(
     match command {
         EvidenceCaptureCommand::CaptureEvidence(c) => {
             let recorded = world.recorded_output(&c.loop_id);
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| capture::capture(l, recorded, b, c))
+            on_loop(world, &c.loop_id, c.entropy, at, |on| capture::capture(on, recorded, c))
         }
         EvidenceCaptureCommand::RecordOutput(c) => {
             let recorded = world.recorded_output(&c.loop_id);
-            on_loop(world, &c.loop_id, c.entropy, at, |l, b| pieces::record(l, recorded, b, c))
+            on_loop(world, &c.loop_id, c.entropy, at, |on| pieces::record(on, recorded, c))
         }
     }
 }
@@ -280,7 +277,7 @@ fn on_loop(
     loop_id: &str,
     entropy: Entropy,
     at: Timestamp,
-    act: impl FnOnce(&ExecutionLoop, &mut Batch<'_>) -> Result<(), LoopRefusal>,
+    act: impl FnOnce(&mut OnLoop<'_>) -> Ruling,
 ) -> Result<Vec<Event>, Refusal> {
     let live = (world.live_loop(loop_id), world.recorded_output(loop_id));
     all(batch::on_loop(live, loop_id, entropy, at, act)?)
@@ -496,9 +493,7 @@ fn declare_lost(
     end: Option<&GuardedEnd>,
     at: Timestamp,
 ) -> Result<Vec<Event>, Refusal> {
-    let lost = on_loop(world, loop_id, entropy, at, |entity, batch| {
-        batch::lose_recorder(entity, batch, end)
-    });
+    let lost = on_loop(world, loop_id, entropy, at, |on| batch::lose_recorder(on, end));
     Ok(with_questions(world, lost?))
 }
 

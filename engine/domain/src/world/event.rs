@@ -81,7 +81,7 @@ macro_rules! systems {
 
         #[cfg(feature = "arbitrary")]
         crate::core::arbitrary::one_of! {
-            $Union: $(|input| input.arbitrary().map($Union::$System),)+
+            $Union of $($System($Event)),+
         }
 
         #[cfg(feature = "schema")]

@@ -22,7 +22,7 @@ use crate::evidence_capture::event::EvidenceCaptureEvent;
 use crate::evidence_capture::pieces::RecordedOutputs;
 use crate::execution_loop::event::{ExecutionLoopEvent, LoopInitialized};
 use crate::execution_loop::types::ExecutionLoopState;
-use crate::governed::aggregate::ExecutionLoop;
+use crate::governed::aggregate::{ExecutionLoop, LoopSubject};
 use crate::governed::{apply_question, attempt, capture, pieces};
 use crate::human_decision::event::HumanDecisionEvent;
 use crate::interruption_thread::apply::Context;
@@ -207,8 +207,8 @@ fn judge(world: &World, record: Record<'_>, event: &Event, checks: &mut RuleChec
             registration::rules::judge(registry, gates.authentication(), record, event, checks);
         }
         Event::InterruptionThread(event) => {
-            let context = Context { threads, registry };
-            interruption_thread::apply::judge(context, record, event, checks);
+            let context = Context { threads, registry, record };
+            interruption_thread::apply::judge(context, event, checks);
         }
         Event::DecisionPoint(event) => {
             decision_point::apply::judge(world.points_view(None), record, event, checks);
@@ -492,7 +492,7 @@ on_live_loops! {
             capture::judge_captured(entity, record, body, checks);
         };
         StopConditionDetected(body) capture::stop_detected(entity, body),
-            attempt::judge_stop_detected(entity, record, body, checks);
+            attempt::judge_stop_detected(LoopSubject { entity, record }, body, checks);
         ChainSealed(_body) capture::sealed(entity),
             capture::judge_sealed(entity, _body, checks);
         OutputRecorded(body) pieces::recorded(entity, outputs, body),
@@ -506,15 +506,15 @@ on_live_loops! {
     }
     HumanDecision(HumanDecisionEvent) {
         HumanDecisionRequested(body) apply_question::requested(entity, record, body),
-            apply_question::judge_requested(entity, record, body, checks);
+            apply_question::judge_requested(LoopSubject { entity, record }, body, checks);
         VisibilityOverridden(body) apply_question::overridden(entity, person(), record, body),
-            apply_question::may_override(entity, person(), record, body, checks);
+            apply_question::may_override(LoopSubject { entity, record }, person(), body, checks);
         HumanDecisionWarned(body) apply_question::warned(entity, record, body),
-            apply_question::judge_warned(entity, record, body, checks);
+            apply_question::judge_warned(LoopSubject { entity, record }, body, checks);
         HumanDecisionAnswered(body) apply_question::answered(entity, person(), record, body),
-            apply_question::outcome(entity, person(), record, body, checks);
+            apply_question::outcome(LoopSubject { entity, record }, person(), body, checks);
         HumanDecisionTimedOut(body) apply_question::timed_out(entity, record, body),
-            apply_question::judge_timed_out(entity, record, body, checks);
+            apply_question::judge_timed_out(LoopSubject { entity, record }, body, checks);
         RequestWithdrawn(body) apply_question::withdrawn(entity, record, body),
             apply_question::judge_withdrawn(entity, body, checks);
         OutputShown(_body) {}, apply_question::judge_output_shown(entity, _body, checks);

@@ -23,23 +23,25 @@ pub struct Waited {
     pub outcome: WaitOutcome,
 }
 
-/// Outcome of a wait. Closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaitOutcome {
-    /// Somebody answered.
-    Answered,
-    /// Nobody answered in time: the default was taken.
-    Default,
-    /// Nobody answered in time: nothing was decided.
-    Aborted,
-    /// It was taken back.
-    Cancelled,
-    /// Another decision point took its place.
-    Superseded,
-    /// Guidance was given: another round took its place.
-    Iterated,
-    /// The wait was over first, which changes nothing.
-    StillPending,
+holdpoint_domain::worded_enum! {
+    /// Outcome of a wait. Closed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum WaitOutcome {
+        /// Somebody answered.
+        Answered = "answered",
+        /// Nobody answered in time: the default was taken.
+        Default = "default",
+        /// Nobody answered in time: nothing was decided.
+        Aborted = "aborted",
+        /// It was taken back.
+        Cancelled = "cancelled",
+        /// Another decision point took its place.
+        Superseded = "superseded",
+        /// Guidance was given: another round took its place.
+        Iterated = "iterated",
+        /// The wait was over first, which changes nothing.
+        StillPending = "still_pending",
+    }
 }
 
 /// A wait came to nothing.
@@ -66,22 +68,6 @@ pub enum WaitError {
 impl From<SubscriptionError> for WaitError {
     fn from(error: SubscriptionError) -> Self {
         Self::Follow(error.into())
-    }
-}
-
-impl WaitOutcome {
-    /// The name that programs read.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::Default => "default",
-            Self::Aborted => "aborted",
-            Self::Cancelled => "cancelled",
-            Self::Superseded => "superseded",
-            Self::Iterated => "iterated",
-            Self::StillPending => "still_pending",
-        }
     }
 }
 
