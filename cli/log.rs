@@ -42,6 +42,6 @@ pub(crate) mod verdict;
 pub(crate) use archives::{ArchiveArgs, or_archived};
 pub(crate) use current_state::LiveState;
 pub(crate) use directory::Directory;
+pub(crate) use holdpoint_replay::question::Question;
 pub(crate) use ids::IdOf;
-pub(crate) use question::Question;
 pub(crate) use verdict::{VERIFY_TELLS, damage_in_part, not_found, refuse_damaged, warn};

@@ -20,10 +20,11 @@ use holdpoint_replay::entity::Doubted;
 use holdpoint_replay::read::Committed;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::{Head, Report, Verdict};
+use holdpoint_replay::systems::{System, Systems};
 use holdpoint_replay::{Axis, AxisState, Reach, Rebuilt, Until};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use systems::{System, Systems};
+use systems::{system_parser, tables};
 
 /// With more loops than this only the table is shown, unless one is asked for.
 const STORIES_MAX: usize = 20;
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "id")]
     story: bool,
     /// Only what the state holds of this system.
-    #[arg(long = "kind", value_name = "NAME", value_enum, conflicts_with_all = ["id", "live"])]
+    #[arg(long = "kind", value_name = "NAME", value_parser = system_parser(), conflicts_with_all = ["id", "live"])]
     system: Option<System>,
     #[command(flatten)]
     shortcuts: Shortcuts,
@@ -239,7 +240,7 @@ fn show(out: &mut Output, rebuilt: &Rebuilt, systems: &Systems<'_>, stories: &St
     });
     out.line(format_args!("state {place}, log {}{}", rebuilt.report.verdict, carried(rebuilt)));
     show_table(out, systems.loops());
-    systems.tables(out);
+    tables(systems, out);
     for entity in systems.loops() {
         show_story(out, &entity.shown, stories.of(entity.shown.loop_id));
     }
