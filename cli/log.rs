@@ -32,7 +32,6 @@ pub(crate) mod run_difference;
 pub(crate) mod run_facts;
 pub(crate) mod run_id;
 pub(crate) mod run_records;
-pub(crate) mod run_row;
 pub(crate) mod sessions;
 pub(crate) mod snapshots;
 pub(crate) mod thread_reading;

@@ -3,12 +3,12 @@
 use crate::log::IdOf;
 use crate::log::ids::{are_digits, begins, own_in_small_letters};
 use crate::log::question::resolve;
-use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::text::cut;
 use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_replay::id_text::DIGITS_MIN;
 use holdpoint_replay::question::{Question, known_decisions};
 use serde_json::json;
 

@@ -2,7 +2,6 @@
 
 use crate::log::ids::{self, are_digits, begins};
 use crate::log::{IdOf, decision_id};
-use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, closest, excerpt};
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointView};
@@ -10,6 +9,7 @@ use holdpoint_domain::governed::{ExecutionLoop, RequestView};
 use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell;
+use holdpoint_replay::id_text::DIGITS_MIN;
 use holdpoint_replay::machine::Recorder;
 use holdpoint_replay::question::{Kind, Question};
 use serde::Serialize;

@@ -2,11 +2,11 @@
 //! what the other run has under the same name.
 
 use crate::log::run_facts::{directory, exit_of, marked, proven, told_exit};
-use crate::log::run_row::Row;
 use crate::ui::screen::fits_in_row;
 use crate::ui::time_format::{Clock, took};
 use crate::ui::{Page, counted, named};
 use holdpoint_engine::executor::{InstructionEnvelope, ShownValue, command_line, visible};
+use holdpoint_replay::run_list::Row;
 use holdpoint_replay::{Run, RunOutcome};
 use serde::Serialize;
 use serde_json::{Value, json};

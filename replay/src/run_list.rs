@@ -1,19 +1,108 @@
-//! What a program is shown of a run.
+//! Runs in a list: where each stands, and what a program is shown of it.
 
-use crate::log::retries::{Placed, RetryOf};
-use crate::ui::text::each_once;
+use crate::again::Retry;
+use crate::outcome::RunOutcome;
+use crate::run::Run;
+use crate::waiting::WaitingRun;
+use crate::words::each_once;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::Exit as ProcessExit;
 use holdpoint_domain::governed::Attempt;
 use holdpoint_domain::{ActorId, Proof};
-use holdpoint_replay::waiting::WaitingRun;
-use holdpoint_replay::{Run, RunOutcome};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// The RETRY with which runs say that they began, by their loops.
+pub type Retries = BTreeMap<String, Retry>;
+
+/// What a program is shown of a RETRY.
+#[derive(Serialize)]
+pub struct RetryOf<'r> {
+    /// The run that it is about.
+    run: &'r str,
+    record: u64,
+    by: &'r ActorId,
+    proof: Option<Proof>,
+    /// What is proven of its record.
+    standing: &'static str,
+}
+
+impl<'r> RetryOf<'r> {
+    /// Shows a RETRY.
+    #[must_use]
+    pub fn of(retry: &'r Retry) -> Self {
+        Self {
+            run: &retry.run,
+            record: retry.sequence,
+            by: &retry.by.actor,
+            proof: retry.by.proof,
+            standing: retry.by.standing.name(),
+        }
+    }
+}
+
+/// A run in a list, and where it stands.
+#[derive(Clone, Copy)]
+pub struct Placed<'r> {
+    /// The run.
+    pub run: &'r Run,
+    /// Under how many others.
+    pub depth: usize,
+    /// The RETRY with which it says that it began.
+    pub retry: Option<&'r Retry>,
+    /// Whether it has not ended, and nobody records it.
+    pub is_unfinished: bool,
+}
+
+impl Placed<'_> {
+    /// Whether it stands behind what began with a record.
+    #[must_use]
+    pub fn comes_after(&self, first: u64) -> bool {
+        self.depth == 0 && self.run.first < first
+    }
+}
+
+/// Runs as they were listed, each for itself.
+#[must_use]
+pub fn apart<'r>(runs: &'r [Run], retries: &'r Retries) -> Vec<Placed<'r>> {
+    let of = |run: &'r Run| {
+        let retry = retries.get(run.entity.loop_id());
+        Placed { run, depth: 0, retry, is_unfinished: false }
+    };
+    runs.iter().map(of).collect()
+}
+
+/// Runs as they were listed, the newest first, but each that was begun again under the one which it
+/// was begun after, where that is listed as well.
+#[must_use]
+pub fn placed<'r>(runs: &'r [Run], retries: &'r Retries) -> Vec<Placed<'r>> {
+    let listed: BTreeMap<&str, &Run> = runs.iter().map(|run| (run.entity.loop_id(), run)).collect();
+    let mut under: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
+    let mut due = Vec::new();
+    for run in runs.iter().rev() {
+        let retry = retries.get(run.entity.loop_id());
+        // Each stands under one that began before it, whatever a log says.
+        let above = retry.filter(|retry| {
+            listed.get(retry.run.as_str()).is_some_and(|above| above.first < retry.sequence)
+        });
+        match above {
+            Some(retry) => under.entry(&retry.run).or_default().push(run),
+            None => due.push((run, 0)),
+        }
+    }
+    let mut placed = Vec::new();
+    while let Some((run, depth)) = due.pop() {
+        let id = run.entity.loop_id();
+        placed.push(Placed { run, depth, retry: retries.get(id), is_unfinished: false });
+        let below = under.remove(id).into_iter().flatten().rev();
+        due.extend(below.map(|run| (run, depth.saturating_add(1))));
+    }
+    placed
+}
+
 /// What a program is shown of a run in a list.
 #[derive(Serialize)]
-pub(crate) struct ListedRow<'r> {
+pub struct ListedRow<'r> {
     #[serde(flatten)]
     row: Row<'r>,
     /// The RETRY about another run with which it says that it began.
@@ -27,7 +116,9 @@ pub(crate) struct ListedRow<'r> {
 }
 
 impl<'r> ListedRow<'r> {
-    pub(crate) fn of(
+    /// Shows a run of a list, with what waits in its file and the decision that needs a person.
+    #[must_use]
+    pub fn of(
         placed: &Placed<'r>,
         (waiting, needs_person): (Option<&'r WaitingRun>, Option<&'r str>),
     ) -> Self {
@@ -38,7 +129,7 @@ impl<'r> ListedRow<'r> {
 
 /// What a program is shown of a run.
 #[derive(Serialize)]
-pub(crate) struct Row<'r> {
+pub struct Row<'r> {
     run: &'r str,
     outcome: RunOutcome,
     exit_status: Option<i32>,
@@ -67,7 +158,9 @@ pub(crate) struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    pub(crate) fn of(run: &'r Run) -> Self {
+    /// Shows a run.
+    #[must_use]
+    pub fn of(run: &'r Run) -> Self {
         let entity = &run.entity;
         let exit =
             entity.current_attempt().and_then(|attempt| Some(attempt.response.as_ref()?.exit));
@@ -99,25 +192,5 @@ impl<'r> Row<'r> {
             last_record: run.last,
             standing: run.standing().name(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::golden::Sample;
-    use holdpoint_domain::execution_loop::HaltReason;
-
-    #[test]
-    fn what_a_run_took_holds_no_wait_for_a_person_and_no_end_that_nobody_saw() {
-        let mut runs = Sample::begun_again().listed();
-        let run = &mut runs[2];
-        let (began, end) = (run.entity.started_at, run.entity.halt.as_ref().unwrap().at);
-        assert_eq!((run.waited(end), run.lasted()), (1_000_000, Some(6_000_000)));
-        assert_eq!(end.nanoseconds_since(began), 7_000_000);
-        run.entity.halt.as_mut().unwrap().reason = HaltReason::RecorderLost;
-        let attempt = run.entity.attempts.last().unwrap();
-        assert_eq!(run.lasted(), attempt.resources.map(|usage| usage.wall_ns));
-        run.entity.attempts.last_mut().unwrap().response = None;
-        assert_eq!(run.lasted(), None);
     }
 }
