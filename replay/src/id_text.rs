@@ -27,7 +27,6 @@ impl IdOf {
     pub const ALL: [Self; 3] = [Self::Run, Self::Decision, Self::Request];
 
     /// What every such id begins with.
-    #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Run => "LOOP-",
@@ -37,7 +36,6 @@ impl IdOf {
     }
 
     /// Its noun.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -47,32 +45,27 @@ impl IdOf {
     }
 
     /// What an id is of, by its beginning.
-    #[must_use]
     pub fn of(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| id.starts_with(it.prefix()))
     }
 }
 
 /// The record that a text means: a number, of no more digits than numbers of records have.
-#[must_use]
 pub fn record(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| text.len() <= RECORD_DIGITS_MAX)
 }
 
 /// Tells whether a text is nothing but digits of an id.
-#[must_use]
 pub fn are_digits(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Tells whether an id, or its digits, begin so.
-#[must_use]
 pub fn begins(id: &str, wanted: &str) -> bool {
     id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
 }
 
 /// The digits of an id, or of the beginning of one.
-#[must_use]
 pub fn digits_of(id: &str) -> &str {
     IdOf::of(id).and_then(|of| id.strip_prefix(of.prefix())).unwrap_or(id)
 }
@@ -87,7 +80,6 @@ pub enum IdText<'t> {
 
 impl<'t> IdText<'t> {
     /// Reads an id or the beginning of one; `None` for what is neither.
-    #[must_use]
     pub fn read(text: &'t str) -> Option<Self> {
         let named = IdOf::of(text);
         let digits = named.map_or(Some(text), |of| text.strip_prefix(of.prefix()))?;
@@ -102,19 +94,16 @@ impl<'t> IdText<'t> {
 }
 
 /// Tells whether a text has as many digits as a whole id.
-#[must_use]
 pub fn is_whole(id: &str) -> bool {
     digits_of(&id.to_ascii_uppercase()).len() == DIGITS
 }
 
 /// [`in_small_letters`], where that is no id of another kind.
-#[must_use]
 pub fn own_in_small_letters(text: &str, own: IdOf) -> Option<String> {
     in_small_letters(text).filter(|id| IdOf::of(id).is_none_or(|of| of == own))
 }
 
 /// The id, or the beginning of one, that a text would be but for its capitals: ids have none.
-#[must_use]
 pub fn in_small_letters(text: &str) -> Option<String> {
     let begins = |of: &IdOf| {
         let beginning = text.get(..of.prefix().len());
@@ -128,7 +117,6 @@ pub fn in_small_letters(text: &str) -> Option<String> {
 }
 
 /// The beginnings of ids of such things that have these first digits.
-#[must_use]
 pub fn beginnings(digits: &str, of: &[IdOf]) -> BTreeSet<String> {
     of.iter().map(|of| format!("{}{digits}", of.prefix())).collect()
 }

@@ -50,7 +50,6 @@ impl<'w> Question<'w> {
     }
 
     /// The question with this id.
-    #[must_use]
     pub fn find(world: &'w World, id: &str) -> Option<Self> {
         if let Some(RequestPlace::Live(entity, held)) = world.find_request(id) {
             return Some(Self::Hold(Some(entity), held));
@@ -60,7 +59,6 @@ impl<'w> Question<'w> {
     }
 
     /// Its rules.
-    #[must_use]
     pub const fn kind(self) -> Kind {
         match self {
             Self::Hold(..) => Kind::Hold,
@@ -69,7 +67,6 @@ impl<'w> Question<'w> {
     }
 
     /// Its id.
-    #[must_use]
     pub fn id(self) -> &'w str {
         match self {
             Self::Hold(_, held) => held.request_id(),
@@ -78,7 +75,6 @@ impl<'w> Question<'w> {
     }
 
     /// Its state.
-    #[must_use]
     pub fn state(self) -> DecisionPointState {
         match self {
             Self::Hold(_, held) => held.decision_state(),
@@ -87,13 +83,11 @@ impl<'w> Question<'w> {
     }
 
     /// True if it can still end.
-    #[must_use]
     pub fn is_open(self) -> bool {
         self.state().is_open()
     }
 
     /// Its work item.
-    #[must_use]
     pub fn issue(self) -> Option<&'w str> {
         match self {
             Self::Hold(..) => None,
@@ -102,7 +96,6 @@ impl<'w> Question<'w> {
     }
 
     /// How much it presses; a hold says nothing of that.
-    #[must_use]
     pub const fn urgency(self) -> Option<Urgency> {
         match self {
             Self::Hold(..) => None,
@@ -111,7 +104,6 @@ impl<'w> Question<'w> {
     }
 
     /// When it was asked.
-    #[must_use]
     pub fn created_at(self) -> Time {
         match self {
             Self::Hold(_, held) => held.request.created_at,
@@ -120,7 +112,6 @@ impl<'w> Question<'w> {
     }
 
     /// When it ends by itself; `None` where it does not, or has ended.
-    #[must_use]
     pub fn deadline(self) -> Option<Time> {
         match self {
             Self::Hold(_, held) => held.is_open().then_some(held.request.timeout_at),
@@ -129,7 +120,6 @@ impl<'w> Question<'w> {
     }
 
     /// When the warning is due that 80 % of its time are over; `None` where none is.
-    #[must_use]
     pub fn warning_at(self) -> Option<Time> {
         match self {
             Self::Hold(_, held) => held.is_open().then(|| held.warning_at()),
@@ -138,7 +128,6 @@ impl<'w> Question<'w> {
     }
 
     /// True if it is open although its time is over.
-    #[must_use]
     pub fn is_overdue(self, now: Time) -> bool {
         match self {
             Self::Hold(_, held) => held.is_open() && held.request.is_expired(now),
@@ -147,7 +136,6 @@ impl<'w> Question<'w> {
     }
 
     /// The sequence of the record that ended it; `None` while it is open.
-    #[must_use]
     pub fn ended_sequence(self) -> Option<u64> {
         match self {
             Self::Hold(_, held) => held.ended_sequence(),
@@ -158,7 +146,6 @@ impl<'w> Question<'w> {
     }
 
     /// The sequence of the newest record that changed it.
-    #[must_use]
     pub fn version(self) -> u64 {
         match self {
             Self::Hold(_, held) => held.version(),
@@ -167,7 +154,6 @@ impl<'w> Question<'w> {
     }
 
     /// The first and the newest record that it rests on.
-    #[must_use]
     pub fn records(self, world: &World) -> (u64, u64) {
         match self {
             Self::Hold(Some(entity), _) => (entity.started_sequence, entity.version),
@@ -177,7 +163,6 @@ impl<'w> Question<'w> {
     }
 
     /// Why an answer to it permits nothing.
-    #[must_use]
     pub fn doubt(self, world: &World) -> Option<Doubt> {
         match self {
             Self::Hold(_, held) => world.doubt_of_request(world.find_request(held.request_id())?),
@@ -186,7 +171,6 @@ impl<'w> Question<'w> {
     }
 
     /// The question that took its place because somebody passed it on.
-    #[must_use]
     pub fn passed_on(self, world: &'w World) -> Option<Self> {
         let Self::Hold(entity, held) = self else { return None };
         if self.state() != DecisionPointState::Superseded {
@@ -202,7 +186,6 @@ impl<'w> Question<'w> {
 
     /// Its place in the order of a list: the most urgent first, then the oldest. Two questions
     /// never have the same place, and neither moves while others come and go.
-    #[must_use]
     pub fn place(self) -> (Reverse<Urgency>, Time, u64) {
         let asked = match self {
             Self::Hold(_, held) => held.requested_sequence,
@@ -213,7 +196,6 @@ impl<'w> Question<'w> {
 
     /// Its readable form as a decision, at a time on the scale of its own times. `link` is that of
     /// its newest record.
-    #[must_use]
     pub fn decision_view(
         self,
         world: &'w World,

@@ -6,19 +6,16 @@ use holdpoint_domain::{Time, World};
 
 /// The time by which a question, or the approval that it became, is over or not: the latest that
 /// the log's time and this clock give.
-#[must_use]
 pub fn time_of(world: &World, id: &str, now: Time) -> Time {
     world.times_of(id, Moment::seen(world.totals().last_at, now)).latest()
 }
 
 /// Predicts what becomes of a decision at its deadline, as seen at a time by this clock.
-#[must_use]
 pub fn at_deadline<'p>(world: &World, point: &'p DecisionPoint, now: Time) -> AtDeadline<'p> {
     world.at_deadline(point, Moment::seen(world.totals().last_at, now))
 }
 
 /// When a question ends by this clock; at once, where the log's time says that it is over.
-#[must_use]
 pub fn end_of(world: &World, id: &str, end: Time, now: Time) -> Time {
     let seen = Moment::seen(world.totals().last_at, now);
     let times = world.times_of(id, seen);

@@ -38,7 +38,6 @@ pub enum StateFilter {
 
 impl StateFilter {
     /// True if all that match live.
-    #[must_use]
     pub fn is_live(self) -> bool {
         match self {
             Self::In(state) => state.is_open(),
@@ -58,7 +57,6 @@ impl StateFilter {
 
 impl QuestionFilter {
     /// The matching questions behind a place, in the order of the list.
-    #[must_use]
     pub fn select<'w>(
         &self,
         world: &'w World,
@@ -74,7 +72,6 @@ impl QuestionFilter {
     }
 
     /// True if nothing narrows the list but the state.
-    #[must_use]
     pub fn is_of_state_alone(&self) -> bool {
         let names = [&self.issue, &self.requested_by, &self.after];
         self.kind.is_none()

@@ -29,7 +29,6 @@ pub struct RetryOf<'r> {
 
 impl<'r> RetryOf<'r> {
     /// Shows a RETRY.
-    #[must_use]
     pub fn of(retry: &'r Retry) -> Self {
         Self {
             run: &retry.run,
@@ -56,14 +55,12 @@ pub struct Placed<'r> {
 
 impl Placed<'_> {
     /// Whether it stands behind what began with a record.
-    #[must_use]
     pub fn comes_after(&self, first: u64) -> bool {
         self.depth == 0 && self.run.first < first
     }
 }
 
 /// Runs as they were listed, each for itself.
-#[must_use]
 pub fn apart<'r>(runs: &'r [Run], retries: &'r Retries) -> Vec<Placed<'r>> {
     let of = |run: &'r Run| {
         let retry = retries.get(run.entity.loop_id());
@@ -74,7 +71,6 @@ pub fn apart<'r>(runs: &'r [Run], retries: &'r Retries) -> Vec<Placed<'r>> {
 
 /// Runs as they were listed, the newest first, but each that was begun again under the one which it
 /// was begun after, where that is listed as well.
-#[must_use]
 pub fn placed<'r>(runs: &'r [Run], retries: &'r Retries) -> Vec<Placed<'r>> {
     let listed: BTreeMap<&str, &Run> = runs.iter().map(|run| (run.entity.loop_id(), run)).collect();
     let mut under: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
@@ -117,7 +113,6 @@ pub struct ListedRow<'r> {
 
 impl<'r> ListedRow<'r> {
     /// Shows a run of a list, with what waits in its file and the decision that needs a person.
-    #[must_use]
     pub fn of(
         placed: &Placed<'r>,
         (waiting, needs_person): (Option<&'r WaitingRun>, Option<&'r str>),
@@ -159,7 +154,6 @@ pub struct Row<'r> {
 
 impl<'r> Row<'r> {
     /// Shows a run.
-    #[must_use]
     pub fn of(run: &'r Run) -> Self {
         let entity = &run.entity;
         let exit =

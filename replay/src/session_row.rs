@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 pub const PREFIX: &str = "session:";
 
 /// The id of a session, which `show` takes.
-#[must_use]
 pub fn id(session: &Session) -> String {
     format!("{PREFIX}{}", session.first)
 }
@@ -37,7 +36,6 @@ pub struct Row<'s> {
 
 impl<'s> Row<'s> {
     /// Shows a session.
-    #[must_use]
     pub fn of(session: &'s Session) -> Self {
         Self {
             run: None,

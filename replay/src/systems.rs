@@ -89,7 +89,6 @@ pub struct Fault<'w> {
 impl<'w> Systems<'w> {
     /// Every system, or one alone. Evidence and faults are shown with their loops, unless they are
     /// what is asked for.
-    #[must_use]
     pub fn of(world: &'w World, view: WorldView<'w>, only: Option<System>) -> Self {
         let wants = |system| only.is_none_or(|only| only == system);
         let loops = || world.settled_loops().chain(world.live_loops());
@@ -123,7 +122,6 @@ impl<'w> Systems<'w> {
     }
 
     /// One loop alone.
-    #[must_use]
     pub fn of_loop(world: &World, entity: LoopView<'w>) -> Self {
         let loops = of_all(vec![entity], |it| doubt_of_loop(world, it));
         Self {
@@ -140,7 +138,6 @@ impl<'w> Systems<'w> {
     }
 
     /// The loops that are shown.
-    #[must_use]
     pub fn loops(&self) -> &[Doubted<LoopView<'w>>] {
         self.execution_loops.as_deref().unwrap_or_default()
     }
