@@ -10,7 +10,7 @@ use crate::ui::time_format::Clock;
 use crate::ui::{Exit, Failure, complain, excerpt, named};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_replay::session_answers::{Tools, approvers};
-pub(crate) use holdpoint_replay::session_row::{PREFIX, Row, id};
+pub(crate) use holdpoint_replay::session_row::{PREFIX, SessionRow, id};
 use holdpoint_replay::{
     Filter, QUESTIONS_MAX, RunFilter, Session, SessionList, find_sessions, session_asking,
 };

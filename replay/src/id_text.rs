@@ -11,7 +11,7 @@ pub const DIGITS: usize = 32;
 /// The digits of the highest number that a record can have.
 const RECORD_DIGITS_MAX: usize = 20;
 
-/// What has an id of a beginning and random digits.
+/// Things that have an id of a beginning and random digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdOf {
     /// A run.
@@ -26,7 +26,7 @@ impl IdOf {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Run, Self::Decision, Self::Request];
 
-    /// What every such id begins with.
+    /// The beginning of every such id.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Run => "LOOP-",
@@ -44,7 +44,7 @@ impl IdOf {
         }
     }
 
-    /// What an id is of, by its beginning.
+    /// Finds the kind of an id by its beginning.
     pub fn of(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| id.starts_with(it.prefix()))
     }

@@ -95,7 +95,7 @@ impl<'w> Question<'w> {
         }
     }
 
-    /// How much it presses; a hold says nothing of that.
+    /// Its urgency; a hold says nothing of that.
     pub const fn urgency(self) -> Option<Urgency> {
         match self {
             Self::Hold(..) => None,
@@ -103,7 +103,7 @@ impl<'w> Question<'w> {
         }
     }
 
-    /// When it was asked.
+    /// Time when it was asked.
     pub fn created_at(self) -> Time {
         match self {
             Self::Hold(_, held) => held.request.created_at,
@@ -111,7 +111,7 @@ impl<'w> Question<'w> {
         }
     }
 
-    /// When it ends by itself; `None` where it does not, or has ended.
+    /// Time when it ends by itself; `None` where it does not, or has ended.
     pub fn deadline(self) -> Option<Time> {
         match self {
             Self::Hold(_, held) => held.is_open().then_some(held.request.timeout_at),
@@ -119,7 +119,7 @@ impl<'w> Question<'w> {
         }
     }
 
-    /// When the warning is due that 80 % of its time are over; `None` where none is.
+    /// Time when the warning is due that 80 % of its time are over; `None` where none is.
     pub fn warning_at(self) -> Option<Time> {
         match self {
             Self::Hold(_, held) => held.is_open().then(|| held.warning_at()),

@@ -16,7 +16,7 @@ pub struct QuestionFilter {
     pub issue: Option<String>,
     /// The id of whoever asked.
     pub requested_by: Option<String>,
-    /// How much they press.
+    /// Their urgency.
     pub urgency: Option<Urgency>,
     /// Those that wait although their time is over.
     pub overdue: bool,

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// The RETRY with which runs say that they began, by their loops.
 pub type Retries = BTreeMap<String, Retry>;
 
-/// What a program is shown of a RETRY.
+/// A RETRY for programs.
 #[derive(Serialize)]
 pub struct RetryOf<'r> {
     /// The run that it is about.
@@ -23,7 +23,7 @@ pub struct RetryOf<'r> {
     record: u64,
     by: &'r ActorId,
     proof: Option<Proof>,
-    /// What is proven of its record.
+    /// The proof of its record.
     standing: &'static str,
 }
 
@@ -49,12 +49,12 @@ pub struct Placed<'r> {
     pub depth: usize,
     /// The RETRY with which it says that it began.
     pub retry: Option<&'r Retry>,
-    /// Whether it has not ended, and nobody records it.
+    /// True if it has not ended, and nobody records it.
     pub is_unfinished: bool,
 }
 
 impl Placed<'_> {
-    /// Whether it stands behind what began with a record.
+    /// Tells whether it stands behind what began with a record.
     pub fn comes_after(&self, first: u64) -> bool {
         self.depth == 0 && self.run.first < first
     }
@@ -96,14 +96,14 @@ pub fn placed<'r>(runs: &'r [Run], retries: &'r Retries) -> Vec<Placed<'r>> {
     placed
 }
 
-/// What a program is shown of a run in a list.
+/// A run of a list, for programs.
 #[derive(Serialize)]
 pub struct ListedRow<'r> {
     #[serde(flatten)]
-    row: Row<'r>,
+    row: RunRow<'r>,
     /// The RETRY about another run with which it says that it began.
     retry_of: Option<RetryOf<'r>>,
-    /// What waits in its file for the next writer, unproven.
+    /// The end that waits in its file for the next writer, unproven.
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<&'r WaitingRun>,
     /// The open decision that asks a person about an escalation.
@@ -118,13 +118,13 @@ impl<'r> ListedRow<'r> {
         (waiting, needs_person): (Option<&'r WaitingRun>, Option<&'r str>),
     ) -> Self {
         let retry_of = placed.retry.map(RetryOf::of);
-        Self { row: Row::of(placed.run), retry_of, waiting, needs_person }
+        Self { row: RunRow::of(placed.run), retry_of, waiting, needs_person }
     }
 }
 
-/// What a program is shown of a run.
+/// A run for programs.
 #[derive(Serialize)]
-pub struct Row<'r> {
+pub struct RunRow<'r> {
     run: &'r str,
     outcome: RunOutcome,
     exit_status: Option<i32>,
@@ -135,7 +135,7 @@ pub struct Row<'r> {
     ended_at: Option<Timestamp>,
     /// Without the time in which it waited for a person.
     took_ns: Option<u64>,
-    /// How long it waited for a person, where it has ended.
+    /// Time that it waited for a person, where it has ended.
     waited_ns: Option<u64>,
     attempts: u8,
     by: &'r ActorId,
@@ -148,11 +148,11 @@ pub struct Row<'r> {
     labels: &'r BTreeMap<String, String>,
     first_record: u64,
     last_record: u64,
-    /// What is proven of the weakest of its records.
+    /// The proof of the weakest of its records.
     standing: &'static str,
 }
 
-impl<'r> Row<'r> {
+impl<'r> RunRow<'r> {
     /// Shows a run.
     pub fn of(run: &'r Run) -> Self {
         let entity = &run.entity;

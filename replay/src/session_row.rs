@@ -8,7 +8,7 @@ use holdpoint_domain::core::time::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What the id of a session begins with; the number of its first record follows, or its name.
+/// The beginning of the id of a session; the number of its first record follows, or its name.
 pub const PREFIX: &str = "session:";
 
 /// The id of a session, which `show` takes.
@@ -16,13 +16,13 @@ pub fn id(session: &Session) -> String {
     format!("{PREFIX}{}", session.first)
 }
 
-/// What a program is shown of a session.
+/// A session for programs.
 #[derive(Serialize)]
-pub struct Row<'s> {
+pub struct SessionRow<'s> {
     /// A session is no run.
     run: Option<&'s str>,
     session: String,
-    /// Who it says that it is.
+    /// The actor that it says that it is.
     by: ActorId,
     began_at: Timestamp,
     tools: Tools,
@@ -30,11 +30,11 @@ pub struct Row<'s> {
     correlation: &'s str,
     first_record: u64,
     last_record: u64,
-    /// What is proven of the weakest of its records.
+    /// The proof of the weakest of its records.
     standing: &'static str,
 }
 
-impl<'s> Row<'s> {
+impl<'s> SessionRow<'s> {
     /// Shows a session.
     pub fn of(session: &'s Session) -> Self {
         Self {

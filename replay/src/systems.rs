@@ -22,7 +22,7 @@ pub enum System {
     EvidenceCapture,
     /// The faults of each loop's attempts.
     SandboxFault,
-    /// What people were asked about loops, and what they decided.
+    /// Questions to people about loops, and their decisions.
     HumanDecision,
     /// Conversations that were interrupted.
     InterruptionThread,
@@ -34,8 +34,8 @@ pub enum System {
     Registration,
 }
 
-/// What is shown of a state; what was not asked for is absent.
-#[derive(Serialize)]
+/// The systems of a state that are shown; others are absent.
+#[derive(Default, Serialize)]
 pub struct Systems<'w> {
     /// The loops.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub struct Systems<'w> {
     pub evidence_chains: Option<Vec<OfLoop<'w, ChainView<'w>>>>,
     /// The faults of attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sandbox_faults: Option<Vec<OfLoop<'w, Fault<'w>>>>,
+    pub sandbox_faults: Option<Vec<OfLoop<'w, LoopFault<'w>>>>,
     /// The requests about loops.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub human_decisions: Option<Vec<Doubted<RequestView<'w>>>>,
@@ -76,9 +76,9 @@ pub struct OfLoop<'w, T> {
     pub part: T,
 }
 
-/// How an attempt failed.
+/// The failure of an attempt.
 #[derive(Serialize)]
-pub struct Fault<'w> {
+pub struct LoopFault<'w> {
     /// The number of the attempt.
     pub attempt: u8,
     /// The fault.
@@ -124,17 +124,7 @@ impl<'w> Systems<'w> {
     /// One loop alone.
     pub fn of_loop(world: &World, entity: LoopView<'w>) -> Self {
         let loops = of_all(vec![entity], |it| doubt_of_loop(world, it));
-        Self {
-            execution_loops: Some(loops),
-            evidence_chains: None,
-            sandbox_faults: None,
-            human_decisions: None,
-            interruption_threads: None,
-            decision_points: None,
-            streams: None,
-            streams_forgotten: None,
-            registrations: None,
-        }
+        Self { execution_loops: Some(loops), ..Self::default() }
     }
 
     /// The loops that are shown.
@@ -143,7 +133,7 @@ impl<'w> Systems<'w> {
     }
 }
 
-/// Of each of these, why it is in doubt.
+/// Each of these, with why it is in doubt.
 fn of_all<T>(all: Vec<T>, doubt_of: impl Fn(&T) -> Option<Doubt>) -> Vec<Doubted<T>> {
     let doubted = |shown| Doubted { doubt: doubt_of(&shown), shown };
     all.into_iter().map(doubted).collect()
@@ -157,9 +147,9 @@ fn chain_of(entity: &ExecutionLoop) -> Option<OfLoop<'_, ChainView<'_>>> {
     Some(OfLoop { loop_id: entity.loop_id(), part: entity.chain.as_ref()?.view() })
 }
 
-fn faults_of(entity: &ExecutionLoop) -> impl Iterator<Item = OfLoop<'_, Fault<'_>>> {
+fn faults_of(entity: &ExecutionLoop) -> impl Iterator<Item = OfLoop<'_, LoopFault<'_>>> {
     entity.attempts.iter().filter_map(|attempt| {
-        let part = Fault { attempt: attempt.number, fault: attempt.fault.as_ref()? };
+        let part = LoopFault { attempt: attempt.number, fault: attempt.fault.as_ref()? };
         Some(OfLoop { loop_id: entity.loop_id(), part })
     })
 }

@@ -410,7 +410,7 @@ fn put_lines(
                     out.json_line(&Dated::of(row, *ahead_ns));
                 }
                 Entry::Session(session) if global.json => {
-                    out.json_line(&Dated::of(sessions::Row::of(session), *ahead_ns));
+                    out.json_line(&Dated::of(sessions::SessionRow::of(session), *ahead_ns));
                 }
                 Entry::Run(placed) => out.line(placed.run.entity.loop_id()),
                 Entry::Session(session) => out.line(sessions::id(session)),

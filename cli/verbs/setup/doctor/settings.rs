@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::command::is_executable;
-use super::hooks::{HOOKS, Hook, check_hook, hooks_of};
+use super::hooks::{HOOKS, check_hook, hooks_of};
 use super::trust::{self, Place};
 use crate::args::bounded_read::all_within;
 use crate::args::hook_line::HookLineReader;
@@ -180,7 +180,7 @@ impl Source {
         for hook in &hooks {
             let mut of_hook = check_hook(hook, log, read_line);
             if of_hook.is_ours && !is_off {
-                let distrust = self.distrust(hook);
+                let distrust = trust::distrusted(self.host, self.place, &self.file, hook);
                 of_hook.is_guard &= distrust.is_none();
                 of_hook.checks.extend(distrust);
             }
@@ -192,11 +192,6 @@ impl Source {
             checks.extend(of_hook.checks.into_iter().chain(fine).map(|check| check.at(&place)));
         }
         (checks, if is_off { Count::default() } else { count })
-    }
-
-    /// Why the host does not run a hook of these settings, as far as its own files say so.
-    fn distrust(&self, hook: &Hook<'_>) -> Option<Check> {
-        trust::distrusted(self.host, self.place, &self.file, hook)
     }
 }
 

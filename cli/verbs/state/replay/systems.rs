@@ -8,7 +8,7 @@ use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::ThreadView;
 use holdpoint_replay::entity::Doubted;
 use holdpoint_replay::state::{doubt_of, entities_of};
-use holdpoint_replay::systems::{Fault, System, Systems};
+use holdpoint_replay::systems::{LoopFault, System, Systems};
 use serde_json::{Value, json};
 
 /// Systems by the names that their events have.
@@ -69,7 +69,7 @@ pub(super) fn tables(systems: &Systems<'_>, out: &mut Output) {
         },
     );
     table(out, ["loop", "attempt", "fault", "said"], &systems.sandbox_faults, |of| {
-        let Fault { attempt, fault } = &of.part;
+        let LoopFault { attempt, fault } = &of.part;
         let kind = fault.fault_type.to_string();
         [shown(of.loop_id), attempt.to_string(), kind, shown(&fault.fault_message)]
     });
