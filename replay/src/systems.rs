@@ -13,27 +13,6 @@ use holdpoint_domain::world::WorldView;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// A system, by the name that its events have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum System {
-    /// Loops, with everything that belongs to them.
-    ExecutionLoop,
-    /// The evidence chain of each loop.
-    EvidenceCapture,
-    /// The faults of each loop's attempts.
-    SandboxFault,
-    /// Questions to people about loops, and their decisions.
-    HumanDecision,
-    /// Conversations that were interrupted.
-    InterruptionThread,
-    /// Decisions that were asked for.
-    DecisionPoint,
-    /// Streams of the application, and how far each has come.
-    Application,
-    /// Capabilities, tenants, users, devices, sessions, work orders and leases.
-    Registration,
-}
-
 /// The systems of a state that are shown; others are absent.
 #[derive(Default, Serialize)]
 pub struct Systems<'w> {
@@ -87,37 +66,37 @@ pub struct LoopFault<'w> {
 }
 
 impl<'w> Systems<'w> {
-    /// Every system, or one alone. Evidence and faults are shown with their loops, unless they are
+    /// Every system, or one alone, by the name that its events have. Evidence and faults are shown with their loops, unless they are
     /// what is asked for.
-    pub fn of(world: &'w World, view: WorldView<'w>, only: Option<System>) -> Self {
-        let wants = |system| only.is_none_or(|only| only == system);
+    pub fn of(world: &'w World, view: WorldView<'w>, only: Option<&str>) -> Self {
+        let wants = |system: &str| only.is_none_or(|only| only == system);
         let loops = || world.settled_loops().chain(world.live_loops());
         let chains = || loops().filter_map(chain_of).collect();
         let faults = || loops().flat_map(faults_of).collect();
         Self {
-            execution_loops: wants(System::ExecutionLoop)
+            execution_loops: wants("execution_loop")
                 .then(|| of_all(view.execution_loops, |it| doubt_of_loop(world, it))),
-            evidence_chains: (only == Some(System::EvidenceCapture)).then(chains),
-            sandbox_faults: (only == Some(System::SandboxFault)).then(faults),
-            human_decisions: wants(System::HumanDecision).then(|| {
+            evidence_chains: (only == Some("evidence_capture")).then(chains),
+            sandbox_faults: (only == Some("sandbox_fault")).then(faults),
+            human_decisions: wants("human_decision").then(|| {
                 of_all(view.human_decisions, |held| {
                     world.doubt_of_request(world.find_request(held.request_id)?)
                 })
             }),
-            interruption_threads: wants(System::InterruptionThread).then(|| {
+            interruption_threads: wants("interruption_thread").then(|| {
                 of_all(view.interruption_threads, |thread| {
                     let live = world.thread(thread.tenant_id, thread.correlation_id)?;
                     world.doubt_of_thread(live).filter(|_| !thread.is_closed)
                 })
             }),
-            decision_points: wants(System::DecisionPoint).then(|| {
+            decision_points: wants("decision_point").then(|| {
                 of_all(view.decision_points, |point| {
                     world.doubt_of_point(world.decision_point(point.id)?)
                 })
             }),
-            streams: wants(System::Application).then_some(view.streams),
-            streams_forgotten: wants(System::Application).then(|| world.streams_forgotten()),
-            registrations: wants(System::Registration).then(|| registrations(world)),
+            streams: wants("application").then_some(view.streams),
+            streams_forgotten: wants("application").then(|| world.streams_forgotten()),
+            registrations: wants("registration").then(|| registrations(world)),
         }
     }
 

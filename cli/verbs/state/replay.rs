@@ -20,11 +20,11 @@ use holdpoint_replay::entity::Doubted;
 use holdpoint_replay::read::Committed;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::{Head, Report, Verdict};
-use holdpoint_replay::systems::{System, Systems};
+use holdpoint_replay::systems::Systems;
 use holdpoint_replay::{Axis, AxisState, Reach, Rebuilt, Until};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use systems::{system_parser, tables};
+use systems::{System, tables};
 
 /// With more loops than this only the table is shown, unless one is asked for.
 const STORIES_MAX: usize = 20;
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "id")]
     story: bool,
     /// Only what the state holds of this system.
-    #[arg(long = "kind", value_name = "NAME", value_parser = system_parser(), conflicts_with_all = ["id", "live"])]
+    #[arg(long = "kind", value_name = "NAME", value_enum, conflicts_with_all = ["id", "live"])]
     system: Option<System>,
     #[command(flatten)]
     shortcuts: Shortcuts,
@@ -121,7 +121,8 @@ fn systems<'w>(
     let mut view = rebuilt.world.view();
     let Some(wanted) = &args.id else {
         links.complete(&mut view.decision_points);
-        return Ok(Systems::of(&rebuilt.world, view, args.system));
+        let only = args.system.map(System::name);
+        return Ok(Systems::of(&rebuilt.world, view, only.as_deref()));
     };
     let is_it = |entity: &LoopView<'_>| entity.loop_id == wanted;
     match view.execution_loops.iter().position(is_it) {

@@ -3,41 +3,41 @@
 
 use crate::log::verdict::and_permits;
 use crate::ui::{Output, moment};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::ValueEnum;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::interruption_thread::ThreadView;
 use holdpoint_replay::entity::Doubted;
 use holdpoint_replay::state::{doubt_of, entities_of};
-use holdpoint_replay::systems::{LoopFault, System, Systems};
+use holdpoint_replay::systems::{LoopFault, Systems};
 use serde_json::{Value, json};
 
-/// Systems by the names that their events have.
-const SYSTEMS: [(System, &str, &str); 8] = [
-    (System::ExecutionLoop, "execution_loop", "Loops, with everything that belongs to them"),
-    (System::EvidenceCapture, "evidence_capture", "The evidence chain of each loop"),
-    (System::SandboxFault, "sandbox_fault", "The faults of each loop's attempts"),
-    (
-        System::HumanDecision,
-        "human_decision",
-        "What people were asked about loops, and what they decided",
-    ),
-    (System::InterruptionThread, "interruption_thread", "Conversations that were interrupted"),
-    (System::DecisionPoint, "decision_point", "Decisions that were asked for"),
-    (System::Application, "application", "Streams of the application, and how far each has come"),
-    (
-        System::Registration,
-        "registration",
-        "Capabilities, tenants, users, devices, sessions, work orders and leases",
-    ),
-];
+/// A system, by the name that its events have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(super) enum System {
+    /// Loops, with everything that belongs to them.
+    ExecutionLoop,
+    /// The evidence chain of each loop.
+    EvidenceCapture,
+    /// The faults of each loop's attempts.
+    SandboxFault,
+    /// What people were asked about loops, and what they decided.
+    HumanDecision,
+    /// Conversations that were interrupted.
+    InterruptionThread,
+    /// Decisions that were asked for.
+    DecisionPoint,
+    /// Streams of the application, and how far each has come.
+    Application,
+    /// Capabilities, tenants, users, devices, sessions, work orders and leases.
+    Registration,
+}
 
-/// A system, by its name.
-pub(super) fn system_parser() -> impl TypedValueParser<Value = System> {
-    let names = SYSTEMS.map(|(_, name, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(names).try_map(|given| {
-        let found = SYSTEMS.into_iter().find(|(_, name, _)| *name == given);
-        found.map(|(system, ..)| system).ok_or("no such system")
-    })
+impl System {
+    /// The name that its events have.
+    pub(super) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
+    }
 }
 
 /// What the newest turn of a thread came to, and until when the next one is planned.
