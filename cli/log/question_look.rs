@@ -9,7 +9,7 @@ use crate::log::{Directory, LiveState, Question, not_found};
 use crate::ui::{Bar, Exit, Failure, now};
 use holdpoint_domain::decision_point::DecisionPointView;
 use holdpoint_domain::{Time, World};
-use holdpoint_replay::question_clock::time_of;
+use holdpoint_replay::question::time_of;
 use holdpoint_replay::{Committed, Content, Rebuilt, Tells, Until, links_of, rebuild};
 use std::collections::BTreeMap;
 use std::fmt::Display;

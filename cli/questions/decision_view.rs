@@ -20,7 +20,7 @@ use holdpoint_domain::decision_point::{
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{StartSummary, asking_user};
-use holdpoint_replay::question_clock::{at_deadline, time_of};
+use holdpoint_replay::question::{at_deadline, time_of};
 use holdpoint_replay::records_named;
 
 /// How much is told at once of a reason.

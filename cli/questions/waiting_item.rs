@@ -22,7 +22,7 @@ use holdpoint_replay::Until;
 use holdpoint_replay::machine::{Recorder, recorder_of};
 use holdpoint_replay::question::Kind;
 use holdpoint_replay::question::known_decisions;
-use holdpoint_replay::question_clock::{self, at_deadline};
+use holdpoint_replay::question::{self, at_deadline};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -388,7 +388,7 @@ impl AtEnd {
 
 /// When a question ends by this clock, where it is looked at as it is now.
 fn end_of(state: &LiveState, id: &str, end: Time, at: Option<Until>) -> Time {
-    if at.is_some() { end } else { question_clock::end_of(state.world(), id, end, now()) }
+    if at.is_some() { end } else { question::end_of(state.world(), id, end, now()) }
 }
 
 /// What waits in a log; where all is asked for, what the requesters are at too, and what ended

@@ -43,7 +43,6 @@ pub mod outcome;
 pub mod prefix;
 pub mod progress;
 pub mod question;
-pub mod question_clock;
 pub mod question_filter;
 pub mod reach;
 pub mod read;

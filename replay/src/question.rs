@@ -1,8 +1,9 @@
 //! A question that waits for a person: a request of a hold, or a round of a decision point.
 
+use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::doubt::Doubt;
 use holdpoint_domain::decision_point::{
-    DecisionPoint, DecisionPointState, DecisionPointView, Urgency,
+    AtDeadline, DecisionPoint, DecisionPointState, DecisionPointView, Urgency,
 };
 use holdpoint_domain::governed::{ExecutionLoop, RequestPlace};
 use holdpoint_domain::human_decision::HeldRequest;
@@ -224,4 +225,27 @@ fn requests_of(entity: &ExecutionLoop) -> impl Iterator<Item = &str> {
 /// Every decision point that is known, in no order.
 pub fn known_decisions(world: &World) -> impl Iterator<Item = &DecisionPoint> {
     world.live_decision_points().chain(world.closed_decision_points())
+}
+
+/// The time by which a question, or the approval that it became, is over or not: the latest that
+/// the log's time and this clock give.
+pub fn time_of(world: &World, id: &str, now: Time) -> Time {
+    world.times_of(id, Moment::seen(world.totals().last_at, now)).latest()
+}
+
+/// Predicts what becomes of a decision at its deadline, as seen at a time by this clock.
+pub fn at_deadline<'p>(world: &World, point: &'p DecisionPoint, now: Time) -> AtDeadline<'p> {
+    world.at_deadline(point, Moment::seen(world.totals().last_at, now))
+}
+
+/// Returns the time when a question ends by this clock; at once, where the log's time says that it is over.
+pub fn end_of(world: &World, id: &str, end: Time, now: Time) -> Time {
+    let seen = Moment::seen(world.totals().last_at, now);
+    let times = world.times_of(id, seen);
+    let left_ns = times.left_ns(end);
+    let by_this_clock = now.nanoseconds().saturating_add(left_ns);
+    match times.over(end) {
+        None => Time::from_nanoseconds(by_this_clock),
+        Some(_) => end.min(now),
+    }
 }

@@ -1,7 +1,6 @@
 //! Which questions are listed, and in which order.
 
-use crate::question::{Kind, Question};
-use crate::question_clock::time_of;
+use crate::question::{Kind, Question, time_of};
 use holdpoint_domain::decision_point::{DecisionPointState, Urgency};
 use holdpoint_domain::{Time, World};
 

@@ -11,6 +11,8 @@ use crate::log::verdict::{and_permits, exit_of};
 use crate::log::{ArchiveArgs, Directory, coverage, not_found, warn};
 use crate::ui::text::{command_line, doer};
 use crate::ui::{Exit, Failure, Output, closest, complain, excerpt, moment};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::LoopView;
 use holdpoint_domain::log::UnprovenRecords;
@@ -121,8 +123,8 @@ fn systems<'w>(
     let mut view = rebuilt.world.view();
     let Some(wanted) = &args.id else {
         links.complete(&mut view.decision_points);
-        let only = args.system.map(System::name);
-        return Ok(Systems::of(&rebuilt.world, view, only.as_deref()));
+        let only = args.system.and_then(|system| system.to_possible_value());
+        return Ok(Systems::of(&rebuilt.world, view, only.as_ref().map(PossibleValue::get_name)));
     };
     let is_it = |entity: &LoopView<'_>| entity.loop_id == wanted;
     match view.execution_loops.iter().position(is_it) {

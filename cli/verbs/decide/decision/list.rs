@@ -25,8 +25,7 @@ use holdpoint_domain::{Time, World};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::Until;
 use holdpoint_replay::machine::{Recorder, recorder_of};
-use holdpoint_replay::question::Kind;
-use holdpoint_replay::question_clock::time_of;
+use holdpoint_replay::question::{Kind, time_of};
 use holdpoint_replay::question_filter::{QuestionFilter, StateFilter};
 
 /// `DP-` and so many digits are shown at least.

@@ -33,13 +33,6 @@ pub(super) enum System {
     Registration,
 }
 
-impl System {
-    /// The name that its events have.
-    pub(super) fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
-    }
-}
-
 /// What the newest turn of a thread came to, and until when the next one is planned.
 fn newest(thread: &ThreadView<'_>) -> String {
     let newest = match thread.last_directive.zip(thread.last_reason_code) {
