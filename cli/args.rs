@@ -7,13 +7,10 @@ pub(crate) mod durations;
 pub(crate) mod global;
 pub(crate) mod hook_line;
 pub(crate) mod host;
-pub(crate) mod json_fault;
 pub(crate) mod json_lines;
-pub(crate) mod json_reader;
 pub(crate) mod labels;
 pub(crate) mod lock_wait;
 pub(crate) mod principal;
-pub(crate) mod strict_json;
 pub(crate) mod values;
 
 pub(crate) use global::{Global, settle};

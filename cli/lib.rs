@@ -31,12 +31,12 @@ use std::process::ExitCode;
 
 /// Readers of what others write, for whoever gives them any bytes at all.
 pub mod readers {
-    pub use crate::args::json_fault::Fault;
     pub use crate::args::json_lines::{InputLine, next_line};
-    pub use crate::args::strict_json::{Member, Node, Value, parse};
     pub use crate::ui::exit::{Exit, Failure};
     pub use crate::verbs::record::apply::submission::{Defaults, Submission};
     pub use crate::verbs::state::diff::bisect::predicate::Predicate;
+    pub use holdpoint_replay::json_fault::Fault;
+    pub use holdpoint_replay::strict_json::{Member, Node, Value, parse};
 }
 
 /// Prepares this process, whoever started it, for signals and for what reads its command line.

@@ -81,6 +81,8 @@ fn whole_or_not(line: Vec<u8>, length: u64) -> InputLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdpoint_replay::strict_json::parse;
+    use quickcheck::{Arbitrary as _, Gen};
     use std::io::{BufReader, Read};
 
     fn lines(input: impl Read) -> Vec<InputLine> {
@@ -113,5 +115,31 @@ mod tests {
         assert_eq!(next_line(&mut input).unwrap(), Some(InputLine::TooLong(100_000_000)));
         assert_eq!(next_line(&mut input).unwrap(), Some(InputLine::Whole(b"next".to_vec())));
         assert_eq!(next_line(&mut input).unwrap(), None);
+    }
+
+    /// Whatever the bytes: no panic, and nothing is read that another reader would not read.
+    #[test]
+    fn changed_lines_never_panic_and_are_json_if_they_are_read() {
+        let clock = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.subsec_nanos());
+        let given = std::env::var("HOLDPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = given.unwrap_or(u64::from(clock));
+        eprintln!("HOLDPOINT_SEED={seed}");
+        let mut random = Gen::from_size_and_seed(100, seed);
+        let line = br#"{"a":[null,true,-1,"\u00e9\ud83d\udd52\n"],"b":{"c":[{}],"d":""}}"#;
+        let alphabet = br#"{}[]":,\u0129aedntrf-+. "#;
+        for _ in 0..20_000 {
+            let mut changed = line.to_vec();
+            for _ in 0..1 + usize::arbitrary(&mut random) % 3 {
+                let place = usize::arbitrary(&mut random) % changed.len();
+                changed[place] = *random.choose(alphabet).unwrap();
+                if bool::arbitrary(&mut random) {
+                    changed.remove(place);
+                }
+            }
+            if parse(&changed).is_ok() {
+                let read = serde_json::from_slice::<serde_json::Value>(&changed);
+                assert!(read.is_ok(), "{}", String::from_utf8_lossy(&changed));
+            }
+        }
     }
 }

@@ -6,7 +6,6 @@ use crate::ui::complain;
 use crate::ui::time_format::span;
 use holdpoint_domain::core::clocks::{Moment, Times};
 use holdpoint_domain::core::limits::CLOCK_AHEAD_NS;
-use holdpoint_domain::decision_point::{AtDeadline, DecisionPoint};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{Clock, Reading, SystemClock};
 use serde::Serialize;
@@ -55,12 +54,6 @@ pub(crate) fn sentence(ahead_ns: u64) -> String {
     )
 }
 
-/// The time by which a question, or the approval that it became, is over or not: the latest that
-/// the log's time and this clock give.
-pub(crate) fn time_of(world: &World, id: &str, now: Time) -> Time {
-    world.times_of(id, Moment::seen(world.totals().last_at, now)).latest()
-}
-
 /// The moment, where somebody waits since a reading of the clocks.
 pub(crate) fn moment_since(world: &World, since: Reading) -> Moment {
     let now = SystemClock.now();
@@ -72,25 +65,4 @@ pub(crate) fn moment_since(world: &World, since: Reading) -> Moment {
 /// The same on the scale of a question's times.
 pub(crate) fn times_since(world: &World, id: &str, since: Reading) -> Times {
     world.times_of(id, moment_since(world, since))
-}
-
-/// Predicts what becomes of a decision at its deadline, as seen at a time by this clock.
-pub(crate) fn at_deadline<'p>(
-    world: &World,
-    point: &'p DecisionPoint,
-    now: Time,
-) -> AtDeadline<'p> {
-    world.at_deadline(point, Moment::seen(world.totals().last_at, now))
-}
-
-/// When a question ends by this clock; at once, where the log's time says that it is over.
-pub(crate) fn end_of(world: &World, id: &str, end: Time, now: Time) -> Time {
-    let seen = Moment::seen(world.totals().last_at, now);
-    let times = world.times_of(id, seen);
-    let left_ns = times.left_ns(end);
-    let by_this_clock = now.nanoseconds().saturating_add(left_ns);
-    match times.over(end) {
-        None => Time::from_nanoseconds(by_this_clock),
-        Some(_) => end.min(now),
-    }
 }

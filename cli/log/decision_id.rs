@@ -1,13 +1,15 @@
 //! Which decision is meant: by its id, by the beginning of its id, or by its issue.
 
+use crate::log::IdOf;
 use crate::log::ids::{are_digits, begins, own_in_small_letters};
-use crate::log::{IdOf, Question};
-use crate::ui::short_id::DIGITS_MIN;
+use crate::log::question::resolve;
 use crate::ui::text::cut;
 use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::decision_point::DecisionPoint;
+use holdpoint_replay::id_text::DIGITS_MIN;
+use holdpoint_replay::question::{Question, known_decisions};
 use serde_json::json;
 
 /// What every id begins with: by itself it names nothing, whatever there is.
@@ -31,7 +33,7 @@ pub(crate) fn expect_one_meaning(world: &World, wanted: &str) -> Result<(), Fail
     }
     let is_its = |point: &&DecisionPoint| point.terms.issue_id.as_deref() == Some(wanted);
     let id = ids_of(world).find(|id| begins(id, wanted));
-    let Some((of_issue, id)) = all(world).find(is_its).zip(id) else { return Ok(()) };
+    let Some((of_issue, id)) = known_decisions(world).find(is_its).zip(id) else { return Ok(()) };
     let (wanted, of_issue, id) = (visible(wanted), visible(&of_issue.decision_id), visible(id));
     let message = format!(
         "{wanted} is the issue of {of_issue} and the beginning of {id}: name one by its whole id"
@@ -39,11 +41,11 @@ pub(crate) fn expect_one_meaning(world: &World, wanted: &str) -> Result<(), Fail
     Err(Failure::new(Exit::CONFLICT, "ambiguous_name", message))
 }
 
-/// The question that is meant, as [`Question::resolve`] finds it, where a state tells that it is
+/// The question that is meant, as [`resolve`] finds it, where a state tells that it is
 /// the only one: what left the state may be called so too. A hold whose run left the state is not
 /// known.
 pub(crate) fn known<'w>(world: &'w World, wanted: &str) -> Option<Question<'w>> {
-    let found = Question::resolve(world, wanted).ok()?;
+    let found = resolve(world, wanted).ok()?;
     let is_of_issue = found.issue() == Some(wanted) && found.is_open();
     let is_named = found.id() == wanted || is_of_issue && !wanted.starts_with(ID_PREFIX);
     let forgets = world.forgets_decision_points() || world.forgets_requests();
@@ -54,14 +56,9 @@ pub(crate) fn known<'w>(world: &'w World, wanted: &str) -> Option<Question<'w>> 
 /// The id of every decision point that is known, of every question that waits and of every run that
 /// lives.
 pub(crate) fn ids_of(world: &World) -> impl Iterator<Item = &str> {
-    let points = all(world).map(|point| point.decision_id.as_str());
+    let points = known_decisions(world).map(|point| point.decision_id.as_str());
     let requests = world.open_requests().map(|(_, held)| held.request_id());
     points.chain(requests).chain(world.live_loops().map(|run| run.loop_id()))
-}
-
-/// Every decision point that is known, in no order.
-pub(crate) fn all(world: &World) -> impl Iterator<Item = &DecisionPoint> {
-    world.live_decision_points().chain(world.closed_decision_points())
 }
 
 /// The failure that nothing is called so.
@@ -87,7 +84,7 @@ pub(crate) fn of_issue<'w>(
     let is_its = |point: &&DecisionPoint| point.terms.issue_id.as_deref() == Some(issue);
     let open: Vec<&DecisionPoint> = world.open_decisions_of(issue).collect();
     match open.as_slice() {
-        [] => Ok(all(world).filter(is_its).max_by_key(|point| point.created_sequence)),
+        [] => Ok(known_decisions(world).filter(is_its).max_by_key(|point| point.created_sequence)),
         [only] => Ok(Some(*only)),
         several => Err(several_open(several, issue)),
     }
@@ -117,7 +114,7 @@ fn prompt(point: &DecisionPoint) -> String {
 
 /// The id or issue that is most like the name, if one is.
 fn closest(world: &World, wanted: &str) -> Option<String> {
-    let names = all(world).flat_map(|point| {
+    let names = known_decisions(world).flat_map(|point| {
         let issue = point.terms.issue_id.as_deref();
         issue.into_iter().chain([point.decision_id.as_str()])
     });

@@ -3,20 +3,18 @@
 use crate::args::Global;
 use crate::log::run_id::expect_sound;
 use crate::log::{Directory, LiveState, decision_id};
-use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, complain, excerpt};
 use holdpoint_domain::core::text::{bounded, visible};
+pub(crate) use holdpoint_replay::id_text::{
+    DIGITS, IdOf, IdText, are_digits, beginnings, begins, digits_of, is_whole,
+    own_in_small_letters, record,
+};
+use holdpoint_replay::id_text::{DIGITS_MIN, in_small_letters};
 use holdpoint_replay::{
     IdMatches, RunLookup, Searched, Tells, ids_beginning_with, run_beginning_with, span,
 };
 use std::collections::BTreeSet;
 use strsim::damerau_levenshtein;
-
-/// The digits of a whole id.
-pub(crate) const DIGITS: usize = 32;
-
-/// The digits of the highest number that a record can have.
-const RECORD_DIGITS_MAX: usize = 20;
 
 /// So many ids are named, where several begin alike.
 const NAMED_MAX: usize = 5;
@@ -24,92 +22,6 @@ const NAMED_MAX: usize = 5;
 /// So many digits an id has in common with what is like it, and of so many one may be another.
 const DIGITS_ALIKE_MIN: usize = 2;
 const DIGITS_OF_A_SLIP: usize = 8;
-
-/// What has an id of a beginning and random digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IdOf {
-    /// A run.
-    Run,
-    /// A round of a decision point.
-    Decision,
-    /// A request to a person.
-    Request,
-}
-
-impl IdOf {
-    /// All of them.
-    pub(crate) const ALL: [Self; 3] = [Self::Run, Self::Decision, Self::Request];
-
-    /// What every such id begins with.
-    pub(crate) const fn prefix(self) -> &'static str {
-        match self {
-            Self::Run => "LOOP-",
-            Self::Decision => "DP-",
-            Self::Request => "REQ-",
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Decision => "decision",
-            Self::Request => "request",
-        }
-    }
-
-    /// What an id is of, by its beginning.
-    pub(crate) fn of(id: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| id.starts_with(it.prefix()))
-    }
-}
-
-/// The record that a text means: a number, of no more digits than numbers of records have.
-pub(crate) fn record(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|_| text.len() <= RECORD_DIGITS_MAX)
-}
-
-/// Tells whether a text is nothing but digits of an id.
-pub(crate) fn are_digits(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-/// Tells whether an id, or its digits, begin so.
-pub(crate) fn begins(id: &str, wanted: &str) -> bool {
-    id.starts_with(wanted) || id.split_once('-').is_some_and(|(_, own)| own.starts_with(wanted))
-}
-
-/// The digits of an id, or of the beginning of one.
-pub(crate) fn digits_of(id: &str) -> &str {
-    IdOf::of(id).and_then(|of| id.strip_prefix(of.prefix())).unwrap_or(id)
-}
-
-/// An id as it was written.
-pub(crate) enum IdText<'t> {
-    /// All of its digits, behind the letters of what it is of.
-    Whole(IdOf),
-    /// The digits that it begins with, and what may begin so.
-    Beginning(&'t str, Vec<IdOf>),
-}
-
-impl<'t> IdText<'t> {
-    /// Reads an id or the beginning of one; `None` for what is neither.
-    pub(crate) fn read(text: &'t str) -> Option<Self> {
-        let named = IdOf::of(text);
-        let digits = named.map_or(Some(text), |of| text.strip_prefix(of.prefix()))?;
-        match (digits.len(), named) {
-            _ if !are_digits(digits) => None,
-            (DIGITS, Some(of)) => Some(Self::Whole(of)),
-            (DIGITS_MIN..=DIGITS, Some(of)) => Some(Self::Beginning(digits, vec![of])),
-            (DIGITS_MIN..=DIGITS, None) => Some(Self::Beginning(digits, IdOf::ALL.to_vec())),
-            _ => None,
-        }
-    }
-}
-
-/// Tells whether a text has as many digits as a whole id.
-pub(crate) fn is_whole(id: &str) -> bool {
-    digits_of(&id.to_ascii_uppercase()).len() == DIGITS
-}
 
 /// That the beginning of an id has as many digits as what is final asks for. Exit 2.
 pub(crate) fn expect_long_enough(id: &str) -> Result<(), Failure> {
@@ -119,24 +31,6 @@ pub(crate) fn expect_long_enough(id: &str) -> Result<(), Failure> {
     }
     let message = format!("{}: ID prefix too short, at least {DIGITS_MIN} digits", excerpt(id));
     Err(Failure::new(Exit::USAGE, "short_id", message))
-}
-
-/// [`in_small_letters`], where that is no id of another kind.
-pub(crate) fn own_in_small_letters(text: &str, own: IdOf) -> Option<String> {
-    in_small_letters(text).filter(|id| IdOf::of(id).is_none_or(|of| of == own))
-}
-
-/// The id, or the beginning of one, that a text would be but for its capitals: ids have none.
-fn in_small_letters(text: &str) -> Option<String> {
-    let begins = |of: &IdOf| {
-        let beginning = text.get(..of.prefix().len());
-        beginning.is_some_and(|beginning| beginning.eq_ignore_ascii_case(of.prefix()))
-    };
-    let prefix = IdOf::ALL.into_iter().find(begins).map_or("", IdOf::prefix);
-    let digits = text.get(prefix.len()..)?.to_ascii_lowercase();
-    let id = format!("{prefix}{digits}");
-    let is_id = (DIGITS_MIN..=DIGITS).contains(&digits.len()) && are_digits(&digits);
-    (is_id && id != text).then_some(id)
 }
 
 /// What is no id by its capitals alone is told with the id.
@@ -188,11 +82,6 @@ pub(crate) fn expect_only(global: &Global, wanted: &str, found: &str) -> Result<
         return Ok(());
     }
     Err(several(digits, &of, ids.len(), &ids))
-}
-
-/// The beginnings of ids of such things that have these first digits.
-pub(crate) fn beginnings(digits: &str, of: &[IdOf]) -> BTreeSet<String> {
-    of.iter().map(|of| format!("{}{digits}", of.prefix())).collect()
 }
 
 /// The one id whose digits begin so. Exit 3 where there is none, 4 where there are several.

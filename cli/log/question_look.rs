@@ -4,10 +4,12 @@ use crate::args::Global;
 use crate::log::at_point::seen_at;
 use crate::log::current_state::WithStanding;
 use crate::log::question::QuestionView;
-use crate::log::{Directory, LiveState, Question, clock, not_found};
+use crate::log::question::resolve;
+use crate::log::{Directory, LiveState, Question, not_found};
 use crate::ui::{Bar, Exit, Failure, now};
 use holdpoint_domain::decision_point::DecisionPointView;
 use holdpoint_domain::{Time, World};
+use holdpoint_replay::question::time_of;
 use holdpoint_replay::{Committed, Content, Rebuilt, Tells, Until, links_of, rebuild};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -100,7 +102,7 @@ impl Look {
 
     /// The question that is meant. What is not found in a damaged log may lie behind the damage.
     pub(crate) fn find(&self, wanted: &str) -> Result<Question<'_>, Failure> {
-        Question::resolve(self.world(), wanted).map_err(|failure| match self.state.report() {
+        resolve(self.world(), wanted).map_err(|failure| match self.state.report() {
             Some(report) => not_found(report, "the question", || failure),
             None => failure,
         })
@@ -129,7 +131,7 @@ impl Look {
 
     /// The time by which a question is overdue or over, by whichever clock says so first.
     pub(crate) fn time_of(&self, question: Question<'_>) -> Time {
-        clock::time_of(self.world(), question.id(), self.now)
+        time_of(self.world(), question.id(), self.now)
     }
 
     /// The time as of which things are overdue.

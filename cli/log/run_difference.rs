@@ -2,11 +2,11 @@
 //! what the other run has under the same name.
 
 use crate::log::run_facts::{directory, exit_of, marked, proven, told_exit};
-use crate::log::run_row::Row;
 use crate::ui::screen::fits_in_row;
 use crate::ui::time_format::{Clock, took};
 use crate::ui::{Page, counted, named};
 use holdpoint_engine::executor::{InstructionEnvelope, ShownValue, command_line, visible};
+use holdpoint_replay::run_list::RunRow;
 use holdpoint_replay::{Run, RunOutcome};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -241,7 +241,7 @@ pub(crate) struct DifferenceDocument<'r> {
 #[derive(Serialize)]
 struct Side<'r> {
     #[serde(flatten)]
-    row: Row<'r>,
+    row: RunRow<'r>,
     directory: Option<String>,
 }
 
@@ -255,7 +255,7 @@ struct ShownChange<'r> {
 
 impl<'r> DifferenceDocument<'r> {
     pub(crate) fn of(from: &'r Run, to: &'r Run, difference: &'r Difference) -> Self {
-        let side = |run: &'r Run| Side { row: Row::of(run), directory: directory(run) };
+        let side = |run: &'r Run| Side { row: RunRow::of(run), directory: directory(run) };
         let changes = difference.changes.iter().map(|Change { thing, from, to }| ShownChange {
             thing,
             from: from.as_ref().map(Fact::value),

@@ -4,8 +4,8 @@
 use crate::log::ids::{self, DIGITS, are_digits};
 use crate::log::records::{expect_log, first_wanted};
 use crate::log::{Directory, IdOf, damage_in_part};
-use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, excerpt};
+use holdpoint_replay::id_text::DIGITS_MIN;
 use holdpoint_replay::{Filter, Order, Searched, span};
 
 /// What a number names.

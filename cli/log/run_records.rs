@@ -89,3 +89,23 @@ pub(crate) fn tell_doers<'d>(
     all.for_each(|(sequence, doer)| untied.take(*sequence, doer.standing));
     untied.tell(reach);
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::golden::Sample;
+    use holdpoint_domain::execution_loop::HaltReason;
+
+    #[test]
+    fn what_a_run_took_holds_no_wait_for_a_person_and_no_end_that_nobody_saw() {
+        let mut runs = Sample::begun_again().listed();
+        let run = &mut runs[2];
+        let (began, end) = (run.entity.started_at, run.entity.halt.as_ref().unwrap().at);
+        assert_eq!((run.waited(end), run.lasted()), (1_000_000, Some(6_000_000)));
+        assert_eq!(end.nanoseconds_since(began), 7_000_000);
+        run.entity.halt.as_mut().unwrap().reason = HaltReason::RecorderLost;
+        let attempt = run.entity.attempts.last().unwrap();
+        assert_eq!(run.lasted(), attempt.resources.map(|usage| usage.wall_ns));
+        run.entity.attempts.last_mut().unwrap().response = None;
+        assert_eq!(run.lasted(), None);
+    }
+}

@@ -8,26 +8,16 @@ use crate::ui::screen::quoted;
 use crate::ui::table::NOTHING;
 use crate::ui::time_format::Clock;
 use crate::ui::{Exit, Failure, complain, excerpt, named};
-use holdpoint_domain::ActorId;
-use holdpoint_domain::core::actor::{Actor, Authentication};
-use holdpoint_domain::core::time::Timestamp;
+use holdpoint_domain::core::actor::Authentication;
 use holdpoint_replay::session_answers::{Tools, approvers};
+pub(crate) use holdpoint_replay::session_row::{PREFIX, SessionRow, id};
 use holdpoint_replay::{
     Filter, QUESTIONS_MAX, RunFilter, Session, SessionList, find_sessions, session_asking,
 };
-use serde::Serialize;
 use std::collections::BTreeSet;
-
-/// What the id of a session begins with; the number of its first record follows, or its name.
-pub(crate) const PREFIX: &str = "session:";
 
 /// What stands where a run has its outcome: no record says how a session ended.
 pub(crate) const OUTCOME: &str = "session";
-
-/// The id of a session, which `show` takes.
-pub(crate) fn id(session: &Session) -> String {
-    format!("{PREFIX}{}", session.first)
-}
 
 /// Those that a list shows, by where it ends: nobody knows how a session ended or what it printed,
 /// so none is shown where that is asked for.
@@ -106,41 +96,6 @@ pub(crate) fn cells(session: &Session, clock: &Clock) -> Vec<String> {
         id(session),
         Tools::of(session).words(),
     ]
-}
-
-/// What a program is shown of a session.
-#[derive(Serialize)]
-pub(crate) struct Row<'s> {
-    /// A session is no run.
-    run: Option<&'s str>,
-    session: String,
-    /// Who it says that it is.
-    by: ActorId,
-    began_at: Timestamp,
-    tools: Tools,
-    approved_by: BTreeSet<&'s str>,
-    correlation: &'s str,
-    first_record: u64,
-    last_record: u64,
-    /// What is proven of the weakest of its records.
-    standing: &'static str,
-}
-
-impl<'s> Row<'s> {
-    pub(crate) fn of(session: &'s Session) -> Self {
-        Self {
-            run: None,
-            session: id(session),
-            by: ActorId { kind: Actor::Agent, id: session.name.as_str().into() },
-            began_at: session.began_at,
-            tools: Tools::of(session),
-            approved_by: approvers(session).map(|by| by.id.as_ref()).collect(),
-            correlation: &session.name,
-            first_record: session.first,
-            last_record: session.last,
-            standing: session.standing().name(),
-        }
-    }
 }
 
 /// A name, with a question mark behind one that nothing proves. What ends as names do that are cut

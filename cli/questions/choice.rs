@@ -2,6 +2,7 @@
 //! and `deny` choose of them.
 
 use crate::args::Global;
+use crate::log::question::{resolve, unknown_request};
 use crate::log::{Directory, LiveState, Question};
 use crate::questions::permits::Act;
 use crate::ui::{Exit, Failure, closest, excerpt, named};
@@ -71,11 +72,11 @@ pub(crate) fn of_hold(
 /// The id of a request and the decisions that it allows.
 fn offered(global: &Global, wanted: &str) -> Result<(String, Vec<HumanDecision>), Failure> {
     let state = read(global)?;
-    match Question::resolve(state.world(), wanted)? {
+    match resolve(state.world(), wanted)? {
         Question::Hold(_, held) => {
             Ok((held.request_id().to_string(), held.request.allowed_decisions.to_vec()))
         }
-        Question::Decision(_) => Err(Question::unknown_request(state.world(), wanted)),
+        Question::Decision(_) => Err(unknown_request(state.world(), wanted)),
     }
 }
 
@@ -102,7 +103,7 @@ pub(crate) fn of_decision(
         Answer::Deny => true,
     };
     let state = read(global)?;
-    let Question::Decision(point) = Question::resolve(state.world(), decision)? else {
+    let Question::Decision(point) = resolve(state.world(), decision)? else {
         return Err(Act::Choose.not_of_a_hold(decision));
     };
     let options = &point.terms.proposal.options;

@@ -4,9 +4,10 @@ use crate::args::principal::user;
 use crate::args::{Global, LockWaitArgs};
 use crate::log::configuration::Demands;
 use crate::log::current_state::InDoubt;
-use crate::log::decision_id::{all, is_by_beginning};
+use crate::log::decision_id::is_by_beginning;
 use crate::log::open::{failed, not_submitted};
 use crate::log::question::QuestionView;
+use crate::log::question::resolve;
 use crate::log::receipt::Recorded;
 use crate::log::{Question, ids};
 use crate::questions::decision_view::outcome;
@@ -34,6 +35,7 @@ use holdpoint_engine::shell::{
     Conditions, IdempotencyKey, Origin, Receipt, Submitted, SubscriptionError, TypedLine,
 };
 use holdpoint_log_files::FollowError;
+use holdpoint_replay::question::known_decisions;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -129,7 +131,7 @@ impl<'g> DecisionSession<'g> {
     pub(crate) fn find(&self, wanted: &str, act: Act) -> Result<DecisionPoint, Failure> {
         ids::expect_long_enough(wanted)?;
         self.engine.expire().map_err(|error| failed(self.global, error))?;
-        let point = self.look(|world| match Question::resolve(world, wanted)? {
+        let point = self.look(|world| match resolve(world, wanted)? {
             Question::Decision(point) => Ok(point.clone()),
             Question::Hold(_, held) => Err(act.not_of_a_hold(held.request_id())),
         })??;
@@ -319,7 +321,7 @@ impl<'g> DecisionSession<'g> {
     fn created(&self, receipt: &Receipt) -> Result<DecisionPoint, Failure> {
         let sequence = receipt.first_sequence;
         let is_it = |point: &&DecisionPoint| point.created_sequence == sequence;
-        self.look(|world| all(world).find(is_it).cloned())?.ok_or_else(|| {
+        self.look(|world| known_decisions(world).find(is_it).cloned())?.ok_or_else(|| {
             let message = format!(
                 "record {sequence} created the decision of this key, and it ended so long ago that \
                  it is looked up in the log only: `holdpoint log --since {sequence}`; use \
@@ -407,7 +409,7 @@ impl<'g> DecisionSession<'g> {
 
 /// The decision point whose newest record is this one, and what became of it.
 fn ended_by(world: &World, record: u64) -> Option<(String, String)> {
-    let point = all(world).find(|point| point.version == record)?;
+    let point = known_decisions(world).find(|point| point.version == record)?;
     let what = format!("decision {}: {}", point.decision_id, outcome(point));
     Some((point.decision_id.to_string(), what))
 }

@@ -4,7 +4,6 @@
 mod start;
 
 use crate::args::Global;
-use crate::log::clock;
 use crate::questions::hold_view::{ALL_OVER, RECORDED_NEXT, add_root};
 use crate::ui::program::program_words;
 use crate::ui::screen::{columns, columns_of_stderr, quoted, quoted_up_to};
@@ -21,6 +20,7 @@ use holdpoint_domain::decision_point::{
 use holdpoint_domain::log::{RELAX_TOOL, RUN_TOOL};
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell::{StartSummary, asking_user};
+use holdpoint_replay::question::{at_deadline, time_of};
 use holdpoint_replay::records_named;
 
 /// How much is told at once of a reason.
@@ -48,13 +48,13 @@ impl Doubts {
     pub(crate) fn of(world: &World, point: &DecisionPoint, now: Time) -> Self {
         let terms = world.person_for_point(&point.decision_id).filter(|_| point.needs_person());
         let asked_by = terms.and_then(|terms| terms.asked_by);
-        let becomes = clock::at_deadline(world, point, now);
+        let becomes = at_deadline(world, point, now);
         Self {
             of_records: world.doubt_of_point(point),
             is_log_damaged: false,
             asked_by,
             are_clocks_apart: becomes != point.at_deadline(EndedBy::Both),
-            ahead_ns: clock::time_of(world, &point.decision_id, now).nanoseconds_since(now),
+            ahead_ns: time_of(world, &point.decision_id, now).nanoseconds_since(now),
             is_outcome_waiting: false,
         }
     }

@@ -1,8 +1,8 @@
 //! Answers to holds: a person decides. The first answer counts, and says so.
 
 use crate::args::Global;
-use crate::log::Question;
 use crate::log::configuration::hides_output;
+use crate::log::question::like_request;
 use crate::log::verdict::{and_permits, warn_permits_nothing};
 use crate::questions::confirm::{self, Offer};
 use crate::questions::decision_session::{DecisionSession, unproven};
@@ -87,7 +87,7 @@ impl HoldAnswer {
         // One that nobody knows is handed in as well: the refusal goes on record.
         let like = match found {
             Some(_) => None,
-            None => session.look(|world| Question::like_request(world, &reply.id))?,
+            None => session.look(|world| like_request(world, &reply.id))?,
         };
         let request_id = found.unwrap_or_else(|| reply.id.clone());
         let line = match terms.yes {

@@ -1,9 +1,9 @@
 //! The ways to answer, as they are given on the command line.
 
-use crate::args::strict_json::strict;
 use crate::args::values::text_or_stdin;
 use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_domain::decision_point::DecisionOption;
+use holdpoint_replay::strict_json::strict;
 
 /// More than 32 legal options can take, however they are escaped.
 const JSON_BYTES_MAX: usize = 4 << 20;

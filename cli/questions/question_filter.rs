@@ -1,109 +1,26 @@
-//! Which questions are listed, and in which order.
+//! The listed questions that a state knows all of.
 
-use crate::log::clock;
-use crate::log::question::Kind;
-use crate::log::{Question, decision_id};
-use holdpoint_domain::decision_point::{DecisionPointState, Urgency};
+use crate::log::decision_id;
 use holdpoint_domain::{Time, World};
+use holdpoint_replay::question::Question;
+use holdpoint_replay::question_filter::QuestionFilter;
 
-/// A filter of questions. Everything that is given must hold.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct QuestionFilter {
-    pub(crate) state: StateFilter,
-    pub(crate) kind: Option<Kind>,
-    pub(crate) issue: Option<String>,
-    pub(crate) requested_by: Option<String>,
-    pub(crate) urgency: Option<Urgency>,
-    /// Those that wait although their time is over.
-    pub(crate) overdue: bool,
-    /// Those behind this question in the order of the list.
-    pub(crate) after: Option<String>,
-}
-
-/// A filter of states.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum StateFilter {
-    In(DecisionPointState),
-    /// Pending or refining.
-    #[default]
-    Open,
-    All,
-}
-
-impl StateFilter {
-    /// True if all that match live.
-    pub(crate) fn is_live(self) -> bool {
-        match self {
-            Self::In(state) => state.is_open(),
-            Self::Open => true,
-            Self::All => false,
-        }
+/// The matching questions in the order of the list, at most `limit`; `None` where a state does not have all that match.
+pub(crate) fn select_known<'w>(
+    filter: &QuestionFilter,
+    world: &'w World,
+    limit: usize,
+    now: Time,
+) -> Option<Vec<Question<'w>>> {
+    let forgets = world.forgets_decision_points() || world.forgets_requests();
+    if forgets && !filter.state.is_live() {
+        return None;
     }
-
-    fn matches(self, state: DecisionPointState) -> bool {
-        match self {
-            Self::In(wanted) => wanted == state,
-            Self::Open => state.is_open(),
-            Self::All => true,
-        }
-    }
-}
-
-impl QuestionFilter {
-    /// The matching questions behind a place, in the order of the list.
-    pub(crate) fn select<'w>(
-        &self,
-        world: &'w World,
-        after: Option<Question<'_>>,
-        now: Time,
-    ) -> Vec<Question<'w>> {
-        let matching = Question::all(world).filter(|question| self.matches(*question, world, now));
-        let is_behind =
-            |question: &Question<'w>| after.is_none_or(|after| question.place() > after.place());
-        let mut found: Vec<_> = matching.filter(is_behind).collect();
-        found.sort_unstable_by_key(|question| question.place());
-        found
-    }
-
-    /// The same, at most `limit`; `None` where a state does not have all that match.
-    pub(crate) fn select_known<'w>(
-        &self,
-        world: &'w World,
-        limit: usize,
-        now: Time,
-    ) -> Option<Vec<Question<'w>>> {
-        let forgets = world.forgets_decision_points() || world.forgets_requests();
-        if forgets && !self.state.is_live() {
-            return None;
-        }
-        let after = match &self.after {
-            Some(wanted) => Some(decision_id::known(world, wanted)?),
-            None => None,
-        };
-        let mut found = self.select(world, after, now);
-        found.truncate(limit);
-        Some(found)
-    }
-
-    /// True if nothing narrows the list but the state.
-    pub(crate) fn is_of_state_alone(&self) -> bool {
-        let names = [&self.issue, &self.requested_by, &self.after];
-        self.kind.is_none()
-            && self.urgency.is_none()
-            && !self.overdue
-            && names.iter().all(|name| name.is_none())
-    }
-
-    fn matches(&self, question: Question<'_>, world: &World, now: Time) -> bool {
-        let requester = match question {
-            Question::Hold(..) => None,
-            Question::Decision(point) => Some(&*point.requested_by.id),
-        };
-        self.state.matches(question.state())
-            && self.kind.is_none_or(|kind| question.kind() == kind)
-            && self.issue.as_deref().is_none_or(|issue| question.issue() == Some(issue))
-            && self.requested_by.as_deref().is_none_or(|name| requester == Some(name))
-            && self.urgency.is_none_or(|urgency| question.urgency() == Some(urgency))
-            && (!self.overdue || question.is_overdue(clock::time_of(world, question.id(), now)))
-    }
+    let after = match &filter.after {
+        Some(wanted) => Some(decision_id::known(world, wanted)?),
+        None => None,
+    };
+    let mut found = filter.select(world, after, now);
+    found.truncate(limit);
+    Some(found)
 }

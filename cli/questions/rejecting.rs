@@ -31,7 +31,7 @@ pub(crate) fn expect_asked_once(
     }
     let is_other =
         |other: &&DecisionPoint| other.decision_id != point.decision_id && is_of_issue(other);
-    let other = crate::log::decision_id::all(world)
+    let other = holdpoint_replay::question::known_decisions(world)
         .filter(is_other)
         .max_by_key(|other| other.created_sequence);
     let issue = visible(wanted);

@@ -2,6 +2,7 @@
 
 use crate::args::Global;
 use crate::log::open::failed;
+use crate::log::question::resolve;
 use crate::log::{Question, ids};
 use crate::ui::{Exit, Failure};
 use holdpoint_engine::Engine;
@@ -14,7 +15,7 @@ pub(crate) fn find(
     wanted: &str,
 ) -> Result<Option<String>, Failure> {
     ids::expect_long_enough(wanted)?;
-    let found = engine.query(|world| match Question::resolve(world, wanted) {
+    let found = engine.query(|world| match resolve(world, wanted) {
         Ok(Question::Hold(_, held)) => Ok(Some(held.request_id().to_string())),
         Ok(Question::Decision(_)) => Ok(None),
         Err(failure) if failure.exit == Exit::NOT_FOUND => Ok(None),

@@ -10,12 +10,12 @@ use crate::questions::decision_output::{ChangeOutput, standing, told_whole};
 use crate::questions::hold_answer::HoldAnswer;
 use crate::questions::permits::NOT_OF_A_HOLD;
 use crate::questions::waiting_logs;
-use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, excerpt, path};
 use clap::builder::NonEmptyStringValueParser;
 use holdpoint_domain::World;
 use holdpoint_domain::core::text::visible;
 use holdpoint_replay::Tells;
+use holdpoint_replay::id_text::DIGITS_MIN;
 use std::path::PathBuf;
 
 /// Options of everything that answers.

@@ -2,6 +2,7 @@
 
 use crate::args::Global;
 use crate::log::question::QuestionView;
+use crate::log::question::resolve;
 use crate::log::{Question, clock};
 use crate::questions::adoption::expect_adopted;
 use crate::questions::decision_view;
@@ -137,7 +138,7 @@ impl<'g> Wait<'g> {
     fn begin(global: &'g Global, wanted: &[String]) -> Result<Self, Failure> {
         let following = Following::of_state(global)?;
         let named = wanted.iter().map(|wanted| {
-            let question = Question::resolve(following.world(), wanted)?;
+            let question = resolve(following.world(), wanted)?;
             Ok(question.id().to_string())
         });
         let ids = named.collect::<Result<_, Failure>>()?;
@@ -231,7 +232,7 @@ impl<'g> Wait<'g> {
 
     fn questions(&self) -> Result<Vec<Question<'_>>, Failure> {
         let world = self.following.world();
-        self.ids.iter().map(|id| Question::resolve(world, id)).collect()
+        self.ids.iter().map(|id| resolve(world, id)).collect()
     }
 
     fn waited(&self, question: Question<'_>, outcome: WaitOutcome) -> Waited {

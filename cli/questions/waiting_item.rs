@@ -1,10 +1,8 @@
 //! What waits for a person, as the inbox lists it: a question of a hold or a decision.
 
+use crate::log::LiveState;
 use crate::log::current_state::Standing;
-use crate::log::decision_id::all;
 use crate::log::named_logs::Place;
-use crate::log::question::Kind;
-use crate::log::{LiveState, clock};
 use crate::questions::decision_view::outcome;
 use crate::questions::hold_view::outcome_words;
 use crate::questions::log_snapshot::Asked;
@@ -22,6 +20,9 @@ use holdpoint_engine::shell::Question;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::Until;
 use holdpoint_replay::machine::{Recorder, recorder_of};
+use holdpoint_replay::question::Kind;
+use holdpoint_replay::question::known_decisions;
+use holdpoint_replay::question::{self, at_deadline};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -342,7 +343,7 @@ impl AtEnd {
         }
         let world = state.world();
         let seen = if at.is_some() { world.totals().last_at } else { now() };
-        match clock::at_deadline(world, point, seen) {
+        match at_deadline(world, point, seen) {
             AtDeadline::StaysOpen => Self::WaitsOn,
             AtDeadline::Default(option) => Self::Default(option.to_string()),
             AtDeadline::Undecided => Self::Nothing,
@@ -387,7 +388,7 @@ impl AtEnd {
 
 /// When a question ends by this clock, where it is looked at as it is now.
 fn end_of(state: &LiveState, id: &str, end: Time, at: Option<Until>) -> Time {
-    if at.is_some() { end } else { clock::end_of(state.world(), id, end, now()) }
+    if at.is_some() { end } else { question::end_of(state.world(), id, end, now()) }
 }
 
 /// What waits in a log; where all is asked for, what the requesters are at too, and what ended
@@ -400,7 +401,7 @@ pub(crate) fn items(log: (usize, &Place), state: &LiveState, asked: Asked) -> Ve
     let requests = world.open_requests();
     found.extend(requests.map(|(entity, held)| of_request(Some(entity), held)));
     let points: Vec<&DecisionPoint> = match has_all {
-        true => all(world).collect(),
+        true => known_decisions(world).collect(),
         false => world.live_decision_points().filter(|point| point.is_open()).collect(),
     };
     let points = points.into_iter().map(|point| Item::of_point(log, state, point, at));

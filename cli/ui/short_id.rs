@@ -1,9 +1,7 @@
 //! Ids where there is little room: as many characters as tell them apart.
 
+use holdpoint_replay::id_text::DIGITS_MIN;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// So many digits are asked for at least, where an id is not given whole.
-pub(crate) const DIGITS_MIN: usize = 6;
 
 /// Of each of these ids, how many characters of it tell it from the others: [`short_id`] at least.
 pub(crate) fn told_apart<'i>(ids: impl IntoIterator<Item = &'i str>) -> BTreeMap<String, usize> {

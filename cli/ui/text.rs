@@ -6,7 +6,6 @@ use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::core::text::{bounded, visible};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::{ActorId, Proof};
-use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 /// Longest command line in a table, in bytes.
@@ -20,12 +19,6 @@ const FILE_NAME_BYTES_MAX: usize = 255;
 /// A moment with milliseconds: `2026-01-25T16:00:00.000Z`.
 pub(crate) fn moment(time: Timestamp) -> String {
     format!("{}Z", bounded(&time.to_string(), 23))
-}
-
-/// Each of these names once, where it stands first.
-pub(crate) fn each_once<N: Ord + Clone>(names: impl IntoIterator<Item = N>) -> Vec<N> {
-    let mut met = BTreeSet::new();
-    names.into_iter().filter(|name| met.insert(name.clone())).collect()
 }
 
 /// Who did something: `HUMAN ada`.

@@ -1,5 +1,6 @@
 //! Everything of the state that has an id, in the form in which people and programs read it.
 
+use crate::question::known_decisions;
 use holdpoint_domain::World;
 use holdpoint_domain::application::StreamView;
 use holdpoint_domain::core::doubt::Doubt;
@@ -126,7 +127,7 @@ pub fn ids(world: &World) -> impl Iterator<Item = &str> {
     let loops = world.live_loops().map(|entity| entity.loop_id());
     let open = world.live_loops().flat_map(|entity| &entity.decisions.requests);
     let requests = open.chain(world.closed_requests()).map(|held| held.request_id());
-    let points = world.live_decision_points().chain(world.closed_decision_points());
+    let points = known_decisions(world);
     let threads = world.live_threads().chain(world.closed_threads());
     loops
         .chain(requests)

@@ -8,6 +8,7 @@
 use crate::anchor::Start;
 use crate::finding::{Finding, Problem};
 use crate::meaning::{Meaning, place_of};
+use crate::question::known_decisions;
 use crate::read::{Committed, ReadError, ReadOptions, Reading, read, steadily};
 use crate::rebuild::Until;
 use crate::report::MEANING_FINDINGS_MAX;
@@ -145,7 +146,7 @@ fn each_known(world: &World, each: &mut dyn FnMut(Term<'_>, u64)) {
     for held in world.closed_requests() {
         each(Term::Request(held.request_id()), held.requested_sequence);
     }
-    for point in world.live_decision_points().chain(world.closed_decision_points()) {
+    for point in known_decisions(world) {
         each(Term::DecisionPoint(&point.decision_id), point.created_sequence);
     }
     for thread in world.live_threads() {

@@ -8,6 +8,13 @@ use holdpoint_domain::decision_point::{ClaimedStatus, Response};
 use holdpoint_domain::evidence_capture::{EvidenceContent, OutputStream, StopCondition};
 use holdpoint_domain::execution_loop::{Exit, HaltReason, ResponseDecision, ResponseEvaluated};
 use holdpoint_domain::sandbox_fault::SandboxDecision;
+use std::collections::BTreeSet;
+
+/// Each of these names once, where it stands first.
+pub fn each_once<N: Ord + Clone>(names: impl IntoIterator<Item = N>) -> Vec<N> {
+    let mut met = BTreeSet::new();
+    names.into_iter().filter(|name| met.insert(name.clone())).collect()
+}
 
 /// Says that an attempt has ended. `known` is how that is known: the record alone does not say
 /// whether anybody observed it.

@@ -71,8 +71,9 @@ pub(super) fn look(log: &Path) -> Result<Look, Failure> {
 /// What a session asked for through its hooks under one of these names, oldest first. What somebody
 /// else put on record in its name is nothing that it should act on.
 pub(super) fn of_session<'a>(look: &'a Look, names: &[String]) -> Vec<&'a DecisionPoint> {
-    let mut mine: Vec<_> =
-        crate::log::decision_id::all(look.world()).filter(|point| is_its(names, point)).collect();
+    let mut mine: Vec<_> = holdpoint_replay::question::known_decisions(look.world())
+        .filter(|point| is_its(names, point))
+        .collect();
     mine.sort_by_key(|point| point.created_sequence);
     mine
 }

@@ -8,9 +8,10 @@ use crate::log::archives::not_listed;
 use crate::log::decision_id::known;
 use crate::log::question_look::{Linked, Look};
 use crate::log::verdict::damaged;
-use crate::questions::question_filter::{QuestionFilter, StateFilter};
+use crate::questions::question_filter::select_known;
 use crate::ui::Failure;
 use holdpoint_domain::decision_point::DecisionPointState as State;
+use holdpoint_replay::question_filter::{QuestionFilter, StateFilter};
 use serde_json::{Value, json};
 
 /// `decision_list`: the most urgent first, then the oldest.
@@ -18,7 +19,7 @@ pub(super) fn list(caller: &Caller<'_>, arguments: &ListThem) -> Result<Value, F
     let mut page = Page::new(arguments.limit)?;
     let directory = Directory::open(&caller.server.global)?;
     let filter = arguments.filter();
-    let wanted: &Linked<'_> = &|world, now| filter.select_known(world, LIMIT_MAX.into(), now);
+    let wanted: &Linked<'_> = &|world, now| select_known(&filter, world, LIMIT_MAX.into(), now);
     let is_live = filter.state.is_live();
     let look = match is_live {
         true => Look::live(&directory, false, wanted)?,

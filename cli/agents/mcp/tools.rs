@@ -43,25 +43,7 @@ const WAIT: &str = "decision_wait";
 
 /// Every tool, but the one that answers.
 const OFFERS: [Offer; 9] = [
-    Offer {
-        name: "decision_create",
-        title: "Ask a person",
-        description: "Put a question to a person: a prompt, options with ids, optionally a default \
-            that you prefer and a deadline. It gives a decision with an id and state pending. A \
-            person answers elsewhere; call decision_wait for the answer. Use an idempotency_key so \
-            that a repeated call asks nobody twice. With approvers, quorum or binding it is an \
-            approval, which only people can give.",
-        changes: Changes::Always,
-        input: of_arguments::<Create>,
-        output: || {
-            json!({
-                "decision": decision(),
-                "replayed": { "type": "boolean" },
-                "next_step": { "type": "string" },
-            })
-        },
-        call: |caller, arguments| alone(caller, act::create(caller, read(arguments)?)),
-    },
+    CREATE,
     Offer { name: "decision_list", ..LIST },
     Offer { name: "bd_decision_list", title: "List decisions (alias)", ..LIST },
     Offer {
@@ -110,16 +92,9 @@ const OFFERS: [Offer; 9] = [
         title: "Propose anew",
         description: "After guidance: propose anew in the round that it opened (state refining). \
             What you leave away stays as it was.",
-        changes: Changes::Always,
         input: of_arguments::<Refine>,
-        output: || {
-            json!({
-                "decision": decision(),
-                "replayed": { "type": "boolean" },
-                "next_step": { "type": "string" },
-            })
-        },
         call: |caller, arguments| alone(caller, act::refine(caller, read(arguments)?)),
+        ..CREATE
     },
     Offer {
         name: "audit_verify",
@@ -172,6 +147,26 @@ const OFFERS: [Offer; 9] = [
         call: |caller, arguments| audit::query(caller, read(arguments)?),
     },
 ];
+
+const CREATE: Offer = Offer {
+    name: "decision_create",
+    title: "Ask a person",
+    description: "Put a question to a person: a prompt, options with ids, optionally a default \
+        that you prefer and a deadline. It gives a decision with an id and state pending. A \
+        person answers elsewhere; call decision_wait for the answer. Use an idempotency_key so \
+        that a repeated call asks nobody twice. With approvers, quorum or binding it is an \
+        approval, which only people can give.",
+    changes: Changes::Always,
+    input: of_arguments::<Create>,
+    output: || {
+        json!({
+            "decision": decision(),
+            "replayed": { "type": "boolean" },
+            "next_step": { "type": "string" },
+        })
+    },
+    call: |caller, arguments| alone(caller, act::create(caller, read(arguments)?)),
+};
 
 const LIST: Offer = Offer {
     name: "decision_list",

@@ -12,9 +12,8 @@ use crate::log::coverage::{self, UntiedRecords, WitnessWait};
 use crate::log::position::{self, Point};
 use crate::log::record_filter::range;
 use crate::log::records::{conclude, expect_log};
-use crate::log::retries::{self, Retries, apart, placed};
+use crate::log::retries;
 use crate::log::run_records::{ID_CHARACTERS, UNFINISHED, beginning, tell_uncounted};
-use crate::log::run_row::ListedRow;
 use crate::log::{ArchiveArgs, Directory, escalations, recorders, sessions};
 use crate::ui::screen::columns_of_table;
 use crate::ui::table::Layout;
@@ -23,6 +22,8 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::Watch;
+use holdpoint_replay::run_list::ListedRow;
+use holdpoint_replay::run_list::{Retries, apart, placed};
 use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::{
     Begun, Filter, Listed, Run, RunFilter, RunOutcome, RunStatus, Searched, Session, find_runs,
@@ -409,7 +410,7 @@ fn put_lines(
                     out.json_line(&Dated::of(row, *ahead_ns));
                 }
                 Entry::Session(session) if global.json => {
-                    out.json_line(&Dated::of(sessions::Row::of(session), *ahead_ns));
+                    out.json_line(&Dated::of(sessions::SessionRow::of(session), *ahead_ns));
                 }
                 Entry::Run(placed) => out.line(placed.run.entity.loop_id()),
                 Entry::Session(session) => out.line(sessions::id(session)),

@@ -11,6 +11,8 @@ use crate::log::verdict::{and_permits, exit_of};
 use crate::log::{ArchiveArgs, Directory, coverage, not_found, warn};
 use crate::ui::text::{command_line, doer};
 use crate::ui::{Exit, Failure, Output, closest, complain, excerpt, moment};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::governed::LoopView;
 use holdpoint_domain::log::UnprovenRecords;
@@ -20,10 +22,11 @@ use holdpoint_replay::entity::Doubted;
 use holdpoint_replay::read::Committed;
 use holdpoint_replay::records::Line;
 use holdpoint_replay::report::{Head, Report, Verdict};
+use holdpoint_replay::systems::Systems;
 use holdpoint_replay::{Axis, AxisState, Reach, Rebuilt, Until};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use systems::{System, Systems};
+use systems::{System, tables};
 
 /// With more loops than this only the table is shown, unless one is asked for.
 const STORIES_MAX: usize = 20;
@@ -120,7 +123,8 @@ fn systems<'w>(
     let mut view = rebuilt.world.view();
     let Some(wanted) = &args.id else {
         links.complete(&mut view.decision_points);
-        return Ok(Systems::of(&rebuilt.world, view, args.system));
+        let only = args.system.and_then(|system| system.to_possible_value());
+        return Ok(Systems::of(&rebuilt.world, view, only.as_ref().map(PossibleValue::get_name)));
     };
     let is_it = |entity: &LoopView<'_>| entity.loop_id == wanted;
     match view.execution_loops.iter().position(is_it) {
@@ -239,7 +243,7 @@ fn show(out: &mut Output, rebuilt: &Rebuilt, systems: &Systems<'_>, stories: &St
     });
     out.line(format_args!("state {place}, log {}{}", rebuilt.report.verdict, carried(rebuilt)));
     show_table(out, systems.loops());
-    systems.tables(out);
+    tables(systems, out);
     for entity in systems.loops() {
         show_story(out, &entity.shown, stories.of(entity.shown.loop_id));
     }

@@ -19,7 +19,6 @@ use crate::questions::decision_view::{how_to_answer, tell_how_to_answer};
 use crate::questions::offered_options::{HOW_TO_REJECT, Offered};
 use crate::questions::permits::Act;
 use crate::questions::rejecting::expect_rejecting;
-use crate::ui::text::each_once;
 use crate::ui::{Exit, Failure, Output, complain};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
@@ -27,6 +26,7 @@ use holdpoint_domain::decision_point::{
     CreateDecisionPoint, DecisionPoint, DecisionPointCommand, MAX_CONTEXT_BYTES, OnTimeout,
     RefineDecisionPoint, Urgency,
 };
+use holdpoint_replay::words::each_once;
 use serde_json::Value;
 use std::io::IsTerminal;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use crate::args::Global;
 use crate::log::Question;
 use crate::log::current_state::{InDoubt, tell_lost, tell_unproven};
-use crate::log::decision_id::all;
+use crate::log::question::resolve;
 use crate::questions::following::Following;
 use crate::ui::text::doer;
 use crate::ui::{Exit, Failure, Output, moment};
@@ -12,6 +12,7 @@ use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::{ActorId, Event, Proof, Time, World};
 use holdpoint_engine::shell::Delivered;
+use holdpoint_replay::question::known_decisions;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -101,7 +102,7 @@ impl Filter {
         let issue = followed.issue;
         let of_issue = |question: &Question<'_>| question.issue() == issue;
         let ids = match (followed.id, issue) {
-            (Some(id), _) => Some(rounds(world, Question::resolve(world, id)?)),
+            (Some(id), _) => Some(rounds(world, resolve(world, id)?)),
             (None, Some(_)) => {
                 let questions = Question::all(world).filter(of_issue);
                 Some(questions.map(|question| question.id().to_string()).collect())
@@ -161,7 +162,7 @@ fn rounds(world: &World, question: Question<'_>) -> BTreeSet<String> {
             next.map(|question| question.id().to_string()).collect()
         }
         Question::Decision(point) => {
-            let rounds = all(world).filter(|round| round.chain_id == point.chain_id);
+            let rounds = known_decisions(world).filter(|round| round.chain_id == point.chain_id);
             rounds.map(|round| round.decision_id.to_string()).collect()
         }
     }

@@ -8,17 +8,16 @@ use crate::log::archives::tell_archived;
 use crate::log::at_point::parse_at;
 use crate::log::clock::{self, Dated};
 use crate::log::current_state::WholeArg;
-use crate::log::question::Kind;
 use crate::log::question_look::{Linked, Look};
 use crate::log::sessions::claimed;
 use crate::log::{Directory, Question, recorders};
-use crate::questions::question_filter::{QuestionFilter, StateFilter};
+use crate::questions::question_filter::select_known;
 use crate::ui::screen::{columns, in_row};
 use crate::ui::short_id::told_apart;
 use crate::ui::table::{self, Column, Fit, NOTHING, column};
 use crate::ui::time_format::span;
 use crate::ui::{Exit, Failure, Output, Page, complain, counted, named};
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::core::text::bounded;
 use holdpoint_domain::decision_point::{DecisionPointState, DecisionPointView, Response};
@@ -26,6 +25,8 @@ use holdpoint_domain::{Time, World};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::Until;
 use holdpoint_replay::machine::{Recorder, recorder_of};
+use holdpoint_replay::question::{Kind, time_of};
+use holdpoint_replay::question_filter::{QuestionFilter, StateFilter};
 
 /// `DP-` and so many digits are shown at least.
 const SHORT_ID_BYTES: usize = 11;
@@ -55,7 +56,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<QuestionFilter>)]
     wanted: Vec<Condition>,
     /// Questions about an attempt of a run (`hold`), or all others.
-    #[arg(long, value_name = "KIND", value_enum)]
+    #[arg(long, value_name = "KIND", value_parser = kind_parser())]
     kind: Option<Kind>,
     /// Maximum number of questions.
     #[arg(long, short = 'n', value_name = "N")]
@@ -69,6 +70,15 @@ pub(crate) struct Args {
     at: Option<Until>,
     #[command(flatten)]
     whole: WholeArg,
+}
+
+fn kind_parser() -> impl TypedValueParser<Value = Kind> {
+    let kinds = [
+        PossibleValue::new("hold").help("A request about an attempt of a run"),
+        PossibleValue::new("decision").help("A decision point"),
+    ];
+    PossibleValuesParser::new(kinds)
+        .map(|kind| if kind == "hold" { Kind::Hold } else { Kind::Decision })
 }
 
 fn state(name: &str) -> Result<StateFilter, String> {
@@ -155,7 +165,7 @@ impl Args {
         }
         // People are shown no links.
         let limit = if global.json { self.limit.unwrap_or(usize::MAX) } else { 0 };
-        let wanted: &Linked<'_> = &|world, now| filter.select_known(world, limit, now);
+        let wanted: &Linked<'_> = &|world, now| select_known(filter, world, limit, now);
         match (filter.state.is_live(), self.whole.whole) {
             (true, is_whole) => Look::live(directory, is_whole, wanted),
             (false, false) => Look::newest(directory, wanted),
@@ -276,7 +286,7 @@ fn row(
     world: &World,
     now: Time,
 ) -> Vec<String> {
-    let now = clock::time_of(world, question.id(), now);
+    let now = time_of(world, question.id(), now);
     let view = question.decision_view(world, now, None);
     let nothing = || NOTHING.to_string();
     let by = view.responded_by.filter(|_| view.authenticated_by.is_some());

@@ -3,7 +3,7 @@
 use crate::args::Global;
 use crate::log::at_point::{parse_at, tell_reach};
 use crate::log::configuration::hides_output;
-use crate::log::decision_id::{all, known};
+use crate::log::decision_id::known;
 use crate::log::question_look::Look;
 use crate::log::{Directory, Question};
 use crate::questions::decision_view::{self, Doubts};
@@ -17,6 +17,7 @@ use holdpoint_domain::human_decision::HeldRequest;
 use holdpoint_domain::{Time, World};
 use holdpoint_engine::shell;
 use holdpoint_replay::Until;
+use holdpoint_replay::question::known_decisions;
 use holdpoint_replay::waiting::outcomes_waiting;
 use serde_json::json;
 
@@ -86,7 +87,7 @@ impl Args {
             return vec![question];
         }
         let mut rounds: Vec<_> =
-            all(world).filter(|round| round.chain_id == point.chain_id).collect();
+            known_decisions(world).filter(|round| round.chain_id == point.chain_id).collect();
         rounds.sort_unstable_by_key(|round| round.iteration);
         rounds.into_iter().map(Question::Decision).collect()
     }

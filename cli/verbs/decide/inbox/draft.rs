@@ -1,12 +1,12 @@
 //! An answer that is being typed to one question, by its own words: nothing is an answer until it
 //! is typed whole, and Enter alone never is.
 
-use crate::log::question::Kind;
 use crate::questions::choice::Answer;
 use crate::questions::respond::Reply;
 use crate::questions::waiting_item::Item;
 use crate::ui::{closest, counted};
 use holdpoint_domain::human_decision::HumanDecision;
+use holdpoint_replay::question::Kind;
 
 /// What is being typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,16 @@
 //! The table of runs and sessions.
 
-use crate::log::retries::Placed;
+use crate::log::retries;
 use crate::log::run_facts::exit_of;
 use crate::log::run_records::UNFINISHED;
 use crate::log::sessions::{self, claimed};
 use crate::ui::table::{Column, Fit, Layout, NOTHING, column, indented, number};
-use crate::ui::text::{each_once, visible_once};
+use crate::ui::text::visible_once;
 use crate::ui::time_format::{Clock, took};
 use holdpoint_domain::Proof;
 use holdpoint_domain::governed::Attempt;
+use holdpoint_replay::run_list::Placed;
+use holdpoint_replay::words::each_once;
 use holdpoint_replay::{Run, RunOutcome, Session};
 
 const COLUMNS: [Column; 8] = [
@@ -50,7 +52,7 @@ impl Entry<'_> {
 
     fn indent(&self) -> usize {
         match self {
-            Self::Run(placed) => placed.indent(),
+            Self::Run(placed) => retries::indent(placed),
             Self::Session(_) => 0,
         }
     }
@@ -114,7 +116,7 @@ fn cells(placed: &Placed<'_>, clock: &Clock) -> Vec<String> {
         },
         beginner(run),
         if deciders.is_empty() { NOTHING.to_string() } else { deciders.join(", ") },
-        placed.id(),
+        retries::id(placed),
         visible_once(&entity.command_line),
     ]
 }
@@ -133,8 +135,8 @@ fn beginner(run: &Run) -> String {
 mod tests {
     use super::*;
     use crate::golden::{self, Sample};
-    use crate::log::retries::placed;
     use holdpoint_domain::core::time::Timestamp;
+    use holdpoint_replay::run_list::placed;
 
     #[test]
     fn the_list_of_runs_keeps_its_columns_at_every_width() {

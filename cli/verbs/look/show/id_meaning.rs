@@ -3,8 +3,8 @@
 use crate::log::ids::{self, IdText};
 use crate::log::run_id::{OfRecord, no_record, of_record};
 use crate::log::{Directory, IdOf};
-use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, excerpt};
+use holdpoint_replay::id_text::DIGITS_MIN;
 use holdpoint_replay::{RunLookup, Searched};
 
 /// What is shown.

@@ -2,12 +2,12 @@
 //! it began, the runs that name one of its records as their cause, and whatever else does.
 
 use crate::log::Directory;
-use crate::log::retries::RetryOf;
 use crate::log::run_facts::{outcome, proven};
 use crate::ui::time_format::Clock;
 use crate::ui::{Failure, Page, counted, named};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::{ActorId, Proof};
+use holdpoint_replay::run_list::RetryOf;
 use holdpoint_replay::{Begun, Line, Listed, Retry, Run, Searched, caused_by, retries_of, runs_of};
 use serde::Serialize;
 use std::slice;

@@ -9,7 +9,7 @@ use crate::log::Directory;
 use crate::log::records::conclude;
 use crate::log::run_facts::who;
 use crate::log::run_records::tell_doers;
-use crate::log::sessions::{self, Row};
+use crate::log::sessions::{self, SessionRow};
 use crate::questions::decision_view::CLAIM_WAITS;
 use crate::ui::program::program;
 use crate::ui::screen::columns;
@@ -33,7 +33,7 @@ const QUESTION_LINES: usize = 3;
 #[derive(Serialize)]
 struct SessionDocument<'s> {
     #[serde(flatten)]
-    row: Row<'s>,
+    row: SessionRow<'s>,
     calls: Vec<Call<'s>>,
     /// Records about it that cannot be read.
     unread_records: &'s [u64],
@@ -90,7 +90,7 @@ pub(super) fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Resul
     if global.json {
         let calls = session.calls.iter().map(Call::of).collect();
         out.json(&SessionDocument {
-            row: Row::of(session),
+            row: SessionRow::of(session),
             calls,
             unread_records: &session.unread,
         });

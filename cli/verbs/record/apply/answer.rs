@@ -1,7 +1,6 @@
 //! What a line of input is answered with.
 
 use super::turn::{PlanOutcome, TurnOutcome};
-use crate::args::json_fault::Fault;
 use crate::log::receipt::Recorded;
 use crate::ui::Exit;
 use crate::ui::text::visible_once;
@@ -9,6 +8,7 @@ use holdpoint_domain::human_decision::HumanDecisionEvent;
 use holdpoint_domain::interruption_thread::{DuplexBranch, InterruptionThreadEvent, TtsControl};
 use holdpoint_domain::{Command, Event, Time};
 use holdpoint_engine::shell::{Receipt, Submitted};
+use holdpoint_replay::json_fault::Fault;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,9 +1,6 @@
 //! One line of input as a command with its origin and conditions.
 
-use crate::args::json_fault::Fault;
 use crate::args::json_lines::{InputLine, LINE_BYTES_MAX};
-use crate::args::json_reader::{read, read_without};
-use crate::args::strict_json::{Member, Node, Value, parse};
 use crate::log::configuration::InForce;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
@@ -12,6 +9,9 @@ use holdpoint_domain::human_decision::{AnswerChannel, HoldTerms, HumanDecisionCo
 use holdpoint_domain::log::GateTerms;
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, user_name};
+use holdpoint_replay::json_fault::Fault;
+use holdpoint_replay::json_reader::read_without;
+use holdpoint_replay::strict_json::{Member, Node, Value, parse};
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ impl Submission {
         let submit = members.iter_mut().find(|member| member.name == "submit");
         let has_entropy = submit.as_ref().is_some_and(|member| member.node.has("entropy"));
         let command = submit.map(|member| command(&mut member.node, defaults));
-        let line: Line<IgnoredAny> = read(&root)?;
+        let line: Line<IgnoredAny> = Line::deserialize(&root)?;
         let missing = || Fault::at(at, "the member `submit` with the command is missing");
         let command = command.ok_or_else(missing)?.map_err(|fault| fault.inside("submit"))?;
         Ok(Self { has_entropy, ..line.with(command, at, defaults)? })

@@ -5,6 +5,7 @@ use super::behind::Behind;
 use super::{Carried, not_started, unrecorded};
 use crate::args::Global;
 use crate::log::decision_id::is_by_beginning;
+use crate::log::question::resolve;
 use crate::log::{Question, ids};
 use crate::questions::decision_view::outcome_with_reason;
 use crate::ui::program::program;
@@ -69,7 +70,7 @@ pub(super) fn bind(
 pub(super) fn find(carried: &Carried<'_>, wanted: &str) -> Result<String, Failure> {
     let ambiguous =
         |failure: Failure| not_started("ambiguous_decision", failure.message().to_string());
-    let found = carried.engine.query(|world| match Question::resolve(world, wanted) {
+    let found = carried.engine.query(|world| match resolve(world, wanted) {
         Ok(Question::Decision(point)) => {
             Ok((point.decision_id.to_string(), is_by_beginning(point, wanted)))
         }

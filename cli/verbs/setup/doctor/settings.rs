@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use super::command::is_executable;
-use super::hooks::{HOOKS, Hook, check_hook, hooks_of};
+use super::hooks::{HOOKS, check_hook, hooks_of};
 use super::trust::{self, Place};
 use crate::args::bounded_read::all_within;
 use crate::args::hook_line::HookLineReader;
@@ -15,52 +15,30 @@ use std::path::{Path, PathBuf};
 /// The longest settings that are read, in bytes (4 MiB).
 const SETTINGS_BYTES_MAX: usize = 4 << 20;
 
-/// Where a host looks, in the order in which it does. A name that ends with `/*` stands for every
-/// file there.
-struct Usual {
-    host: Host,
-    in_project: &'static [&'static str],
-    in_home: &'static [&'static str],
-    of_machine: &'static [&'static str],
-}
-
-const USUAL: [Usual; 6] = [
-    Usual {
-        host: Host::ClaudeCode,
-        in_project: &[".claude/settings.json", ".claude/settings.local.json"],
-        in_home: &[".claude/settings.json"],
-        of_machine: &["/etc/claude-code/managed-settings.json"],
-    },
-    Usual {
-        host: Host::Codex,
-        in_project: &[".codex/hooks.json", ".codex/config.toml"],
-        in_home: &[".codex/hooks.json", ".codex/config.toml"],
-        of_machine: &[],
-    },
-    Usual {
-        host: Host::GeminiCli,
-        in_project: &[".gemini/settings.json"],
-        in_home: &[".gemini/settings.json"],
-        of_machine: &["/etc/gemini-cli/settings.json"],
-    },
-    Usual {
-        host: Host::CopilotCli,
-        in_project: &[".github/hooks/*"],
-        in_home: &[".copilot/hooks/*"],
-        of_machine: &["/etc/github-copilot/policy.d/*"],
-    },
-    Usual {
-        host: Host::Cursor,
-        in_project: &[".cursor/hooks.json"],
-        in_home: &[".cursor/hooks.json"],
-        of_machine: &["/etc/cursor/hooks.json"],
-    },
-    Usual {
-        host: Host::OpenCode,
-        in_project: &[".opencode/plugins/*", ".opencode/plugin/*"],
-        in_home: &[".config/opencode/plugins/*", ".config/opencode/plugin/*"],
-        of_machine: &[],
-    },
+/// Files where a host looks, in the order in which it does. A name that ends with `/*` stands for
+/// every file there.
+const USUAL: [(Host, Place, &str); 21] = [
+    (Host::ClaudeCode, Place::Project, ".claude/settings.json"),
+    (Host::ClaudeCode, Place::Project, ".claude/settings.local.json"),
+    (Host::ClaudeCode, Place::Home, ".claude/settings.json"),
+    (Host::ClaudeCode, Place::Machine, "/etc/claude-code/managed-settings.json"),
+    (Host::Codex, Place::Project, ".codex/hooks.json"),
+    (Host::Codex, Place::Project, ".codex/config.toml"),
+    (Host::Codex, Place::Home, ".codex/hooks.json"),
+    (Host::Codex, Place::Home, ".codex/config.toml"),
+    (Host::GeminiCli, Place::Project, ".gemini/settings.json"),
+    (Host::GeminiCli, Place::Home, ".gemini/settings.json"),
+    (Host::GeminiCli, Place::Machine, "/etc/gemini-cli/settings.json"),
+    (Host::CopilotCli, Place::Project, ".github/hooks/*"),
+    (Host::CopilotCli, Place::Home, ".copilot/hooks/*"),
+    (Host::CopilotCli, Place::Machine, "/etc/github-copilot/policy.d/*"),
+    (Host::Cursor, Place::Project, ".cursor/hooks.json"),
+    (Host::Cursor, Place::Home, ".cursor/hooks.json"),
+    (Host::Cursor, Place::Machine, "/etc/cursor/hooks.json"),
+    (Host::OpenCode, Place::Project, ".opencode/plugins/*"),
+    (Host::OpenCode, Place::Project, ".opencode/plugin/*"),
+    (Host::OpenCode, Place::Home, ".config/opencode/plugins/*"),
+    (Host::OpenCode, Place::Home, ".config/opencode/plugin/*"),
 ];
 
 const SNIPPET: &str = "`holdpoint hook --help` says what stands there";
@@ -202,7 +180,7 @@ impl Source {
         for hook in &hooks {
             let mut of_hook = check_hook(hook, log, read_line);
             if of_hook.is_ours && !is_off {
-                let distrust = self.distrust(hook);
+                let distrust = trust::distrusted(self.host, self.place, &self.file, hook);
                 of_hook.is_guard &= distrust.is_none();
                 of_hook.checks.extend(distrust);
             }
@@ -214,11 +192,6 @@ impl Source {
             checks.extend(of_hook.checks.into_iter().chain(fine).map(|check| check.at(&place)));
         }
         (checks, if is_off { Count::default() } else { count })
-    }
-
-    /// Why the host does not run a hook of these settings, as far as its own files say so.
-    fn distrust(&self, hook: &Hook<'_>) -> Option<Check> {
-        trust::distrusted(self.host, self.place, &self.file, hook)
     }
 }
 
@@ -267,24 +240,18 @@ fn plugin(text: &str, place: &str) -> (Vec<Check>, Count) {
 
 fn usual() -> Vec<Source> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let here = Path::new("");
     let mut sources = Vec::new();
-    for Usual { host, in_project, in_home, of_machine } in USUAL {
-        let places = [
-            (Place::Project, here, in_project),
-            (Place::Home, home.as_path(), in_home),
-            (Place::Machine, here, of_machine),
-        ];
-        for (place, below, names) in places {
-            let is_known = place != Place::Home || !home.as_os_str().is_empty();
-            for name in names.iter().filter(|_| is_known) {
-                let files = match name.strip_suffix("/*") {
-                    Some(folder) => files_in(&below.join(folder)),
-                    None => vec![below.join(name)],
-                };
-                sources.extend(files.into_iter().map(|file| Source { host, place, file }));
-            }
-        }
+    for (host, place, name) in USUAL {
+        let below = match place {
+            Place::Home if home.as_os_str().is_empty() => continue,
+            Place::Home => home.as_path(),
+            Place::Project | Place::Machine => Path::new(""),
+        };
+        let files = match name.strip_suffix("/*") {
+            Some(folder) => files_in(&below.join(folder)),
+            None => vec![below.join(name)],
+        };
+        sources.extend(files.into_iter().map(|file| Source { host, place, file }));
     }
     sources
 }

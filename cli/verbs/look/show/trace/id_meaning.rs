@@ -8,8 +8,8 @@ use crate::log::run_id::expect_sound;
 use crate::log::run_records::beginning;
 use crate::log::sessions::PREFIX;
 use crate::log::{Directory, IdOf, thread_reading};
-use crate::ui::short_id::DIGITS_MIN;
 use crate::ui::{Exit, Failure, excerpt};
+use holdpoint_replay::id_text::DIGITS_MIN;
 use holdpoint_replay::{BegunOnce, Filter, Order, begun_twice, is_part};
 
 /// Free names, which need to say what they are.

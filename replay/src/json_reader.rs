@@ -1,22 +1,21 @@
 //! Typed values out of JSON with places: whatever does not fit is told with its field and place.
 
-use crate::args::json_fault::Fault;
-use crate::args::strict_json::{Member, Node, Value};
+use crate::json_fault::Fault;
+use crate::strict_json::{Member, Node, Value};
 use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess,
-    Unexpected, VariantAccess, Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use std::slice::Iter;
 
-/// Reads a value.
-pub(crate) fn read<'de, T: Deserialize<'de>>(node: &Node) -> Result<T, Fault> {
-    T::deserialize(node)
-}
-
 /// Reads a value of an object, one of whose members is read elsewhere.
-pub(crate) fn read_without<'n, T>(
+///
+/// # Errors
+/// The first value that does not fit, with its field and its place; and
+/// where the value is no object.
+pub fn read_without<'n, T>(
     node: &'n Node,
     name: &'n str,
     read: impl FnOnce(MapAccessDeserializer<Members<'n>>) -> Result<T, Fault>,
@@ -101,7 +100,9 @@ impl<'de> Deserializer<'de> for &Node {
     }
 }
 
-pub(crate) struct Members<'a> {
+/// The members of an object, as they are read one by one.
+#[derive(Debug)]
+pub struct Members<'a> {
     rest: Iter<'a, Member>,
     /// A name that is passed over.
     skipped: Option<&'a str>,
