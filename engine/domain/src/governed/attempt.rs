@@ -236,10 +236,12 @@ pub(crate) fn report_guarded(on: &mut OnLoop<'_>, end: &GuardedEnd) -> Ruling {
     }
     on.batch.expect_output(on.entity);
     let Some((fault_type, context)) = end.fault.zip(on.entity.sandbox_context()) else {
-        let (reported, error) = match end.exit {
-            Exit::Status(0) => (ExecutorResponseType::Success, None),
-            _ => (ExecutorResponseType::Failure, Some(&*end.message)),
+        let is_success = end.exit == Exit::Status(0);
+        let reported = match is_success {
+            true => ExecutorResponseType::Success,
+            false => ExecutorResponseType::Failure,
         };
+        let error = (!is_success).then_some(&*end.message);
         let raw = as_reported(on.entity, reported);
         return evaluate(on, &raw, error, end.exit);
     };

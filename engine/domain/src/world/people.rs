@@ -81,7 +81,15 @@ impl<'c> Lists<'c> {
             Command::Log(LogCommand::SetPolicy(c) | LogCommand::RelaxPolicy(c)) => {
                 Self { people: c.people.as_ref(), ..Self::of_policy(&c.policy) }
             }
-            _ => return None,
+            Command::DecisionPoint(_)
+            | Command::ExecutionLoop(_)
+            | Command::Log(_)
+            | Command::EvidenceCapture(_)
+            | Command::SandboxFault(_)
+            | Command::HumanDecision(_)
+            | Command::Registration(_)
+            | Command::InterruptionThread(_)
+            | Command::Application(_) => return None,
         })
     }
 
@@ -171,7 +179,15 @@ impl World {
                 let names = approvers.iter().chain(others.into_iter().flatten()).collect();
                 (self.person_for_loop(entity.loop_id())?, names)
             }
-            _ => return None,
+            Command::DecisionPoint(_)
+            | Command::ExecutionLoop(_)
+            | Command::Log(_)
+            | Command::EvidenceCapture(_)
+            | Command::SandboxFault(_)
+            | Command::HumanDecision(_)
+            | Command::Registration(_)
+            | Command::InterruptionThread(_)
+            | Command::Application(_) => return None,
         };
         let takes_claims = terms.authentication == Authentication::None;
         Some(AskedPerson { asked_by: terms.asked_by?, takes_claims, names })

@@ -232,7 +232,15 @@ impl World {
                 let terms = PersonTerms::AT_A_TERMINAL;
                 Ok(person_needed("setting a policy", is_human, terms.admit(proof))?)
             }
-            _ => Ok(()),
+            Command::Log(_)
+            | Command::ExecutionLoop(_)
+            | Command::EvidenceCapture(_)
+            | Command::SandboxFault(_)
+            | Command::HumanDecision(_)
+            | Command::Registration(_)
+            | Command::InterruptionThread(_)
+            | Command::DecisionPoint(_)
+            | Command::Application(_) => Ok(()),
         }
     }
 

@@ -65,7 +65,15 @@ pub fn check_floor(
         Command::HumanDecision(HumanDecisionCommand::RequestHumanDecision(c)) => {
             world.live_loop(&c.loop_id).map_or(Ok(()), |entity| check_asked(floor, entity))
         }
-        _ => Ok(()),
+        Command::Log(_)
+        | Command::ExecutionLoop(_)
+        | Command::EvidenceCapture(_)
+        | Command::SandboxFault(_)
+        | Command::HumanDecision(_)
+        | Command::Registration(_)
+        | Command::InterruptionThread(_)
+        | Command::DecisionPoint(_)
+        | Command::Application(_) => Ok(()),
     }
 }
 

@@ -92,7 +92,15 @@ impl OpenBounds {
                 let open = world.open_questions(at).count();
                 self.check_log(world, open).map_err(Refusal::from)
             }
-            _ => Ok(()),
+            Command::Log(_)
+            | Command::ExecutionLoop(_)
+            | Command::EvidenceCapture(_)
+            | Command::SandboxFault(_)
+            | Command::HumanDecision(_)
+            | Command::Registration(_)
+            | Command::InterruptionThread(_)
+            | Command::DecisionPoint(_)
+            | Command::Application(_) => Ok(()),
         }
     }
 
