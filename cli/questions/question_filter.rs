@@ -5,7 +5,8 @@ use holdpoint_domain::{Time, World};
 use holdpoint_replay::question::Question;
 use holdpoint_replay::question_filter::QuestionFilter;
 
-/// The matching questions in the order of the list, at most `limit`; `None` where a state does not have all that match.
+/// The matching questions in the order of the list, at most `limit`; `None` where a state does not
+/// have all that match.
 pub(crate) fn select_known<'w>(
     filter: &QuestionFilter,
     world: &'w World,

@@ -8,6 +8,7 @@ const MESSAGE_BYTES_MAX: usize = 400;
 
 /// A fault of a line, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fault {
     at: Option<usize>,
     field: String,

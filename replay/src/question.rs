@@ -238,7 +238,8 @@ pub fn at_deadline<'p>(world: &World, point: &'p DecisionPoint, now: Time) -> At
     world.at_deadline(point, Moment::seen(world.totals().last_at, now))
 }
 
-/// Returns the time when a question ends by this clock; at once, where the log's time says that it is over.
+/// Returns the time when a question ends by this clock; at once, where the log's time says that it
+/// is over.
 pub fn end_of(world: &World, id: &str, end: Time, now: Time) -> Time {
     let seen = Moment::seen(world.totals().last_at, now);
     let times = world.times_of(id, seen);

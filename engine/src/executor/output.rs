@@ -1,5 +1,6 @@
 //! Targets of a command's output while it runs.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -8,14 +9,21 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// keeps a timeout from being noticed.
 const READY_WRITE_BYTES: usize = 4096;
 
-holdpoint_domain::worded_enum! {
-    /// One of the two output streams of a command.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum OutputStream {
-        /// Standard output.
-        Stdout = "stdout",
-        /// Standard error.
-        Stderr = "stderr",
+/// One of the two output streams of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl fmt::Display for OutputStream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        })
     }
 }
 

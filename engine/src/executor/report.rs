@@ -68,14 +68,22 @@ pub struct ExecutionReport {
     pub(crate) parting: Option<Parting>,
 }
 
-holdpoint_domain::worded_enum! {
-    /// Degree to which the processes of a command are held together.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Containment {
-        /// A guard looked after everything that the command started, wherever it went.
-        Tree = "tree",
-        /// Only the command's process group: a process that left it was out of reach.
-        Group = "group",
+/// Degree to which the processes of a command are held together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Containment {
+    /// A guard looked after everything that the command started, wherever it went.
+    Tree,
+    /// Only the command's process group: a process that left it was out of reach.
+    Group,
+}
+
+impl Containment {
+    /// The name in text and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tree => "tree",
+            Self::Group => "group",
+        }
     }
 }
 

@@ -1,5 +1,4 @@
-//! Which systems are shown, and their tables for people. Loops have a table of their own, with their
-//! stories.
+//! Tables for people of the systems that are shown. Loops have one of their own, with their stories.
 
 use crate::log::verdict::and_permits;
 use crate::ui::{Output, moment};
@@ -62,7 +61,7 @@ pub(super) fn tables(systems: &Systems<'_>, out: &mut Output) {
         },
     );
     table(out, ["loop", "attempt", "fault", "said"], &systems.sandbox_faults, |of| {
-        let LoopFault { attempt, fault } = &of.part;
+        let LoopFault { attempt, fault, .. } = &of.part;
         let kind = fault.fault_type.to_string();
         [shown(of.loop_id), attempt.to_string(), kind, shown(&fault.fault_message)]
     });
