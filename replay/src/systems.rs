@@ -67,8 +67,8 @@ pub struct LoopFault<'w> {
 }
 
 impl<'w> Systems<'w> {
-    /// Returns every system, or one alone, by the name that its events have. Evidence and faults are
-    /// shown with their loops, unless they are what is asked for.
+    /// Returns every system, or one alone, by the name that its events have. Evidence and faults
+    /// are shown with their loops, unless they are what is asked for.
     pub fn of(world: &'w World, view: WorldView<'w>, only: Option<&str>) -> Self {
         let wants = |system: &str| only.is_none_or(|only| only == system);
         let loops = || world.settled_loops().chain(world.live_loops());

@@ -1,4 +1,4 @@
-//! Tables for people of the systems that are shown. Loops have one of their own, with their stories.
+//! Tables for people of the systems that are shown. Loops have their own, with their stories.
 
 use crate::log::verdict::and_permits;
 use crate::ui::{Output, moment};
