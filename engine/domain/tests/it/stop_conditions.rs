@@ -301,7 +301,12 @@ const COMMANDS: u64 = 60;
 #[test]
 fn no_random_sequence_records_a_condition_that_the_log_contradicts() {
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
-    for number in 0..SEQUENCES {
+    let rare = || C::ALL.iter().filter(|it| **it != C::EvidenceChainBroken);
+    // The rarest comes twice in so many, and some seeds have none: those go on until it came.
+    for number in 0..4 * SEQUENCES {
+        if number >= SEQUENCES && rare().all(|it| seen.contains_key(it.name())) {
+            break;
+        }
         let mut generator = Generator::seeded(seed().wrapping_add(number));
         let mut story = Story::adopted();
         for command in 0..COMMANDS {
@@ -316,8 +321,7 @@ fn no_random_sequence_records_a_condition_that_the_log_contradicts() {
         }
     }
     println!("stop conditions on record: {seen:?}");
-    let rare = C::ALL.iter().filter(|it| **it != C::EvidenceChainBroken);
-    let missing: Vec<_> = rare.filter(|it| !seen.contains_key(it.name())).collect();
+    let missing: Vec<_> = rare().filter(|it| !seen.contains_key(it.name())).collect();
     assert!(missing.is_empty(), "never recorded: {missing:?} of {seen:?}");
 }
 
