@@ -61,9 +61,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Default, PartialEq, Eq)]
-    struct Wanted(Vec<String>);
+    struct TwoFields(Vec<String>);
 
-    impl FilterFields for Wanted {
+    impl FilterFields for TwoFields {
         const NAMES: &'static str = "kind text";
         const REPEATED: &'static str = "text";
 
@@ -75,17 +75,19 @@ mod tests {
 
     #[test]
     fn a_condition_has_a_known_field_and_a_field_has_one_value() {
-        let read = Condition::of::<Wanted>;
+        let read = Condition::of::<TwoFields>;
         for wrong in ["kind", "actor=x", "=x", ""] {
             assert!(read(wrong).unwrap_err().contains("kind, text"), "{wrong}");
         }
         assert_eq!(read("kinds=x").unwrap_err(), "did you mean kind=VALUE?");
         let all = ["text=a=b", "kind=x"].map(|text| read(text).unwrap());
-        let wanted = Wanted(vec!["text=a=b".to_string(), "kind=x".to_string()]);
-        assert_eq!(Condition::put(&all, Wanted::default()), Ok(wanted));
+        let wanted = TwoFields(vec!["text=a=b".to_string(), "kind=x".to_string()]);
+        assert_eq!(Condition::put(&all, TwoFields::default()), Ok(wanted));
         let twice = ["kind=x", "kind=y"].map(|text| read(text).unwrap());
-        assert!(Condition::put(&twice, Wanted::default()).unwrap_err().message().contains("twice"));
+        assert!(
+            Condition::put(&twice, TwoFields::default()).unwrap_err().message().contains("twice")
+        );
         let twice = ["text=x", "text=y"].map(|text| read(text).unwrap());
-        assert!(Condition::put(&twice, Wanted::default()).is_ok());
+        assert!(Condition::put(&twice, TwoFields::default()).is_ok());
     }
 }

@@ -19,7 +19,7 @@ Every verb takes --log DIR, --config FILE, --json, --color WHEN and --no-pager.
   holdpoint help --all  every verb;  --version  the version
 ";
 
-/// Where a log's archives lie, which it says by itself: `--help` has it.
+/// Directories of a log's archives, which it says by itself: `--help` has it.
 const ARCHIVES: &str = "archive";
 
 /// A line for each verb, below its group: the options that are left to `--help`, or behind `=`

@@ -18,7 +18,7 @@ pub(crate) fn read(
     directory.read(|log, options| retries_of(log, runs, options))
 }
 
-/// How many columns stand before it.
+/// Returns the columns that stand before it.
 pub(crate) fn indent(placed: &Placed<'_>) -> usize {
     INDENT.0.saturating_mul(placed.depth).min(INDENT.1)
 }

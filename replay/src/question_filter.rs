@@ -1,4 +1,4 @@
-//! Which questions are listed, and in which order.
+//! Filter and order of a list of questions.
 
 use crate::question::{Kind, Question, time_of};
 use holdpoint_domain::decision_point::{DecisionPointState, Urgency};

@@ -28,7 +28,7 @@ use humantime::format_duration;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a person has to answer, and an approval may be used, where nobody says otherwise.
+/// Default time to answer, and to use an approval.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// Options of `hook pre-tool-use`.

@@ -53,7 +53,7 @@ impl ServerContext {
         self.args.allow_respond
     }
 
-    /// How often a call that waits tells its progress: ten seconds, or as tests have it.
+    /// Interval at which a waiting call tells its progress: ten seconds, or as tests have it.
     pub(super) fn progress_every() -> Duration {
         let stated = std::env::var("HOLDPOINT_PROGRESS_EVERY").ok();
         stated.and_then(|text| wait(&text).ok()).unwrap_or(Duration::from_secs(10))

@@ -65,7 +65,7 @@ impl Args {
     }
 }
 
-/// What is compared: a state of the log, a run, or another log; or what is shown of it.
+/// A side of a comparison: a state of the log, a run, or another log; or the entity that is shown.
 #[derive(Clone, Debug)]
 enum Place {
     /// What was written for it as well.
@@ -75,7 +75,7 @@ enum Place {
     Entity(String),
 }
 
-/// What is compared with what.
+/// The sides of a comparison.
 #[derive(Default)]
 struct Sides {
     from: Option<Place>,

@@ -49,7 +49,7 @@ pub(super) struct HoldArgs {
     to: Vec<String>,
 }
 
-/// How long the question before a start and those after an attempt can be answered.
+/// Times in which the question before a start and those after an attempt can be answered.
 type Expiry = [Option<HumanDecisionTimeout>; 2];
 
 fn expiry(text: &str) -> Result<Expiry, String> {

@@ -87,9 +87,8 @@ fn tell_open(open: &LeftOpen) {
     if open.is_evidence_dropped {
         complain(EVIDENCE_DROPPED);
     }
-    let needed = open.fault.as_ref().map(needed).unwrap_or_default();
-    if let Some(needed) = needed.strip_prefix(": ") {
-        complain(needed);
+    if let Some(needed) = open.fault.as_ref().and_then(needed) {
+        complain(&needed);
     }
 }
 
@@ -145,16 +144,17 @@ fn remark(global: &Global, report: &RunReport) -> Option<String> {
         (reason, None, None) => (reason.name(), String::new()),
     };
     let said = report.details.clone().unwrap_or_else(|| code_in_words(name));
-    let person = report.fault.as_ref().map(needed).unwrap_or_default();
+    let needed = report.fault.as_ref().and_then(needed);
+    let person = needed.map(|needed| format!(": {needed}")).unwrap_or_default();
     Some(format!("{said} ({name}{code}){person}; see `{}`", show(global, &report.loop_id)))
 }
 
 /// Says that a person is needed, where Phase-21 escalates.
-fn needed(fault: &FaultOutcome) -> String {
+fn needed(fault: &FaultOutcome) -> Option<String> {
     match (fault.sandbox_decision, &fault.escalation) {
-        (SandboxDecision::Escalate, Some(asked)) => format!(": a person is needed, {asked}"),
-        (SandboxDecision::Escalate, None) => format!(": {}", unasked()),
-        (SandboxDecision::Retry | SandboxDecision::Terminate, _) => String::new(),
+        (SandboxDecision::Escalate, Some(asked)) => Some(format!("a person is needed, {asked}")),
+        (SandboxDecision::Escalate, None) => Some(unasked()),
+        (SandboxDecision::Retry | SandboxDecision::Terminate, _) => None,
     }
 }
 
@@ -262,7 +262,7 @@ struct Stream {
     gap: u64,
 }
 
-/// What every outcome of a run tells.
+/// Parts that every outcome of a run tells.
 struct Common<'a> {
     loop_id: &'a str,
     attempts: u8,
