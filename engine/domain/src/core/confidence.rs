@@ -212,7 +212,8 @@ impl<'de, T: Scored> Visitor<'de> for Names<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        let renamed = Renamed { map, names: T::NAMES, read: Vec::new(), next: None };
+        let renamed =
+            Renamed { map, names: T::NAMES, read: Vec::new(), certain: Vec::new(), next: None };
         T::plain(MapAccessDeserializer::new(renamed))
     }
 }
@@ -222,7 +223,40 @@ struct Renamed<A> {
     map: A,
     names: &'static [(&'static str, &'static str)],
     read: Vec<(&'static str, Option<BasisPoints>)>,
+    /// Fields whose fraction is 1: what is written of 10 000 basis points, and nothing without them.
+    certain: Vec<(&'static str, &'static str)>,
     next: Option<Option<BasisPoints>>,
+}
+
+impl<'de, A: MapAccess<'de>> Renamed<A> {
+    /// The value of one of a confidence's two names; nothing of a fraction that only repeats.
+    fn confidence(
+        &mut self,
+        (score, field): (&'static str, &'static str),
+        is_score: bool,
+    ) -> Result<Option<Option<BasisPoints>>, A::Error> {
+        if !is_score {
+            let value = self.map.next_value()?;
+            if self.certain.contains(&(score, field)) && value != Some(BasisPoints::MAX) {
+                return Err(differ(score, field));
+            }
+            self.certain.retain(|certain| *certain != (score, field));
+            return Ok(Some(value));
+        }
+        let named = |fault: &dyn fmt::Display| A::Error::custom(format_args!("`{score}`: {fault}"));
+        let number: Option<f64> = self.map.next_value().map_err(|fault| named(&fault))?;
+        if number.is_some_and(|number| number.total_cmp(&1.0).is_eq()) {
+            let is_known = self.read.contains(&(field, Some(BasisPoints::MAX)));
+            self.certain.extend((!is_known).then_some((score, field)));
+            return Ok(None);
+        }
+        number.map(BasisPoints::from_score).transpose().map(Some).map_err(|fault| named(&fault))
+    }
+}
+
+/// A confidence that is stated twice, and not the same.
+fn differ<E: serde::de::Error>(score: &str, field: &str) -> E {
+    E::custom(format_args!("`{score}` and `{field}` are not the same"))
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Renamed<A> {
@@ -237,17 +271,12 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Renamed<A> {
             let Some((score, field)) = names else {
                 return seed.deserialize(StrDeserializer::new(&key)).map(Some);
             };
-            let value = if key == *score {
-                self.map.next_value_seed(Score(score))?
-            } else {
-                self.map.next_value()?
+            let Some(value) = self.confidence((score, field), key == *score)? else {
+                continue;
             };
             match self.read.iter().find(|(before, _)| before == field) {
                 Some((_, before)) if *before == value => {}
-                Some(_) => {
-                    let differs = format_args!("`{score}` and `{field}` are not the same");
-                    return Err(A::Error::custom(differs));
-                }
+                Some(_) => return Err(differ(score, field)),
                 None => {
                     self.read.push((field, value));
                     self.next = Some(value);
@@ -255,7 +284,13 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Renamed<A> {
                 }
             }
         }
-        Ok(None)
+        match self.certain.first() {
+            Some((score, _)) => {
+                let fault = ScoreOutOfRange { found: 1.0 };
+                Err(A::Error::custom(format_args!("`{score}`: {fault}")))
+            }
+            None => Ok(None),
+        }
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
@@ -295,20 +330,6 @@ impl<'de, E: serde::de::Error> Deserializer<'de> for Points<E> {
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
         unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
-    }
-}
-
-/// A confidence by the name that the document has for it: a fraction from 0 up to 1, which is none.
-struct Score(&'static str);
-
-impl<'de> DeserializeSeed<'de> for Score {
-    type Value = Option<BasisPoints>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        let named =
-            |fault: &dyn fmt::Display| D::Error::custom(format_args!("`{}`: {fault}", self.0));
-        let score = Option::<f64>::deserialize(deserializer).map_err(|fault| named(&fault))?;
-        score.map(BasisPoints::from_score).transpose().map_err(|fault| named(&fault))
     }
 }
 

@@ -125,6 +125,18 @@ fn a_readable_confidence_is_a_fraction_beside_its_basis_points_and_either_is_rea
                 let said = with(&|body| body[score] = bad.clone()).unwrap_err().to_string();
                 assert!(said.contains(&format!("`{score}`")), "{path}: {bad}: {said}");
             }
+            // What is written of 10 000 basis points is read; 1 alone is nobody's confidence.
+            let certain = with(&|body| {
+                body[points] = 10_000.into();
+                body[score] = json!(1.0);
+            });
+            let certain = serde_json::to_value(certain.unwrap()).unwrap();
+            assert_eq!(certain.pointer(path), Some(&json!(10_000)), "{path}");
+            let alone = with(&|body| {
+                body.remove(points);
+                body[score] = json!(1.0);
+            });
+            assert!(alone.unwrap_err().to_string().contains(&format!("`{score}`")), "{path}");
             let is_needed = with(&|body| {
                 body.remove(points);
                 body.remove(score);
