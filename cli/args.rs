@@ -13,5 +13,5 @@ pub(crate) mod lock_wait;
 pub(crate) mod principal;
 pub(crate) mod values;
 
-pub(crate) use global::{Global, settle};
+pub(crate) use global::{Global, expect_writable, forbid_writing, settle};
 pub(crate) use lock_wait::LockWaitArgs;

@@ -65,6 +65,9 @@ pub(crate) struct Given {
     /// Write a long text to the terminal at once, not through `HOLDPOINT_PAGER` or `PAGER`.
     #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true)]
     pub(crate) no_pager: bool,
+    /// Refuse whatever would write to a log.
+    #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true)]
+    pub(crate) read_only: bool,
 }
 
 /// When colours are shown.
@@ -182,6 +185,8 @@ pub(crate) struct Rules {
     pub(crate) passes_status_on: bool,
     /// It may put a question.
     pub(crate) may_ask: bool,
+    /// It writes to a log, or makes one.
+    pub(crate) writes: bool,
     /// It tells in its own words what is wrong with the configuration, or writes the same wherever
     /// it is used.
     pub(crate) minds_its_configuration: bool,
@@ -193,34 +198,41 @@ impl Verb {
         let of_a_log = Rules::default();
         let no_log = Rules { needs_no_log: true, ..of_a_log };
         let minds = Rules { minds_its_configuration: true, ..of_a_log };
+        let writes = Rules { writes: true, ..of_a_log };
         match self {
-            Self::Init(_) | Self::Inbox(_) | Self::Copy(_) | Self::Continue(_) => no_log,
+            Self::Init(_) | Self::Continue(_) => Rules { needs_no_log: true, ..writes },
+            Self::Inbox(_) | Self::Copy(_) => no_log,
             Self::Completions(_) => Rules { needs_no_log: true, ..minds },
             Self::Export(Deferred(args)) => Rules { needs_no_log: args.needs_no_log(), ..of_a_log },
-            Self::Run(_) => Rules { passes_status_on: true, may_ask: true, ..minds },
-            Self::Apply(_) => Rules { may_ask: true, ..minds },
+            Self::Run(_) => Rules {
+                passes_status_on: true,
+                may_ask: true,
+                minds_its_configuration: true,
+                ..writes
+            },
+            Self::Apply(Deferred(args)) => Rules { may_ask: true, writes: !args.schema, ..minds },
             Self::Hook(Deferred(args)) => {
-                Rules { passes_status_on: true, may_ask: args.may_ask(), ..of_a_log }
+                Rules { passes_status_on: true, may_ask: args.may_ask(), ..writes }
             }
-            Self::Mcp(_) => Rules { may_ask: true, ..of_a_log },
+            Self::Mcp(_) => Rules { may_ask: true, ..writes },
             Self::Decision(Deferred(verb)) => {
                 let lists = matches!(verb, DecisionVerb::List(_));
-                Rules { lists, may_ask: matches!(verb, DecisionVerb::Create(_)), ..of_a_log }
+                let may_ask = matches!(verb, DecisionVerb::Create(_));
+                Rules { lists, may_ask, writes: verb.writes(), ..of_a_log }
             }
             Self::Thread(Deferred(verb)) => Rules { lists: verb.is_array(), ..of_a_log },
-            Self::Policy(_) => minds,
+            Self::Policy(Deferred(verb)) => {
+                Rules { writes: matches!(verb, policy::PolicyVerb::Set(_)), ..minds }
+            }
             Self::Doctor(Deferred(args)) => Rules { needs_no_log: args.needs_no_log(), ..minds },
-            Self::Record(_)
-            | Self::Approve(_)
-            | Self::Deny(_)
-            | Self::Verify(_)
+            Self::Record(_) | Self::Approve(_) | Self::Deny(_) | Self::Archive(_) => writes,
+            Self::Verify(_)
             | Self::Runs(_)
             | Self::Show(_)
             | Self::Output(_)
             | Self::Replay(_)
             | Self::Diff(_)
-            | Self::Log(_)
-            | Self::Archive(_) => of_a_log,
+            | Self::Log(_) => of_a_log,
         }
     }
 }

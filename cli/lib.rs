@@ -12,7 +12,7 @@ mod ui;
 mod verbs;
 
 use crate::agents::{hook, mcp};
-use crate::args::{Global, command_line, settle};
+use crate::args::{Global, command_line, expect_writable, forbid_writing, settle};
 use crate::arguments::usage;
 use crate::log::configuration;
 use crate::questions::choice::Answer;
@@ -79,6 +79,9 @@ pub fn main() -> ExitCode {
     if given.no_pager {
         pager::forbid();
     }
+    if given.read_only {
+        forbid_writing();
+    }
     let named = given.log.clone();
     let (global, refusal) = given.located();
     let rules = verb.rules();
@@ -139,6 +142,9 @@ fn show_by_its_verb(global: &Global, line: Vec<String>) -> Result<Exit, Failure>
 fn expect_usable(global: &Global, rules: Rules, refusal: Option<Failure>) -> Result<(), Failure> {
     if let Some(failure) = refusal.filter(|_| !rules.needs_no_log) {
         return Err(failure);
+    }
+    if rules.writes {
+        expect_writable()?;
     }
     if !rules.minds_its_configuration {
         configuration::expect_named(global)?;

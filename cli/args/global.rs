@@ -2,6 +2,10 @@
 
 use crate::ui::{Exit, Failure, Output};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether `--read-only` holds for this process.
+static READ_ONLY: AtomicBool = AtomicBool::new(false);
 
 /// Options of every verb, and the log that is meant.
 #[derive(Debug)]
@@ -14,6 +18,20 @@ pub(crate) struct Global {
     pub(crate) json: bool,
     /// The verb promises an array: a failure leaves stdout empty.
     pub(crate) lists: bool,
+}
+
+/// Has this process write to no log.
+pub(crate) fn forbid_writing() {
+    READ_ONLY.store(true, Ordering::Relaxed);
+}
+
+/// Refuses to write to a log under `--read-only`.
+pub(crate) fn expect_writable() -> Result<(), Failure> {
+    if READ_ONLY.load(Ordering::Relaxed) {
+        let message = "this writes to a log, and --read-only forbids that";
+        return Err(Failure::new(Exit::REFUSED, "read_only", message.to_string()));
+    }
+    Ok(())
 }
 
 /// The exit code of a verb's outcome; a failure is reported.

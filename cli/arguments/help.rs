@@ -14,7 +14,7 @@ holdpoint: puts what automation does on a record, and asks a person first
   replay, diff, thread, copy, archive, continue, doctor, init, record, apply,
   completions
 
-Every verb takes --log DIR, --config FILE, --json, --color WHEN and --no-pager.
+Every verb takes --log, --config, --json, --color, --no-pager and --read-only.
   holdpoint VERB -h     the common options;  --help  all of them
   holdpoint help --all  every verb;  --version  the version
 ";

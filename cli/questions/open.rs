@@ -1,6 +1,6 @@
 //! Opening a log for writing, where a person may be asked whether it is theirs.
 
-use crate::args::{Global, LockWaitArgs};
+use crate::args::{Global, LockWaitArgs, expect_writable};
 use crate::log::open::{not_opened, open_log};
 use crate::questions::adoption;
 use crate::ui::Failure;
@@ -17,6 +17,7 @@ pub(crate) fn open_or_make(
     turn: &LockWaitArgs,
     make: bool,
 ) -> Result<Engine, Failure> {
+    expect_writable()?;
     let engine = open_log(&global.log, turn.lock_wait, make);
     let engine = engine.map_err(|error| not_opened(global, &error))?;
     adoption::offer(global, &engine)?;

@@ -1,6 +1,6 @@
 //! A deadline that passed and that nobody recorded: the one thing that a waiter may write.
 
-use crate::args::Global;
+use crate::args::{Global, expect_writable};
 use crate::log::open::open_log;
 use crate::ui::complain;
 use holdpoint_domain::core::text::visible;
@@ -81,6 +81,7 @@ fn record(
     lock_wait: Duration,
     (id, since): (&str, Reading),
 ) -> Result<(), String> {
+    expect_writable().map_err(|failure| failure.message().to_string())?;
     let engine = open_log(&global.log, lock_wait, false).map_err(|error| error.to_string())?;
     engine.expire_waited(id, since).map_err(|error| error.to_string())?;
     engine.close().map_err(|error| error.to_string())

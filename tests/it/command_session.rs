@@ -273,7 +273,7 @@ sys.exit(7)";
     terminal.wait_for("100 40");
     let (status, _, takes_lines) = terminal.end_plain();
     assert_eq!((status.code(), takes_lines), (Some(7), true));
-    let output = place.holdpoint(&["output", "--stderr", &newest(&place)]);
+    let output = place.holdpoint(&["output", "--stream", "stderr", &newest(&place)]);
     assert_eq!(text(&output.stdout), "");
     let output = text(&place.holdpoint(&["output", &newest(&place)]).stdout);
     assert!(output.contains("97 31") && output.contains("one stream"), "{output}");

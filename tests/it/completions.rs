@@ -228,7 +228,8 @@ fn options_below(help: &str, heading: &str) -> BTreeSet<String> {
 #[test]
 fn options_of_every_verb_stand_below_those_of_the_verb_itself() {
     let place = Place::new();
-    let global = ["--log", "--config", "--json", "--color", "--no-pager"].map(String::from);
+    let global = ["--log", "--config", "--json", "--color", "--no-pager", "--read-only"];
+    let global = global.map(String::from);
     let global = BTreeSet::from(global);
     let pages = pages(&place, "man1");
     for Verb { words, .. } in verbs(&place) {

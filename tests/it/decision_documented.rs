@@ -253,8 +253,8 @@ fn listed(help: &str) -> Vec<String> {
 
 /// The long options that only this verb has.
 fn long_options(help: &str) -> BTreeSet<String> {
-    const EVERYWHERE: [&str; 6] =
-        ["--log", "--config", "--json", "--color", "--no-pager", "--help"];
+    const EVERYWHERE: [&str; 7] =
+        ["--log", "--config", "--json", "--color", "--no-pager", "--read-only", "--help"];
     let entries = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
     let words = entries.flat_map(|line| line.split([' ', ',', '[']).take(3));
     let long = words.filter(|word| word.starts_with("--") && !EVERYWHERE.contains(word));

@@ -79,7 +79,7 @@ fn with_the_floor_off_nothing_beside_a_question_shows_what_was_printed() {
         &["output", &run],
         &["output", "-f", &run],
         &["output", "--json", &run],
-        &["output", "--stdout", "--raw", &run],
+        &["output", "--stream", "stdout", "--raw", &run],
         &["export", &run, "--format", "asciicast"],
     ];
     for words in doors {

@@ -50,7 +50,7 @@ fn peak(pid: u32) -> Option<u64> {
 
 impl Printed {
     fn output(&self) -> Output {
-        self.place.holdpoint(&["output", &self.id, "--stdout"])
+        self.place.holdpoint(&["output", &self.id, "--stream", "stdout"])
     }
 
     fn stated(&self) -> Value {

@@ -119,6 +119,7 @@ mod question_terminal;
 mod questions;
 mod questions_of_all_kinds;
 mod reach;
+mod read_only;
 mod reader_behind;
 mod reading_verbs;
 mod readme;

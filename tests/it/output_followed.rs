@@ -69,7 +69,7 @@ fn a_run_of_another_process_is_followed_to_its_end() {
 #[test]
 fn one_stream_is_followed_with_its_times() {
     let mut run = Speaking::start("echo two; echo oops >&2");
-    let (following, mut shown, mut all) = run.followed(&["--stdout", "--timestamps"]);
+    let (following, mut shown, mut all) = run.followed(&["--stream", "stdout", "--timestamps"]);
     assert!(all.ends_with("Z stdout one\n"), "{all}");
     std::fs::write(&run.go, "").unwrap();
     shown.read_to_string(&mut all).unwrap();

@@ -70,7 +70,7 @@ fn until(place: &Place, what: &str, is_so: impl Fn(&str, &str) -> bool) -> Strin
         let first = text(&runs.stdout).lines().next().map(str::to_string).unwrap_or_default();
         let first: Value = serde_json::from_str(&first).unwrap_or_default();
         if let Some(id) = first["run"].as_str() {
-            let output = text(&place.holdpoint(&["output", id, "--stdout"]).stdout);
+            let output = text(&place.holdpoint(&["output", id, "--stream", "stdout"]).stdout);
             let shown = text(&place.holdpoint(&["show", id]).stdout);
             if is_so(&output, &shown) {
                 return id.to_string();
@@ -109,7 +109,7 @@ fn round(rate: u32, after: Duration) {
         place.holdpoint(&["decision", "expire"]);
         shown.contains("recorder lost")
     });
-    let output = place.holdpoint(&["output", &id, "--stdout"]);
+    let output = place.holdpoint(&["output", &id, "--stream", "stdout"]);
     let printed = lines(&text(&output.stdout));
     for (at, (number, moment)) in printed.iter().enumerate() {
         assert_eq!(*number, at as u64, "in order, none twice, none missing");
@@ -147,11 +147,11 @@ fn what_was_printed_is_on_record_while_the_command_runs() {
     let id = until(&place, "lines of a command that runs", |output, _| lines(output).len() > 50);
     let shown = text(&place.holdpoint(&["show", &id]).stdout);
     assert!(shown.contains("so far"), "{shown}");
-    let told = json(&place.holdpoint(&["output", &id, "--stdout", "--json"]));
+    let told = json(&place.holdpoint(&["output", &id, "--stream", "stdout", "--json"]));
     assert_eq!((&told["ended"], &told["sha256"]), (&Value::Bool(false), &Value::Null));
     kill_process(Pid::from_child(&run), Signal::TERM).unwrap();
     run.wait().unwrap();
-    let told = json(&place.holdpoint(&["output", &id, "--stdout", "--json"]));
+    let told = json(&place.holdpoint(&["output", &id, "--stream", "stdout", "--json"]));
     assert_eq!(told["ended"], Value::Bool(true));
     place.verified();
 }
@@ -221,7 +221,7 @@ fn a_disk_that_fills_ends_the_command_and_says_so() {
     let id = told["loop_id"].as_str().or(told["run"].as_str()).unwrap().to_string();
     let shown = text(&place.holdpoint(&["show", &id]).stdout);
     assert!(shown.contains("could not be recorded"), "{shown}");
-    let kept = text(&place.holdpoint(&["output", &id, "--stdout"]).stdout);
+    let kept = text(&place.holdpoint(&["output", &id, "--stream", "stdout"]).stdout);
     assert!(kept.starts_with("before\n") && !kept.contains("behind"), "{}", kept.len());
     assert!(shown.contains("--on-full stop"), "{shown}");
     place.verified();
@@ -266,7 +266,7 @@ fn a_disk_that_fills_ends_the_command_although_somebody_else_keeps_the_lock() {
     let shown = json(&place.holdpoint(&["show", &id, "--json"]));
     assert_eq!(shown["on_full"]["1"], "stop", "{shown:#}");
     assert_eq!(shown["outcome"], "stopped", "{shown:#}");
-    let kept = place.holdpoint(&["output", &id, "--stdout"]);
+    let kept = place.holdpoint(&["output", &id, "--stream", "stdout"]);
     assert!(text(&kept.stdout).starts_with("before\n") && !text(&kept.stdout).contains("behind"));
     let said = text(&kept.stderr);
     assert!(said.contains("the disk was full") && !said.contains("to keep"), "{said}");
@@ -325,7 +325,7 @@ fn an_end_that_finds_no_room_on_the_log_waits_whole_for_the_next_writer_with_roo
     assert_eq!(shown["outcome"], "failed", "{shown:#}");
     let attempt = &shown["execution_loop"]["attempts"][0];
     assert_eq!(attempt["response"]["exit"]["status"], 5, "{attempt:#}");
-    let kept = place.holdpoint(&["output", id, "--stdout"]);
+    let kept = place.holdpoint(&["output", id, "--stream", "stdout"]);
     assert_eq!((status(&kept), kept.stdout.len()), (0, 300_007), "{}", text(&kept.stderr));
     assert_eq!(std::fs::read_dir(place.log.join("runs")).unwrap().count(), 0);
     place.verified();
@@ -370,11 +370,12 @@ fn a_disk_that_fills_lets_the_command_go_on_where_that_was_asked_for_and_the_gap
     let told = json(&output);
     assert_eq!(told["evidence_dropped"], true, "{told:#}");
     let id = told["loop_id"].as_str().or(told["run"].as_str()).unwrap().to_string();
-    let kept = place.holdpoint(&["output", &id, "--stdout"]);
+    let kept = place.holdpoint(&["output", &id, "--stream", "stdout"]);
     let (printed, said) = (text(&kept.stdout), text(&kept.stderr));
     assert!(printed.starts_with("before\n") && printed.ends_with("behind\n"), "{said}");
     assert!(said.contains("bytes are missing here, behind byte 7: the disk was full"), "{said}");
-    let holes = json(&place.holdpoint(&["output", &id, "--stdout", "--json"]))["holes"].clone();
+    let holes =
+        json(&place.holdpoint(&["output", &id, "--stream", "stdout", "--json"]))["holes"].clone();
     assert_eq!(holes[0]["reason"], "disk_full", "{holes:#}");
     let shown = text(&place.holdpoint(&["show", &id]).stdout);
     assert!(shown.contains("--on-full continue"), "{shown}");

@@ -46,7 +46,7 @@ fn beyond_a_limit_both_streams_are_shown_as_they_came() {
 #[test]
 fn a_run_that_printed_nothing_and_whose_end_waits_has_an_output() {
     let waiting = Waiting::begin_with(&["--json"], "exit 3");
-    for words in [&["output", &waiting.run][..], &["output", "--stdout", &waiting.run]] {
+    for words in [&["output", &waiting.run][..], &["output", "--stream", "stdout", &waiting.run]] {
         let output = waiting.place.holdpoint(words);
         let told = text(&output.stderr);
         assert_eq!((status(&output), &*text(&output.stdout)), (0, ""), "{told}");

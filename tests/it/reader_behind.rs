@@ -108,7 +108,7 @@ fn a_limit_and_a_signal_are_on_record_at_once_though_nobody_reads() {
             assert!(took_ns < 2_800_000_000, "{options:?} {limit:?}: {ended}");
             assert!(!run.is_over());
             let id = ended["run"].as_str().unwrap().to_string();
-            let recorded = run.place.holdpoint(&["output", &id, "--stdout"]).stdout;
+            let recorded = run.place.holdpoint(&["output", &id, "--stream", "stdout"]).stdout;
             let (code, printed) = run.read();
             assert_eq!(code, Some(due), "{options:?}");
             assert_eq!(printed, recorded, "{options:?}: what is on record is shown");
@@ -159,7 +159,7 @@ fn output_that_stdout_does_not_take_is_said_with_the_record_and_its_run() {
     assert!(said.contains("it is on record nevertheless: record "), "{said}");
     let id = place.newest_loop()["loop_id"].as_str().unwrap().to_string();
     assert!(said.contains(&id), "{said}");
-    assert_eq!(place.holdpoint(&["output", &id, "--stdout"]).stdout, b"out\n");
+    assert_eq!(place.holdpoint(&["output", &id, "--stream", "stdout"]).stdout, b"out\n");
 }
 
 /// HEAD cannot be replaced when the log is closed.

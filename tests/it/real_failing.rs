@@ -210,7 +210,8 @@ fn the_end_and_the_output_are_kept_whichever_write_to_the_log_fails_behind_the_s
             let runs = text(&place.holdpoint(&["runs", "-n1", "--json"]).stdout).to_string();
             let run: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
             assert_eq!((&run["outcome"], &run["exit_status"]), (&"failed".into(), &7.into()));
-            let shown = place.holdpoint(&["output", run["run"].as_str().unwrap(), "--stdout"]);
+            let shown =
+                place.holdpoint(&["output", run["run"].as_str().unwrap(), "--stream", "stdout"]);
             assert_eq!((status(&shown), text(&shown.stdout).as_str()), (0, "hello\nworld\n"));
             let records = text(&place.holdpoint(&["log", "--json"]).stdout).to_string();
             // One of the run before.

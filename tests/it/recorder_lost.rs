@@ -114,7 +114,7 @@ impl Begun {
             assert_eq!((status(&output), &*text(&output.stdout)), (3, kept), "{words:?} {told}");
             assert!(told.contains("may be missing"), "{words:?} {told}");
         }
-        let output = self.place.holdpoint(&["output", &self.run, "--json", "--stdout"]);
+        let output = self.place.holdpoint(&["output", &self.run, "--json", "--stream", "stdout"]);
         assert_eq!(status(&output), 3);
         assert_eq!(json(&output)["missing"], "unknown", "{:#}", json(&output));
         let output = self.place.holdpoint(&["output", &self.run, "--json"]);

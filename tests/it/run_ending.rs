@@ -99,7 +99,7 @@ fn four_deployments_that_end_while_the_lock_is_held_are_all_on_record_afterwards
     for (run, expected) in runs.iter().zip(["one\n", "two\n", "", ""]) {
         let shown = shown_after_a_writer(&place, run);
         assert_ne!(shown["outcome"], "lost", "{shown:#}");
-        let output = place.holdpoint(&["output", run, "--stdout"]);
+        let output = place.holdpoint(&["output", run, "--stream", "stdout"]);
         assert_eq!(text(&output.stdout), expected);
     }
     let listed = text(&place.holdpoint(&["runs", "--json"]).stdout).to_string();

@@ -159,11 +159,11 @@ fn what_a_run_printed_is_given_byte_for_byte() {
         assert!(text(&output.stderr).contains("nothing in it is said by holdpoint"));
         output.stdout
     };
-    assert_eq!(stdout(&["--stdout"]), b"a\tb\x1b[31m\0\xff\nlast");
-    assert_eq!(stdout(&["--stdout", "-n", "1"]), b"last");
+    assert_eq!(stdout(&["--stream", "stdout"]), b"a\tb\x1b[31m\0\xff\nlast");
+    assert_eq!(stdout(&["--stream", "stdout", "-n", "1"]), b"last");
     let both = stdout(&[]);
     assert!(both == b"a\tb\x1b[31m\0\xff\nlasterr\n" || both.starts_with(b"err\n"), "{both:?}");
-    assert_eq!(stdout(&["--stderr"]), b"err\n");
+    assert_eq!(stdout(&["--stream", "stderr"]), b"err\n");
     // What a session leader wrote last may be lost when it ends: Linux hangs its terminal up then.
     let mut shell = Command::new("sh");
     shell.args([
@@ -184,7 +184,7 @@ fn of_a_run_that_printed_nothing_it_is_said_that_it_did() {
     let place = Place::with_log();
     place.shell("echo err >&2");
     let id = listed(&place, &[]).remove(0);
-    let output = place.holdpoint(&["output", &id, "--stdout", "--attempt", "1"]);
+    let output = place.holdpoint(&["output", &id, "--stream", "stdout", "--attempt", "1"]);
     let said = text(&output.stderr);
     assert_eq!((status(&output), output.stdout.len()), (0, 0), "{said}");
     assert!(said.contains("standard output of attempt 1: nothing was printed"), "{said}");

@@ -22,6 +22,11 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+/// Every verb that does something.
+pub(crate) fn leaf_verbs() -> BTreeSet<String> {
+    CommandLine::of(holdpoint_cli::command_line()).verbs
+}
+
 const SHAPE: &str = "shape.toml";
 const ABOUT: &str = "\
 # The size of the product, held by tests/it/shape.rs. A number that is worse than `at` fails, and so

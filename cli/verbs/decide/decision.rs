@@ -42,6 +42,21 @@ pub(crate) enum DecisionVerb {
     Consume(consume::Args),
 }
 
+impl DecisionVerb {
+    /// Whether it writes to the log at once; a wait does so where a time is over.
+    pub(crate) const fn writes(&self) -> bool {
+        match self {
+            Self::List(_) | Self::Show(_) | Self::Wait(_) => false,
+            Self::Create(_)
+            | Self::Respond(_)
+            | Self::Cancel(_)
+            | Self::Notify(_)
+            | Self::Expire(_)
+            | Self::Consume(_) => true,
+        }
+    }
+}
+
 /// Carries the verb out. `is_named`: the log is named, and not found.
 pub(crate) fn main(global: &Global, is_named: bool, verb: DecisionVerb) -> Exit {
     let outcome = match verb {

@@ -29,12 +29,9 @@ pub(crate) struct Args {
     /// The run: its id, the beginning of its id, or the number of a record about it.
     #[arg(value_name = "RUN")]
     run: String,
-    /// Only what it printed to standard output.
-    #[arg(long)]
-    stdout: bool,
-    /// Only what it printed to standard error.
-    #[arg(long, conflicts_with = "stdout")]
-    stderr: bool,
+    /// Only what it printed to this stream.
+    #[arg(long, value_name = "STREAM")]
+    stream: Option<Stream>,
     /// Begin each line with the time at which its first byte was read, and its stream.
     #[arg(long, conflicts_with = "json")]
     timestamps: bool,
@@ -52,6 +49,15 @@ pub(crate) struct Args {
     raw: bool,
     #[command(flatten)]
     archives: ArchiveArgs,
+}
+
+/// A stream of a command.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
 }
 
 /// Writes what a run printed. Exit 3 where there is no such run, or where not all of what is asked
@@ -109,10 +115,10 @@ fn write(global: &Global, args: &Args) -> Result<Exit, Failure> {
 /// The streams that are asked for.
 const fn streams(args: &Args) -> &'static [OutputStream] {
     use OutputStream::{Payload, Stderr, Stdout};
-    match (args.stdout, args.stderr) {
-        (true, _) => &[Stdout],
-        (_, true) => &[Stderr],
-        _ => &[Stdout, Stderr, Payload],
+    match args.stream {
+        Some(Stream::Stdout) => &[Stdout],
+        Some(Stream::Stderr) => &[Stderr],
+        None => &[Stdout, Stderr, Payload],
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Args {
     file: Option<PathBuf>,
     /// Print the JSON Schema of every line, command and event instead.
     #[arg(long, conflicts_with = "file")]
-    schema: bool,
+    pub(crate) schema: bool,
     /// How long to wait for another process that writes to the log.
     #[arg(long, value_name = "DURATION", env = "HOLDPOINT_LOCK_WAIT", default_value = "10s")]
     #[arg(value_parser = humantime::parse_duration)]
