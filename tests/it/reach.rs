@@ -89,7 +89,7 @@ fn readings(names: &[String; 2], newest: u64) -> Vec<Vec<String>> {
         &["replay", decision],
         &["export", "--format", "jsonl", "--output", "-"],
         &["diff", "0"],
-        &["diff", "--when", "decision_points.len() > 0"],
+        &["diff", "--when", "decision_points.length > 0"],
         &["thread", "list", "--health"],
         &["decision", "show", decision],
         &["inbox"],

@@ -276,7 +276,7 @@ fn an_unknown_id_is_told_with_the_closest_one_of_what_settled_too() {
     let is_settled = |id: &str| live["execution_loops"].get(id).is_none();
     let settled = loops.find_map(|one| one["loop_id"].as_str().filter(|id| is_settled(id)));
     let id = settled.expect("a loop that settled");
-    for (verb, of) in [(&["replay"][..], ""), (&["diff", "--when", "entity == ()"], "entity=")] {
+    for (verb, of) in [(&["replay"][..], ""), (&["diff", "--when", "entity == null"], "entity=")] {
         let output = place.holdpoint(&[verb, &[&format!("{of}{id}x")]].concat());
         assert_eq!(status(&output), 3);
         let said = text(&output.stderr);

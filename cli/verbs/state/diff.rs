@@ -32,23 +32,23 @@ const VALUES_MAX: usize = 12;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Two points: a record, a moment such as 2026-01-25T16:00:00Z, a day, `yesterday`, or how long
-    /// ago, such as 2h; 0: before the first record; one alone: to the end of the log. Or two runs:
-    /// an id, or 6 of its hexadecimal digits with a letter among them.
+    /// ago, such as 2h; 0 is before the first record; one alone: to the end of the log. Or two
+    /// runs: an ID, or 6 of its hexadecimal digits with a letter among them.
     ///
-    /// Of a run alone, the first failing run behind the last good one of its command and directory
-    /// is compared with that. A directory with a `/` is another log: how far the two are the same,
-    /// and what differs behind that; a point behind it is one of that log. `entity=ID`, with
-    /// `--when` and `--exec`: show the state of this loop, request, decision or thread as `entity`,
-    /// also when it has left the state of the whole.
+    /// A run alone: the first failing run after the last good one of its command and directory,
+    /// compared with that one. A directory with a `/` is another log: the records that both share,
+    /// and the first difference; a point after it is one of that log. `entity=ID`, with `--when`
+    /// and `--exec`: pass the state of this loop, request, decision or thread as `entity`, settled
+    /// or not.
     #[arg(value_name = "POINT|RUN|DIR/", value_parser = parse_place, num_args = 1..=4)]
     #[arg(required_unless_present_any = ["predicate", "exec"])]
     places: Vec<Place>,
-    /// Find the record between A and B after which this expression over the state began to hold:
+    /// Bisect for the record between A and B after which this expression over the state holds:
     /// `totals.faults_reported > 3`.
     #[arg(long = "when", value_name = "EXPR", group = "search")]
     predicate: Option<String>,
-    /// The same, asked by a command for `sh` that reads the state as JSON on stdin: 0 it holds, 1
-    /// it does not, 125 this state cannot be judged; anything else ends the search.
+    /// Bisect by a command for `sh` that reads the state as JSON on stdin: 0 holds, 1 does not, 125
+    /// skips this state; any other status ends the search.
     #[arg(long, value_name = "CMD", group = "search")]
     exec: Option<String>,
     #[command(flatten)]

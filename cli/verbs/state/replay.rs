@@ -34,22 +34,21 @@ const STORIES_MAX: usize = 20;
 /// Options of `replay`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The last record or moment to apply: 12, 2026-01-25T16:00, a day, yesterday, or how long ago,
+    /// Last record or moment to apply: 12, 2026-01-25T16:00, a day, yesterday, or how long ago,
     /// such as 5m.
     #[arg(long = "at", alias = "until", value_name = "POINT", value_parser = parse_end)]
     until: Option<Until>,
-    /// Only what has this id: a loop, a request, a decision, or a thread by its correlation or as
-    /// TENANT/CORRELATION.
+    /// ID of a loop, request or decision, or a thread as [TENANT/]CORRELATION, to show alone.
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// The state that a writer had there, which what settled has left: what `diff` compares and
-    /// its search asks about. From the nearest snapshot; events before are not judged.
+    /// Show the state that a writer keeps, without settled entities: the one that `diff` compares.
+    /// It starts at the nearest snapshot, whose events are not judged.
     #[arg(long, conflicts_with = "id")]
     live: bool,
-    /// Of a loop, also its story.
+    /// Show the story of a loop too.
     #[arg(long, requires = "id")]
     story: bool,
-    /// Only what the state holds of this system.
+    /// Limit the state to this system.
     #[arg(long = "kind", value_name = "NAME", value_enum, conflicts_with_all = ["id", "live"])]
     system: Option<System>,
     #[command(flatten)]
