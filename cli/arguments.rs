@@ -47,22 +47,23 @@ const GLOBAL: &str = "Global options";
 /// Options of every verb, as they are given.
 #[derive(Debug, Args)]
 pub(crate) struct Given {
-    /// The log's directory; else the nearest `.holdpoint`, in the working directory or above it.
+    /// Directory of the log [default: the nearest `.holdpoint`, in the working directory or above
+    /// it].
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "DIR", env = program::VARIABLE)]
     #[arg(value_parser = path_given())]
     pub(crate) log: Option<PathBuf>,
-    /// The configuration; else `holdpoint.toml` in the working directory, if there is one.
+    /// Configuration file [default: `holdpoint.toml` in the working directory, if it exists].
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "FILE")]
     #[arg(env = "HOLDPOINT_CONFIG", value_parser = path_given(), hide_short_help = true)]
     pub(crate) config: Option<PathBuf>,
-    /// Write one JSON value to stdout, or JSON Lines for streams; everything else to stderr.
+    /// Print one JSON value, or JSON Lines for streams, to stdout; all else to stderr.
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
-    /// When colours are shown: `auto` is on a terminal, unless `NO_COLOR` is set.
+    /// Colour the output: `auto` does on a terminal, unless `NO_COLOR` is set.
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "WHEN")]
     #[arg(value_enum, default_value_t, hide_short_help = true)]
     pub(crate) color: Color,
-    /// Write a long text to the terminal at once, not through `HOLDPOINT_PAGER` or `PAGER`.
+    /// Use no pager (`HOLDPOINT_PAGER`, `PAGER`) for long output.
     #[arg(long, global = true, help_heading = GLOBAL, hide_short_help = true)]
     pub(crate) no_pager: bool,
     /// Refuse whatever would write to a log.
@@ -113,64 +114,64 @@ impl Given {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Make a log, where verbs that only read and hooks find none.
+    /// Create a log.
     Init(Deferred<init::Args>),
-    /// Run a command and put all of it on the record; exit with its status.
+    /// Run a command and record it; exit with its status.
     Run(Deferred<Box<run::Args>>),
-    /// Carry out commands given as JSON Lines; answer each with one line.
+    /// Submit commands as JSON Lines; answer each with one line.
     Apply(Deferred<apply::Args>),
     /// Record an event of an application, from a file or a pipe.
     Record(Deferred<event::Args>),
-    /// Everything that waits for a person, in all logs of this user, answered in place.
+    /// List and answer the pending questions of all logs of this user.
     // Its `--log` takes the place of the global one, which deferred options cannot.
     #[command(after_help = help::examples("inbox"))]
     Inbox(inbox::Args),
-    /// Say yes to a pending question. `decision show` shows it; `holdpoint output` has what a run
-    /// printed, which nobody checked and which is no part of what is decided.
+    /// Approve a pending question. `decision show` shows it; the output of a run is unverified and
+    /// no part of the decision.
     Approve(Deferred<ReplyArgs>),
-    /// Say no to a pending question.
+    /// Deny a pending question.
     Deny(Deferred<ReplyArgs>),
-    /// Ask questions, answer them, wait for them, spend approvals.
+    /// Create, list, answer and await questions; consume approvals.
     #[command(subcommand)]
     Decision(Deferred<DecisionVerb>),
-    /// Guard an agent's tools: a hook that reads one JSON object from stdin.
+    /// Guard an agent's tools, as its hook: read one JSON object from stdin.
     Hook(Deferred<hook::Args>),
     /// Serve decisions to agents over the Model Context Protocol, on stdin and stdout.
     Mcp(Deferred<mcp::Args>),
-    /// Look at conversations that were interrupted, and at what became of the rest.
+    /// Show interrupted conversations and their unsaid remainders.
     #[command(subcommand)]
     Thread(Deferred<ThreadVerb>),
-    /// Prove that nothing recorded was changed, lost or forbidden; exit 6 if something was.
+    /// Verify that no record was changed, lost or forbidden; exit 6 otherwise.
     Verify(Deferred<verify::Args>),
-    /// List what ran, and sessions of guarded agents, the newest first: when, how it ended, who
-    /// began it, who said yes.
+    /// List runs and sessions of guarded agents, newest first, with outcome, requester and
+    /// approver.
     Runs(Deferred<runs::Args>),
-    /// Tell one run: the command, how it ended, who was asked, the last lines of its output.
+    /// Show one run: command, outcome, approver, last lines of output.
     Show(Deferred<show::Args>),
-    /// Write what a recorded command printed, after all of it has verified.
+    /// Print the verified output of a recorded command.
     Output(Deferred<output::Args>),
-    /// Rebuild the state from the log, at its end or at any record or moment.
+    /// Rebuild the state from the log, at its end or at an earlier point.
     Replay(Deferred<replay::Args>),
-    /// Show what lies between two points of the log, two runs or two logs; or find the record
-    /// between them after which something began to hold.
+    /// Compare two points of the log, two runs or two logs; or bisect for the record after which a
+    /// condition holds.
     Diff(Deferred<diff::Args>),
-    /// Write the log as JSON Lines, CSV or a SQLite database; a page of a run or a range; or a
-    /// recording of a run.
+    /// Export the log as JSON Lines, CSV or SQLite, a run or range as a page, or a run as a
+    /// terminal recording.
     Export(Deferred<export::Args>),
-    /// Show one line for each record, and what follows; raw evidence is hidden.
+    /// List records, one a line; raw evidence is hidden.
     Log(Deferred<log::Args>),
-    /// Copy a log, also while it is being written, or what verifies of a damaged one.
+    /// Copy a log, even while it is written; or salvage a damaged one.
     Copy(Deferred<copy::Args>),
-    /// Move the first records to an archive; the log then begins behind them.
+    /// Move the oldest records to an archive.
     Archive(Deferred<archive::Args>),
-    /// Go on from a log that ends before its HEAD, as a person at a terminal.
+    /// Continue a log that ends before its HEAD, as a person at a terminal.
     Continue(Deferred<continue_log::Args>),
-    /// Look at who may pass a hold point, and change what the log demands.
+    /// Show and change the approval policy.
     #[command(subcommand)]
     Policy(Deferred<policy::PolicyVerb>),
     /// Check the log, its lock, the configuration and the hook settings.
     Doctor(Deferred<doctor::Args>),
-    /// Write the completions of a shell, or the manual.
+    /// Print shell completions or the manual.
     Completions(Deferred<completions::Args>),
 }
 

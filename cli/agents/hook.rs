@@ -50,13 +50,12 @@ and OpenCode."#;
 #[derive(Debug, clap::Args)]
 #[command(after_help = SETTINGS)]
 pub(crate) struct Args {
-    /// What the host runs it for.
+    /// Event of the agent host.
     #[arg(value_enum)]
     event: HookEvent,
     #[command(flatten)]
     terms: Terms,
-    /// Of `stop`: do not let the agent stop, once, while a decision waits that it asked for; left
-    /// away, it may stop and wait.
+    /// With `stop`: keep the agent from stopping, once, while its own question is pending.
     #[arg(long)]
     require_answer: bool,
     #[command(flatten)]
@@ -66,11 +65,11 @@ pub(crate) struct Args {
 /// What every hook is told by its command line, and by nothing else.
 #[derive(Clone, Debug, clap::Args)]
 struct Terms {
-    /// Whose hook this is, where what the host sends does not prove it.
+    /// Agent host, where its payload does not identify it.
     #[arg(long, value_name = "HOST")]
     host: Option<Host>,
-    /// How long the hook takes at most, from its start. The host's own timeout has to be longer:
-    /// most hosts run the tool after it. [default: 25s]
+    /// Deadline of the hook from its start. The host's own timeout must be longer: most hosts run
+    /// the tool after it [default: 25s].
     #[arg(long, value_name = "DURATION", value_parser = bounded_deadline)]
     deadline: Option<Duration>,
 }
@@ -85,13 +84,13 @@ impl Terms {
 /// Which hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum HookEvent {
-    /// Let a tool run only with a person's approval of exactly this call.
+    /// Allow a tool call only with a person's approval of exactly this call.
     PreToolUse,
-    /// Record what the host says became of an approved call: a claim.
+    /// Record the outcome of an approved call, as the host claims it.
     PostToolUse,
-    /// Say at the end of a turn which approvals wait to be used.
+    /// List unspent approvals at the end of a turn.
     Stop,
-    /// Say at the start of a session which of its decisions wait, and what was answered.
+    /// List the session's pending decisions and their answers at its start.
     SessionStart,
 }
 

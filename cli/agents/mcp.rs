@@ -23,11 +23,11 @@ use holdpoint_domain::core::text::check_identifier;
 /// Options of `mcp`.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Let the agent answer decisions as well. What it answers is recorded as an agent's, whose
-    /// name nothing proves.
+    /// Allow the agent to answer decisions; its answers are recorded as an agent's, under an
+    /// unverified name.
     #[arg(long)]
     allow_respond: bool,
-    /// Record what the agent asks for under this name; else under `mcp:` and the client's own name.
+    /// Requester of the agent's questions [default: `mcp:` and the client's name].
     #[arg(long, value_name = "NAME", value_parser = name)]
     requested_by: Option<String>,
     #[command(flatten)]

@@ -12,7 +12,7 @@ static READ_ONLY: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Global {
     /// The log's directory.
     pub(crate) log: PathBuf,
-    /// The configuration; else `holdpoint.toml` in the working directory, if there is one.
+    /// Configuration file [default: `holdpoint.toml` in the working directory, if it exists].
     pub(crate) config: Option<PathBuf>,
     /// Write JSON to stdout, and everything else to stderr.
     pub(crate) json: bool,

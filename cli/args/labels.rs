@@ -49,9 +49,8 @@ const OF_INTEGRATION: [(&str, &[&str]); 2] = [
 /// Options that say what a run is called.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct LabelArgs {
-    /// Call it so, to find it by: `env=prod`; at most 32, each name and value of at most 256 bytes.
-    /// Nothing proves it. `host` is added, and under a continuous integration `commit` and
-    /// `branch`.
+    /// Label the run: `env=prod`; at most 32, each name and value up to 256 bytes. Labels are
+    /// unverified. `host` is added, and under continuous integration `commit` and `branch`.
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse, conflicts_with = "resume")]
     label: Vec<(String, String)>,
 }

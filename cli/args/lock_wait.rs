@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How a verb that writes gets its turn.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct LockWaitArgs {
-    /// How long to wait for another process that writes to the log.
+    /// Maximum wait for another writer of the log.
     #[arg(long, value_name = "DURATION", env = "HOLDPOINT_LOCK_WAIT", default_value = "10s")]
     #[arg(value_parser = crate::args::durations::wait, hide_short_help = true)]
     pub(crate) lock_wait: Duration,

@@ -7,11 +7,11 @@ use holdpoint_engine::shell::{Identity, terminal_name};
 /// In whose name a verb acts.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Speaker {
-    /// Act under this name instead of the user's own. Nothing proves it: it counts for no approval
-    /// but one whose policy takes claimed names.
+    /// Act under this name instead of the user's; an unverified claim, which counts only for
+    /// policies that accept claims.
     #[arg(long = "as", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
-    /// Act as a program, not as a person.
+    /// Act as a program, not a person.
     #[arg(long)]
     agent: bool,
 }

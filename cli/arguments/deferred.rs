@@ -2,6 +2,7 @@
 //! takes a third of the processor time of a short run.
 
 use crate::arguments::help::shortened;
+use clap::builder::Resettable;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 
 /// The options of a verb, or the verbs of a group.
@@ -29,7 +30,7 @@ impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
 /// Declares the options of a verb, whose summary stands with the verb and not with its options.
 fn declared(verb: Command, declare: fn(Command) -> Command) -> Command {
     let (about, long) = (verb.get_about().cloned(), verb.get_long_about().cloned());
-    shortened(declare(verb).about(about.unwrap_or_default()).long_about(long.unwrap_or_default()))
+    shortened(declare(verb).about(Resettable::from(about)).long_about(Resettable::from(long)))
 }
 
 impl<T: Args> Args for Deferred<T> {

@@ -17,9 +17,8 @@ use std::path::{Path, PathBuf};
 /// Which archives of a log are read with it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ArchiveArgs {
-    /// Where the log's first records were moved to, if not where the log says; may be given several
-    /// times, for an archive of each. `none`: read the log alone; a directory of that name is
-    /// `./none`.
+    /// Archive of the log's oldest records, where it was moved; repeatable. `none`: read the log
+    /// alone; a directory of that name is `./none`.
     #[arg(long, value_name = "DIR|none")]
     archive: Vec<PathBuf>,
 }

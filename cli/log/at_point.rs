@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 /// Which states may be taken up.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct Shortcuts {
-    /// Make every state from the log's beginning; the result is the same, and later there.
+    /// Rebuild from the first record instead of a snapshot; slower, with the same result.
     #[arg(long)]
     whole: bool,
 }

@@ -16,8 +16,7 @@ use serde::Serialize;
 /// The option that lets a verb read the whole log.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct WholeArg {
-    /// Read and verify the whole log, instead of beginning at the newest snapshot that the log
-    /// vouches for.
+    /// Read and verify the whole log instead of starting at the newest verified snapshot.
     #[arg(long)]
     pub(crate) whole: bool,
 }

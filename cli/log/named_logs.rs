@@ -77,10 +77,8 @@ impl FromArgMatches for NamedLogs {
 impl clap::Args for NamedLogs {
     fn augment_args(command: Command) -> Command {
         let help = format!(
-            "Show this log alone; repeat it for several. Without it all logs are shown that a \
-             configuration of the system or of this user names, that `inbox --add` put into the \
-             list, that verbs of this user wrote to, and the one that {VARIABLE} names, if it is \
-             set"
+            "Show this log only; repeatable [default: logs of the system's and the user's \
+             configuration, logs that `inbox --add` added or this user wrote to, and {VARIABLE}]"
         );
         let option = Arg::new(OPTION).long("log").value_name("DIR").action(ArgAction::Append);
         command.arg(option.value_parser(path_given()).help(help))

@@ -17,14 +17,13 @@ use holdpoint_replay::{ActorFilter, Filter, NameKind, Order, TextFilter, Until, 
 /// Conditions on records. All must hold.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WantedArgs {
-    /// Only records with this `kind`, `loop`, `decision`, `entity`, `actor`, `correlation` or
-    /// `text`; of several conditions, all hold.
+    /// Filter by `kind`, `loop`, `decision`, `entity`, `actor`, `correlation` or `text`; all must
+    /// match.
     ///
-    /// A kind is one such as `execution_loop.halted`, or a system, such as `execution_loop`; a
-    /// decision an id, the beginning of one, or an issue; an entity an id of any kind, or TENANT/ID
-    /// of a thread, session or work order; an actor `ada` or `HUMAN ada`. `text` is in the line or
-    /// in a text of the event, `itext` so in capital or small letters. Raw evidence is not
-    /// searched.
+    /// A kind is one such as `execution_loop.halted`, or a system such as `execution_loop`; a
+    /// decision an ID, a prefix of one, or an issue; an entity an ID of any kind, or TENANT/ID of a
+    /// thread, session or work order; an actor `ada` or `HUMAN ada`. `text` matches the line or a
+    /// text of the event, `itext` ignores case. Raw evidence is not searched.
     #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<Filter>)]
     wanted: Vec<Condition>,
 }

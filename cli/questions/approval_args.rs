@@ -13,20 +13,20 @@ use holdpoint_domain::decision_point::DecisionPointRefusal;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Approval policy, set by any of these")]
 pub(crate) struct PolicyArgs {
-    /// Who may answer; left away: every person.
+    /// Approvers, by user name [default: every person].
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     approvers: Vec<String>,
-    /// How many distinct people have to choose the same, 1 to 16. One choice of an option that
-    /// rejects ends it at once. [default: 1]
+    /// Number of distinct people who must choose the same, 1 to 16; one rejecting choice ends it
+    /// [default: 1].
     #[arg(long, value_name = "N")]
     quorum: Option<u8>,
-    /// Let the requester, or agents, answer too.
+    /// Allow the requester, or agents, to answer too.
     #[arg(long, value_name = "WHO,...", value_delimiter = ',')]
     allow: Vec<Allowed>,
-    /// What at least has to prove who answers. [default: terminal]
+    /// Minimum proof of who answers [default: terminal].
     #[arg(long, value_name = "PROOF")]
     authentication: Option<Proof>,
-    /// Let only another user than the one who asks answer, by the number of the user.
+    /// Require a user other than the requester, by user number.
     #[arg(long)]
     separation: bool,
 }
@@ -43,7 +43,7 @@ enum Allowed {
 /// What proves who somebody is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Proof {
-    /// Nothing: claims count.
+    /// None: claims count.
     #[value(alias = "claimed")]
     None,
     /// The operating system's user.

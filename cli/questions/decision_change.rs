@@ -34,7 +34,7 @@ pub(crate) struct ActArgs {
 /// A decision, and how it is changed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Change {
-    /// The decision: its id, at least six of its digits, or the issue of its one open decision.
+    /// ID of the decision, at least six of its digits, or the issue of its one open decision.
     #[arg(value_name = "ID")]
     pub(crate) decision: String,
     #[command(flatten)]

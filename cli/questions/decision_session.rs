@@ -64,11 +64,10 @@ struct Doubted<'a> {
 /// Under which conditions something is done.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Only {
-    /// Do it only if the decision is at this version: the `version` of its JSON.
+    /// Fail unless the decision has this version, the `version` of its JSON.
     #[arg(long, value_name = "N")]
     expected_version: Option<u64>,
-    /// Do it once under this key: the same again is answered with what it came to, something else
-    /// is a conflict.
+    /// Idempotency key: the same command again returns the first result, another one is a conflict.
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new())]
     idempotency_key: Option<String>,
 }

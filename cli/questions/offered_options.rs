@@ -14,12 +14,12 @@ pub(crate) const HOW_TO_REJECT: &str = "say by `--reject ID` which one does";
 /// Options that offer ways to answer.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Offered {
-    /// A way to answer; repeat it for each, at most 32. The id ends at the first colon. Or all of
-    /// them as a JSON array of objects with `id` and `label`, and perhaps `short`, `description`
-    /// and `reject`; `@FILE` reads a file, `-` standard input.
+    /// Choice; repeatable, at most 32. The id ends at the first colon. Or all choices as a JSON
+    /// array of objects with `id` and `label`, optionally `short`, `description` and `reject`;
+    /// `@FILE` reads a file, `-` standard input.
     #[arg(long, value_name = "ID:LABEL|JSON|@FILE|-")]
     option: Vec<String>,
-    /// An option that says no; repeat it for each. Choosing it approves and releases nothing.
+    /// Rejecting choice; repeatable. It approves and releases nothing.
     #[arg(long, value_name = "ID")]
     reject: Vec<String>,
 }

@@ -21,11 +21,11 @@ use std::path::PathBuf;
 /// Options of everything that answers.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplyArgs {
-    /// The question: its id, at least six of its digits, or the issue of a decision. Without
-    /// `--log`, a question of any log of the inbox.
+    /// ID of the question, at least six of its digits, or the issue of a decision; without `--log`,
+    /// in any log of the inbox.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// Why, in one line. RETRY and ESCALATE need a reason.
+    /// Reason, in one line; RETRY and ESCALATE need one.
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) reason: Option<String>,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub(crate) struct ReplyArgs {
 /// Options that say under which conditions an answer is given.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Terms {
-    /// Answer a hold without a terminal, as another user than the one who asks; goes on record.
+    /// Answer a hold without a terminal, as a user other than the requester; this is recorded.
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]

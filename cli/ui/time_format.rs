@@ -14,8 +14,7 @@ const DAY: u64 = 24 * HOUR;
 /// Options that say how moments are told; without one, how long ago they were.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(crate) struct TimesArgs {
-    /// Tell moments as how long ago they were, in the time of this machine with its offset, or in
-    /// UTC.
+    /// Format of times: how long ago, local time with its offset, or UTC.
     #[arg(long, value_name = "FORM", value_enum, default_value_t)]
     date: DateForm,
 }

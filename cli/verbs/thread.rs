@@ -15,12 +15,11 @@ use clap::Subcommand;
 /// What to do with interruption threads.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadVerb {
-    /// List the threads, those that ended too, each with its state in a line; or how they fared.
+    /// List open and ended threads with their state.
     List(list::Args),
-    /// Show a thread: what was left unsaid, to whom, and until when it is kept; its audit rows; or
-    /// its turns.
+    /// Show a thread: its unsaid remainder and until when it is kept; its audit rows; or its turns.
     Show(show::Args),
-    /// Make the text that says what a tool answered. Nothing is read or written but this.
+    /// Render the text of a tool's answer; no log is read or written.
     Render(render::Args),
 }
 

@@ -36,33 +36,33 @@ const USUAL_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 #[group(id = "of_pre_tool_use", multiple = true)]
 #[command(next_help_heading = "Options of pre-tool-use")]
 pub(crate) struct Args {
-    /// Guard this tool only; a `*` at the end stands for any rest. May be given several times.
-    /// Left away: every tool for which the host runs the hook.
+    /// Guard this tool; a trailing `*` matches any suffix; repeatable [default: every tool for
+    /// which the host runs the hook].
     #[arg(long = "tool", value_name = "NAME", value_parser = tool_name)]
     tools: Vec<String>,
-    /// The name that the host has for the MCP server of this program: its tools that wait for
-    /// decisions or look at them are let through. May be given several times.
+    /// Host's name of this program's MCP server, whose tools that wait for decisions or show them
+    /// are allowed; repeatable.
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     own_mcp: Vec<String>,
-    /// Who may approve, by the names of their users; left away: every person.
+    /// Approvers, by user name [default: every person].
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     approvers: Vec<String>,
-    /// How many people have to approve, 1 to 16. [default: 1]
+    /// Number of people who must approve, 1 to 16 [default: 1].
     #[arg(long, value_name = "N")]
     quorum: Option<u8>,
-    /// What at least has to prove who approves. [default: terminal]
+    /// Minimum proof of who approves [default: terminal].
     #[arg(long, value_name = "PROOF")]
     authentication: Option<Proof>,
-    /// How long a person has to answer. [default: 1h]
+    /// Time until the question expires [default: 1h].
     #[arg(long, value_name = "DURATION", value_parser = bounded_time)]
     timeout: Option<Duration>,
-    /// How long an approval may be used, from the answer on. [default: 1h]
+    /// Lifetime of the approval after the answer [default: 1h].
     #[arg(long, value_name = "DURATION", value_parser = bounded_time)]
     valid_for: Option<Duration>,
-    /// How long to wait for the answer before denying, at most until the deadline. [default: 0s]
+    /// Maximum wait for the answer before denying, up to the deadline [default: 0s].
     #[arg(long, value_name = "DURATION", value_parser = wait)]
     wait: Option<Duration>,
-    /// Ask once more about a call that a person denied in this session.
+    /// Ask again about a call that a person denied in this session.
     #[arg(long)]
     ask_again: bool,
 }

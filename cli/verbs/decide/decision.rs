@@ -22,23 +22,23 @@ use clap::Subcommand;
 /// What to do with questions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DecisionVerb {
-    /// Ask a question, and print its id.
+    /// Create a question and print its ID.
     Create(Box<create::Args>),
-    /// List the questions that wait for an answer.
+    /// List pending questions.
     List(list::Args),
-    /// Show a question: what is asked, and what became of it.
+    /// Show a question and its outcome.
     Show(show::Args),
     /// Answer a question with one of its choices. The first answer counts.
     Respond(Box<respond::Args>),
-    /// Cancel a decision, or revoke an approval that was not spent.
+    /// Cancel a decision, or revoke an unspent approval.
     Cancel(cancel::Args),
-    /// Remind whoever is asked, or tell somebody else.
+    /// Remind the approvers, or notify somebody else.
     Notify(notify::Args),
-    /// Wait until a question is answered; the exit code tells how.
+    /// Wait for the answer to a question; the exit code tells which.
     Wait(wait::Args),
-    /// Record the warnings and timeouts that are due, of questions, runs and threads.
+    /// Record due warnings and timeouts of questions, runs and threads.
     Expire(expire::Args),
-    /// Spend the approval of one action, once.
+    /// Consume the approval of one action, once.
     Consume(consume::Args),
 }
 

@@ -26,25 +26,25 @@ use std::path::{Path, PathBuf, absolute};
 /// Options of `inbox`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Put a log into the inbox, as what it is now and of whom it is.
+    /// Add a log to the inbox, pinned to its current ID and owner.
     #[arg(long, value_name = "DIR", value_parser = path_given())]
     #[arg(conflicts_with_all = ["remove", "all", "follow", "at"])]
     add: Option<PathBuf>,
-    /// Take a log out of the inbox, until something is added to it again; without DIR, every log
-    /// whose directory is gone.
+    /// Remove a log from the inbox until it is written again; without DIR, every log whose
+    /// directory is missing.
     #[arg(long, value_name = "DIR", num_args = 0.., value_parser = path_given())]
     #[arg(conflicts_with_all = ["all", "follow", "at"])]
     remove: Option<Vec<PathBuf>>,
     #[command(flatten)]
     named: NamedLogs,
-    /// Also what is the requester's turn, and what ended lately and how.
+    /// Include questions that wait for their requester, and recently closed ones.
     #[arg(long)]
     all: bool,
-    /// Stay, and tell what comes and what goes; at a terminal the list does so anyway.
+    /// Follow: print questions as they open and close; the screen of a terminal always does.
     #[arg(long, short)]
     follow: bool,
-    /// What waited at this moment, or so long ago, and nothing of it is answered here:
-    /// 2026-01-25T03:00, 5m; of a log that is named alone, after this record: 12.
+    /// Show what was pending at this time, or so long ago: 2026-01-25T03:00, 5m; for a single log,
+    /// also after a record: 12. Answering is disabled.
     #[arg(long, value_name = "POINT", value_parser = parse_at, conflicts_with = "follow")]
     at: Option<Until>,
     #[command(flatten)]

@@ -12,10 +12,10 @@ use clap::Subcommand;
 /// What to do with the policy.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyVerb {
-    /// Show what each file, the log and the project demand, and what is in force.
+    /// Show the policy of each file, the log and the project, and the effective one.
     Show,
-    /// Change what the log demands. A person at a terminal may let it demand more; for less, its
-    /// approvers are asked, and where it names none, its owner.
+    /// Change the policy of the log. A person at a terminal may tighten it; loosening it asks its
+    /// approvers, or its owner where it names none.
     Set(change::Args),
 }
 

@@ -28,25 +28,25 @@ const FOLLOWED: u64 = 10;
 /// Options of `log`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only the newest so many of them; with `--follow` 10, where nothing is said.
+    /// Newest N records only [default: all; 10 with `--follow`].
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<u64>,
-    /// Go on with what is written from now on, until Ctrl-C or until nobody reads any more.
+    /// Follow: print new records, until Ctrl-C or a closed pipe.
     #[arg(short, long, conflicts_with_all = ["since", "until", "reverse"])]
     follow: bool,
     /// Count records, segments and bytes.
     #[arg(long, conflicts_with_all = ["limit", "follow", "since", "until", "reverse", "wanted"])]
     stat: bool,
-    /// Only from there on: a record, a moment such as 2026-01-25T16:00:00Z, a day, `yesterday`, or
+    /// Start at this point: a record, a moment such as 2026-01-25T16:00:00Z, a day, `yesterday`, or
     /// how long ago, such as 2h.
     #[arg(long, value_name = "POINT", value_parser = position::parse)]
     since: Option<Point>,
-    /// Only up to there; of a day, up to its end.
+    /// End at this point; a day includes its end.
     #[arg(long, value_name = "POINT", value_parser = position::parse)]
     until: Option<Point>,
     #[command(flatten)]
     wanted: WantedArgs,
-    /// The newest first.
+    /// Print the newest record first.
     #[arg(long)]
     reverse: bool,
     #[command(flatten)]

@@ -26,25 +26,25 @@ use unproven::{Ending, Waiting, put_unproven, tell_nothing_printed, total, unpro
 /// Options of `output`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The run: its id, the beginning of its id, or the number of a record about it.
+    /// ID of the run, a prefix of it, or the number of a record about it.
     #[arg(value_name = "RUN")]
     run: String,
-    /// Only what it printed to this stream.
+    /// Print this stream only.
     #[arg(long, value_name = "STREAM")]
     stream: Option<Stream>,
-    /// Begin each line with the time at which its first byte was read, and its stream.
+    /// Prefix each line with the time at which its first byte was read, and its stream.
     #[arg(long, conflicts_with = "json")]
     timestamps: bool,
-    /// Of this attempt, from 1; else of the last one that printed anything.
+    /// Attempt, from 1 [default: the last one with output].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     attempt: Option<u8>,
-    /// Only so many of the last lines.
+    /// Print the last N lines only.
     #[arg(short = 'n', long = "limit", value_name = "LINES")]
     tail: Option<usize>,
-    /// Go on as more of it is recorded, until the run is over.
+    /// Follow the output until the run ends.
     #[arg(short, long, conflicts_with_all = ["json", "attempt"])]
     follow: bool,
-    /// Write to a terminal what it was told, controls and all.
+    /// Write control characters to a terminal unescaped.
     #[arg(long)]
     raw: bool,
     #[command(flatten)]

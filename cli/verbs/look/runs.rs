@@ -39,30 +39,29 @@ const SHOWN: usize = 20;
 /// Options of `runs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only those whose field has this value, of all that are given: `status`, an outcome other
-    /// than `unfinished` and `session`, or an exit status; `failed`, `true` for runs that ended,
-    /// and not well; `by`, who began it; `approver`, who said yes; `command`, a text in it;
-    /// `label`, as NAME=VALUE, several times too.
+    /// Filter; all must match: `status`, an outcome or exit status; `failed`, `true` for runs that
+    /// ended without success; `by`, the requester; `approver`; `command`, a text in it; `label`, as
+    /// NAME=VALUE, repeatable.
     #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<RunFilter>)]
     wanted: Vec<Condition>,
-    /// Only those that began there or later: a record, a moment, a day, `yesterday`, or how long
+    /// Runs that began at this point or later: a record, a moment, a day, `yesterday`, or how long
     /// ago, such as 2h.
     #[arg(long, value_name = "POINT", value_parser = position::parse)]
     since: Option<Point>,
-    /// Only those that began there or earlier; of a day, up to its end.
+    /// Runs that began at this point or earlier; a day includes its end.
     #[arg(long, value_name = "POINT", value_parser = position::parse)]
     until: Option<Point>,
-    /// So many of them.
+    /// Maximum number of runs.
     #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = SHOWN)]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     count: usize,
-    /// Those that began before this run or session.
+    /// Start after this run or session in the order of the list.
     #[arg(long, value_name = "RUN")]
     after: Option<String>,
-    /// Go on: each run as it begins and as it ends, until Ctrl-C or until nobody reads any more.
+    /// Print runs as they begin and end, until Ctrl-C or a closed pipe.
     #[arg(long, short, conflicts_with_all = ["until", "after"])]
     follow: bool,
-    /// Only their ids, one a line.
+    /// Print IDs only, one a line.
     #[arg(short)]
     quiet: bool,
     #[command(flatten)]

@@ -26,21 +26,20 @@ use std::slice;
 /// Options of `show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to show: a run, a decision or a request, by its id or at least six of its first digits;
-    /// the run that a record is about, or the record, by its number; `thread:NAME`,
-    /// `correlation:NAME`, `stream:NAME` or `session:N`; the records of a part of a run, such as
-    /// `FAULT-..`.
+    /// ID, or at least six of its first digits, of a run, decision or request; the number of a
+    /// record, for its run or itself; `thread:NAME`, `correlation:NAME`, `stream:NAME` or
+    /// `session:N`; the ID of a part of a run, such as `FAULT-..`.
     #[arg(value_name = "ID")]
     id: String,
-    /// Show what it printed: `output` has more options.
+    /// Show the output of the run; `output` has more options.
     #[arg(long, group = "form", conflicts_with = "archive")]
     output: bool,
-    /// Show the records about it: `log` has more options.
+    /// Show the records; `log` has more options.
     #[arg(long, group = "form", conflicts_with = "archive")]
     records: bool,
     #[command(flatten)]
     trace: TraceArgs,
-    /// Codes and hashes as well.
+    /// Show codes and hashes too.
     #[arg(long, short)]
     verbose: bool,
     #[command(flatten)]

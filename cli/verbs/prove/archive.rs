@@ -26,14 +26,14 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Where the records go: an empty or missing directory, or the archive of those before them.
+    /// Destination: an empty or missing directory, or the archive of the records before.
     #[arg(value_name = "DST")]
     destination: PathBuf,
-    /// Move nothing behind this record, or recorded after this moment: 12, 2026-01-25T16:00, a day,
-    /// which is moved to its end, `yesterday`, or how long ago, such as 720h.
+    /// Move records up to this point: a record, a moment such as 2026-01-25T16:00, a day with its
+    /// end, `yesterday`, or how long ago, such as 720h.
     #[arg(long, value_name = "POINT", value_parser = parse_end)]
     until: Option<Until>,
-    /// Leave so many of the newest sealed segments where they are.
+    /// Number of newest sealed segments to keep.
     #[arg(long, value_name = "N", default_value_t = 0)]
     keep_segments: usize,
     #[command(flatten)]

@@ -44,7 +44,7 @@ const LISTED_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The directory of a log that is short of HEAD.
+    /// Directory of a log that ends before its HEAD.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }

@@ -30,13 +30,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// The log to copy, which is only read; it may be on a read-only file system.
+    /// Log to copy; it is only read and may be on a read-only file system.
     #[arg(value_name = "SRC")]
     source: PathBuf,
-    /// Where the copy is to be: an empty directory, or one that does not exist yet.
+    /// Destination: an empty or missing directory.
     #[arg(value_name = "DST")]
     destination: PathBuf,
-    /// Copy what verifies of a damaged log into a new log, of another identity.
+    /// Copy the valid records of a damaged log into a new log with an ID of its own.
     #[arg(long)]
     salvage: bool,
 }

@@ -36,28 +36,28 @@ const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
     holdpoint export [OPTIONS] --format html --output <FILE> --since <POINT> [--until TO]\n       \
     holdpoint export [OPTIONS] [--format <jsonl|csv|sqlite>]")]
 pub(crate) struct Args {
-    /// The run, with `--format html` and `asciicast`.
+    /// Run, with `--format html` and `asciicast`.
     ///
-    /// Its id, the beginning of its id, or the number of a record about it.
+    /// Its ID, a prefix of it, or the number of a record about it.
     #[arg(value_name = "RUN", conflicts_with_all = ["since", "until"])]
     run: Option<String>,
-    /// One JSON object a line (RFC 8785), one row a record, tables, a page of a run or a range,
-    /// what a run printed, or the program that checks such a page.
+    /// Format: one JSON object a line (RFC 8785), one row a record, tables, a page of a run or a
+    /// range, a terminal recording, or the program that verifies such a page.
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
-    /// The file to make; else, and with `-`, stdout. It has its name only when it is whole.
+    /// Output file, created when it is complete [default: stdout, as is `-`].
     #[arg(long = "output", value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Take the place of FILE if it is there.
+    /// Replace an existing FILE.
     #[arg(long, requires = "out")]
     force: bool,
-    /// Only from there on: a record, a moment, a day, `yesterday`, or how long ago, such as 2h.
+    /// Start at this point: a record, a moment, a day, `yesterday`, or how long ago, such as 2h.
     #[arg(long, value_name = "POINT", value_parser = position::parse)]
     since: Option<Point>,
-    /// Only up to there; of a day, up to its end.
+    /// End at this point; a day includes its end.
     #[arg(long, value_name = "POINT", value_parser = position::parse)]
     until: Option<Point>,
-    /// Let the bytes of raw evidence leave the log: whatever commands printed, secrets included.
+    /// Export the bytes of raw evidence: all output of commands, secrets included.
     #[arg(long)]
     include_evidence: bool,
     #[command(flatten)]

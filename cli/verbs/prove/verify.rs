@@ -32,22 +32,22 @@ pub(crate) struct Args {
     /// Verify the log together with the archive that its first records were moved to.
     #[arg(long, value_name = "DIR")]
     archive: Option<PathBuf>,
-    /// Build everything that is derived from the log again, in memory, and compare it with what is
-    /// there. What is missing or wrong is told, and does not change the exit code.
+    /// Rebuild indexes and snapshots in memory and compare them with those on disk. Differences are
+    /// reported without changing the exit code.
     #[arg(long, conflicts_with = "archive")]
     caches: bool,
-    /// Compare the log with a head that was kept elsewhere: a copy of HEAD, or lines of
-    /// `SEQUENCE LINK`. May be given several times.
+    /// Compare the log with a head kept elsewhere: a copy of HEAD, or lines of `SEQUENCE LINK`;
+    /// repeatable.
     #[arg(long, value_name = "FILE", conflicts_with = "archive")]
     head: Vec<PathBuf>,
-    /// Verify the records A to B alone: `A..B`, `A..` or `..B`. Their events are not judged.
+    /// Verify the records A to B only: `A..B`, `A..` or `..B`; the rules are not checked.
     #[arg(value_name = "A..B", conflicts_with_all = ["archive", "caches", "map", "fail_fast"])]
     range: Option<Range>,
-    /// Stop at the first finding; what lies behind it is not checked.
+    /// Stop at the first finding.
     #[arg(long, conflicts_with_all = ["archive", "caches", "map"])]
     fail_fast: bool,
-    /// Map the damage: every damaged place with its cause as far as the bytes prove it, what still
-    /// holds on both sides, and what `copy --salvage` would keep.
+    /// Map the damage: each damaged place, its proven cause, the valid records on both sides, and
+    /// what `copy --salvage` would keep.
     #[arg(long, conflicts_with = "archive")]
     map: bool,
 }

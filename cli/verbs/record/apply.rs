@@ -49,13 +49,13 @@ The line's by.authenticated_by and by.means are replaced.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The file of commands; `-` or nothing: standard input.
+    /// File of commands [default: standard input, as is `-`].
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Print the JSON Schema of every line, command and event instead.
+    /// Print the JSON Schema of lines, commands and events.
     #[arg(long, conflicts_with = "file")]
     pub(crate) schema: bool,
-    /// How long to wait for another process that writes to the log.
+    /// Maximum wait for another writer of the log.
     #[arg(long, value_name = "DURATION", env = "HOLDPOINT_LOCK_WAIT", default_value = "10s")]
     #[arg(value_parser = humantime::parse_duration)]
     lock_wait: Duration,

@@ -34,38 +34,38 @@ const KEYS_OF: &str = "application";
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// What it happened to: 1 to 256 bytes, visible.
+    /// Stream of the event, 1 to 256 visible bytes.
     #[arg(long, value_name = "STREAM")]
     stream: String,
-    /// The name of what happened: 1 to 256 bytes, visible.
+    /// Type of the event, 1 to 256 visible bytes.
     #[arg(long = "type", value_name = "TYPE")]
     event_type: String,
-    /// The version of what the bytes mean under that name.
+    /// Schema version of the type.
     #[arg(long, value_name = "N", default_value_t = 1)]
     type_version: u32,
-    /// What the bytes are: a media type.
+    /// Media type of the payload.
     #[arg(long, value_name = "TYPE", default_value = BYTES)]
     content_type: String,
-    /// The record that the stream has to have come to: that of its last event, 0 for none.
+    /// Expected record of the stream's last event, 0 for an empty stream.
     #[arg(long, value_name = "RECORD")]
     expected_version: Option<u64>,
-    /// The story that the event belongs to; else one of its own.
+    /// Correlation of the event [default: a new one].
     #[arg(long, value_name = "NAME")]
     correlation: Option<String>,
-    /// The record that caused the event.
+    /// Record that caused the event.
     #[arg(long, value_name = "RECORD")]
     causation: Option<u64>,
-    /// Act under this name instead of the user's own. Nothing proves it.
+    /// Act under this name instead of the user's; it is an unverified claim.
     #[arg(long = "as", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
-    /// Your own name for this event: given again in the same story, it is recorded once. Needs
+    /// Idempotency key: repeated in the same correlation, the event is recorded once. Needs
     /// --correlation.
     #[arg(long, value_name = "KEY", requires = "correlation")]
     idempotency_key: Option<String>,
-    /// Record each line of the input as an event of its own, in one story.
+    /// Record each input line as one event, all in one correlation.
     #[arg(long, conflicts_with_all = ["idempotency_key", "expected_version"])]
     lines: bool,
-    /// The file that holds the bytes; `-` or nothing: standard input.
+    /// File with the payload [default: standard input, as is `-`].
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]

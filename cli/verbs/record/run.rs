@@ -75,26 +75,27 @@ pub(crate) struct Args {
     /// Stop the command after this time: 1s, 90s, 5m, 1h 30m.
     #[arg(long, value_name = "DURATION", value_parser = durations::duration)]
     timeout: Option<Duration>,
-    /// Start it again up to this many attempts, 1 to 3: at a person's word, and after a crash or
-    /// timeout. [default: 3 with a hold, 1 without]
+    /// Maximum number of attempts, 1 to 3, after a crash or timeout or by a person's decision
+    /// [default: 3 with a hold, 1 without].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
     max_attempts: Option<u8>,
-    /// Kill it when its processes hold more memory: 64MiB, 2GiB.
+    /// Kill the command when its processes use more memory: 64MiB, 2GiB.
     #[arg(long, value_name = "SIZE", value_parser = durations::memory)]
     max_memory: Option<u64>,
-    /// Record this much of each stream whole, at most 512MiB; then the last 4KiB of each second.
+    /// Record this much of each stream in full, at most 512MiB; beyond it, the last 4KiB of each
+    /// second.
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = durations::output)]
     max_output: u64,
-    /// Record its output after this time at most, or once there are 64KiB.
+    /// Record output at least this often, and at every 64KiB.
     #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = durations::flush)]
     flush: Duration,
-    /// If the disk fills so that output cannot be recorded: stop the command, or continue.
+    /// Stop the command, or continue it, when the disk is too full to record its output.
     #[arg(long, value_name = "ACTION", default_value = "stop")]
     on_full: OnFullArg,
-    /// Let it read this program's standard input, which is no terminal, instead of nothing.
+    /// Pass standard input to the command; it must not be a terminal.
     #[arg(long, conflicts_with = "tty")]
     stdin: bool,
-    /// Give it a terminal of its own; what appears there is recorded as one stream.
+    /// Allocate a terminal for the command; its output is recorded as one stream.
     #[arg(long)]
     tty: bool,
     #[command(flatten)]
@@ -103,16 +104,16 @@ pub(crate) struct Args {
     labels: LabelArgs,
     #[command(flatten)]
     start: StartArgs,
-    /// Record this variable of the environment too; a * at the end stands for any rest.
+    /// Record this environment variable too; a trailing `*` matches any suffix.
     #[arg(long, value_name = "NAME")]
     record_env: Vec<OsString>,
-    /// Keep the values of variables secret whose names contain this.
+    /// Redact the values of variables whose names contain this.
     #[arg(long, value_name = "PART")]
     redact: Vec<OsString>,
     #[command(flatten)]
     turn: LockWaitArgs,
-    /// Go on although HEAD is missing or unreadable, and record that: nothing then witnesses how
-    /// far the log had reached.
+    /// Continue without a readable HEAD, and record that; lost records at the end of the log are
+    /// then not detected.
     #[arg(long)]
     without_head: bool,
     #[command(flatten)]

@@ -21,12 +21,11 @@ It needs no log, and writes the same with --json.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// The shell; or `man`, for the manual.
+    /// Shell, or `man` for the manual.
     #[arg(value_name = "SHELL", value_parser = FORMS)]
     form: String,
-    /// Of the manual: write a page for the program and one for each verb into this directory, which
-    /// is made where it is missing; pages that are there are replaced. Left away: the program's
-    /// page, to stdout.
+    /// With `man`: write a page for each command into this directory, replacing existing ones
+    /// [default: the program's page to stdout].
     #[arg(long = "output", value_name = "DIR")]
     dir: Option<PathBuf>,
 }

@@ -41,8 +41,8 @@ something else failed.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
 pub(crate) struct Args {
-    /// `config`, `terminal` or `clock-step`: this alone. `hooks`: everything, and fail where none
-    /// of them guards a tool. A file with `/` or `.` in its name: everything, with the hooks in it.
+    /// `config`, `terminal` or `clock-step`: this check only. `hooks`: all checks, which fail where
+    /// no hook guards a tool. A file with `/` or `.` in its name: all checks, with the hooks in it.
     #[arg(value_name = "SUBJECT|FILE", value_parser = topic)]
     topics: Vec<Topic>,
     #[command(flatten)]

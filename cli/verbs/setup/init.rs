@@ -17,8 +17,8 @@ use std::path::{PathBuf, absolute};
 /// Options of `init`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The log's directory, before `--log` and `HOLDPOINT_LOG`; else `.holdpoint` here, whatever
-    /// there is above.
+    /// Directory of the log; takes precedence over `--log` and `HOLDPOINT_LOG` [default:
+    /// `.holdpoint` in this directory].
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
     #[command(flatten)]

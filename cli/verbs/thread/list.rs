@@ -18,7 +18,7 @@ use holdpoint_replay::{Tells, Until, is_salvaged};
 /// Options of `thread list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only threads of this `tenant`, or whose `state` is `open`.
+    /// Filter: `tenant`, or `state=open`.
     #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<ThreadFilter>)]
     wanted: Vec<Condition>,
     /// Show the newest outcome of interruption continuity for every tenant and issue.

@@ -20,8 +20,8 @@ const REQUEST_BYTES_MAX: usize = 4 << 20;
 /// Options of `thread render`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The request, a JSON object with `tool_response`, `locale`, `output_mode` and `reason_code`;
-    /// `-` or nothing: standard input.
+    /// Request, a JSON object with `tool_response`, `locale`, `output_mode` and `reason_code`
+    /// [default: standard input, as is `-`].
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }

@@ -19,13 +19,13 @@ use holdpoint_replay::{ThreadRow, Until};
 /// Options of `thread show --rows`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RowsArgs {
-    /// Show its audit rows, committed and refused.
+    /// Show the audit rows, committed and refused.
     #[arg(long, group = "form")]
     pub(super) rows: bool,
-    /// Put on record that the rows are read. Whoever reads needs the capability for it.
+    /// Record this reading of the rows, which needs the capability for it.
     #[arg(long, requires = "rows")]
     diagnostic: bool,
-    /// Who reads, with --diagnostic; else this user, as AUTOMATION.
+    /// Reader, with --diagnostic [default: this user, as AUTOMATION].
     #[arg(long = "as", value_name = "KIND:ID", value_parser = parse_actor, requires = "diagnostic")]
     reader: Option<ActorId>,
     #[command(flatten)]

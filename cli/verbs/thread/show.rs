@@ -18,13 +18,13 @@ use serde::Serialize;
 /// Options of `thread show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The thread's correlation; as TENANT/CORRELATION where several tenants have it.
+    /// Correlation of the thread; TENANT/CORRELATION where several tenants use it.
     #[arg(value_name = "[TENANT/]CORRELATION")]
     name: Name,
-    /// As it was after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
+    /// State after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
     #[arg(long, value_name = "POINT", value_parser = parse_at, conflicts_with = "form")]
     at: Option<Until>,
-    /// Tell it turn by turn.
+    /// Show the thread turn by turn.
     #[arg(long, group = "form")]
     story: bool,
     #[command(flatten)]

@@ -10,8 +10,8 @@ use holdpoint_engine::shell::{MAX_INPUT_BYTES, canonical_input_sha256};
 /// Options that name an action.
 #[derive(Debug, clap::Args)]
 pub(super) struct BindArgs {
-    /// The action: `tool=NAME`, and `input=JSON`, of which only the digest counts; `input=@FILE`
-    /// reads a file, `input=-` standard input.
+    /// Action: `tool=NAME`, and `input=JSON`, compared by digest; `input=@FILE` reads a file,
+    /// `input=-` standard input.
     #[arg(long, value_name = "tool=NAME|input=JSON")]
     #[arg(value_parser = Condition::of::<BoundAction>)]
     bind: Vec<Condition>,

@@ -11,7 +11,7 @@ use holdpoint_domain::decision_point::{CancelDecisionPoint, DecisionPointCommand
 /// Options of `decision cancel`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Why, at most 4 KiB.
+    /// Reason, at most 4 KiB.
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     reason: Option<String>,
     #[command(flatten)]

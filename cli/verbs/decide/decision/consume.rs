@@ -13,7 +13,7 @@ use holdpoint_domain::decision_point::{ConsumeApproval, DecisionPoint, DecisionP
 /// Options of `decision consume`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The decision: its id, the beginning of its id, or its issue.
+    /// ID of the decision, a prefix of it, or its issue.
     #[arg(value_name = "ID")]
     decision: String,
     #[command(flatten)]

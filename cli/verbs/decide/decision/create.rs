@@ -40,11 +40,11 @@ const NOT_REVISED: &str = "\
 /// Options of `decision create`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The work item that the question is about.
+    /// Work item that the question is about.
     #[arg(value_name = "ISSUE")]
     issue: Option<String>,
-    /// The round to propose anew, after guidance: prompt, context, options and default replace
-    /// those of that round, and the rest stays as before.
+    /// Revise this round after guidance: prompt, context, options and default are replaced, the
+    /// rest is kept.
     #[arg(long, value_name = "ID", conflicts_with_all = NOT_REVISED.split(' '))]
     revises: Option<String>,
     /// The question, at most 4 KiB.
@@ -52,29 +52,28 @@ pub(crate) struct Args {
     prompt: Option<String>,
     #[command(flatten)]
     offered: Offered,
-    /// The option that you prefer. It is taken at the deadline, unless `--on-timeout` says
-    /// otherwise or the answer is a person's: of an approval, or where `--blocks` names what waits.
-    /// An empty one drops the default of the round before.
+    /// Preferred choice, taken at the deadline, unless `--on-timeout` says otherwise. Approvals and
+    /// questions with `--blocks` never take it. An empty value drops the default of the round
+    /// before.
     #[arg(long, value_name = "ID")]
     default: Option<String>,
-    /// What one should know to answer, at most 64 KiB; `@FILE` reads a file.
+    /// Context for whoever answers, at most 64 KiB; `@FILE` reads a file.
     #[arg(long, value_name = "TEXT|@FILE")]
     context: Option<String>,
-    /// A file that the answer may rest on; repeat it. Its digest is recorded, and nothing copied.
+    /// File that the answer may rest on; repeatable. Only its digest is recorded.
     #[arg(long, value_name = "PATH[:LABEL]")]
     evidence: Vec<String>,
-    /// How much it presses: low, medium or high. [default: medium]
+    /// Urgency: low, medium or high [default: medium].
     #[arg(long, value_name = "URGENCY", value_parser = urgency)]
     urgency: Option<Urgency>,
-    /// Ask as the program of this name; left away: as yourself.
+    /// Ask as the program of this name [default: as yourself].
     #[arg(long, value_name = "NAME")]
     requested_by: Option<String>,
-    /// Take a text of one's own as the answer. [default: `false` where an approval is asked for,
-    /// else `true`]
+    /// Accept free text as the answer [default: `false` for approvals, else `true`].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
     text_allowed: Option<bool>,
-    /// How many rounds guidance may lead to, 1 to 20. [default: 3]
+    /// Maximum number of rounds, 1 to 20 [default: 3].
     #[arg(long, value_name = "N")]
     max_iterations: Option<u8>,
     #[command(flatten)]
@@ -98,15 +97,15 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Time")]
 struct TimeArgs {
-    /// The time to answer, as `15m`, at most 366 days, or when it is over, as
-    /// 2026-01-25T16:00:00Z; left away: no end.
+    /// Time until the question expires, such as 15m, at most 366 days, or a moment such as
+    /// 2026-01-25T16:00:00Z [default: never].
     #[arg(long, value_name = "DURATION|TIME", allow_hyphen_values = true)]
     expires: Option<String>,
-    /// Let the time begin anew with every round.
+    /// Restart the time with every round.
     #[arg(long)]
     per_round: bool,
-    /// What becomes of it then: `default` takes the default, `abort` decides nothing, `hold` goes
-    /// on waiting. [default: `default` where `--default` is taken, else abort]
+    /// Effect of expiry: `default` takes the default, `abort` decides nothing, `hold` keeps waiting
+    /// [default: `default` where `--default` applies, else `abort`].
     #[arg(long, value_name = "WHAT", value_parser = on_timeout)]
     on_timeout: Option<OnTimeout>,
 }
@@ -115,8 +114,8 @@ struct TimeArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Waiting")]
 struct WaitArgs {
-    /// Wait until it ended, at most so long, as `decision wait` does: the same value, the same
-    /// exit codes. Giving up changes nothing.
+    /// Wait for the answer, at most this long, with the exit codes of `decision wait`. Giving up
+    /// changes nothing.
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true)]
     #[arg(value_parser = super::wait::timeout)]
     wait: Option<Option<Duration>>,
@@ -128,14 +127,14 @@ struct WaitArgs {
 struct PurposeArgs {
     #[command(flatten)]
     bind: BindArgs,
-    /// How long after the answer the approval may be spent. [default: 24h]
+    /// Lifetime of the approval after the answer [default: 24h].
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, requires = "bind")]
     valid_for: Option<String>,
-    /// What waits for the answer, by a name of your own; repeat it. An answer releases it, unless
-    /// it says no.
+    /// Name of work that waits for the answer; repeatable. Every answer but a rejection releases
+    /// it.
     #[arg(long, value_name = "NAME")]
     blocks: Vec<String>,
-    /// The open decision whose place this one takes.
+    /// Open decision that this one replaces.
     #[arg(long, value_name = "ID")]
     supersedes: Option<String>,
 }

@@ -47,25 +47,25 @@ const COLUMNS: [Column; 8] = [
 /// Options of `decision list`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Questions whose field has this value, of all that are given.
+    /// Filter; all must match.
     ///
     /// `state`: `pending`, `refining` (the requester's turn), `resolved`, `iterated`, `expired`,
-    /// `aborted`, `cancelled` or `superseded`; `open`, the default, is pending and refining, `all`
-    /// is every one. `issue`: the work item. `requested_by`: who asked. `urgency`: low, medium or
-    /// high. `overdue`: `true` for open questions whose time is over.
+    /// `aborted`, `cancelled` or `superseded`; `open`, the default, is pending and refining; `all`
+    /// is every state. `issue`: the work item. `requested_by`: the requester. `urgency`: low,
+    /// medium or high. `overdue`: `true` for open questions past their deadline.
     #[arg(value_name = "FIELD=VALUE", value_parser = Condition::of::<QuestionFilter>)]
     wanted: Vec<Condition>,
-    /// Questions about an attempt of a run (`hold`), or all others.
+    /// Limit to questions about an attempt of a run (`hold`), or to the others.
     #[arg(long, value_name = "KIND", value_parser = kind_parser())]
     kind: Option<Kind>,
     /// Maximum number of questions.
     #[arg(long, short = 'n', value_name = "N")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     limit: Option<usize>,
-    /// Questions behind this one in the order of the list.
+    /// Start after this question in the order of the list.
     #[arg(long, value_name = "ID")]
     after: Option<String>,
-    /// As they were after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
+    /// State after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
     #[arg(long, value_name = "POINT", value_parser = parse_at, conflicts_with = "whole")]
     at: Option<Until>,
     #[command(flatten)]

@@ -13,10 +13,10 @@ use holdpoint_domain::decision_point::{
 /// Options of `decision notify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Somebody else who is told [default: whoever is asked].
+    /// Person to notify [default: the approvers].
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
-    /// Why somebody else is told, at most 4 KiB.
+    /// Reason for the notification, at most 4 KiB.
     #[arg(long, value_name = "TEXT", requires = "to")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     reason: Option<String>,

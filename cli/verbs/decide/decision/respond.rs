@@ -13,7 +13,7 @@ pub(crate) struct Args {
     reply: ReplyArgs,
     #[command(flatten)]
     words: Words,
-    /// Who is asked instead: ESCALATE of a hold needs one of its targets.
+    /// Target of ESCALATE, one that the hold offers.
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
 }
@@ -22,18 +22,17 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Words {
-    /// The choice, as the question offers it: CONTINUE, RETRY, ABORT or ESCALATE of a hold, the id
-    /// of an option of a decision; from the second round on, `_accept` accepts the proposal as it
-    /// is, with its default. None of them stands for another one.
+    /// Choice: CONTINUE, RETRY, ABORT or ESCALATE of a hold, the id of an option of a decision;
+    /// from the second round on, `_accept` accepts the proposal with its default.
     #[arg(value_name = "CHOICE")]
     choice: Option<String>,
-    /// The same as an option.
+    /// Choice, as an option.
     #[arg(long, value_name = "ID")]
     option: Option<String>,
-    /// Answer in your own words, which ends the question.
+    /// Answer with free text, which closes the question.
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
-    /// Ask for another proposal that heeds this.
+    /// Ask for a revised proposal that follows this guidance.
     #[arg(long, value_name = "TEXT")]
     guidance: Option<String>,
 }

@@ -24,16 +24,16 @@ use serde_json::json;
 /// Options of `decision show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The question: its id, at least six of its digits, or the issue of its one open decision.
+    /// ID of the question, at least six of its digits, or the issue of its one open decision.
     #[arg(value_name = "ID")]
     id: String,
-    /// As it was after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
+    /// State after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
     #[arg(long, value_name = "POINT", value_parser = parse_at)]
     at: Option<Until>,
-    /// Every round of the question, the first one first.
+    /// Show every round of the question, oldest first.
     #[arg(long)]
     chain: bool,
-    /// Codes and hashes of a hold as well.
+    /// Show codes and hashes of a hold too.
     #[arg(long, short)]
     verbose: bool,
 }

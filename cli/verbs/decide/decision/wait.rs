@@ -12,17 +12,18 @@ use std::time::Duration;
 /// Options of `decision wait`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The question: its id, at least six of its digits, or the issue of its one open decision. Of
-    /// several, the first that ends. With `--follow`, decisions of an issue by `issue=ISSUE`.
+    /// ID of the question, at least six of its digits, or the issue of its one open decision; of
+    /// several, the first to close ends the wait. With `--follow`, `issue=ISSUE` selects the
+    /// decisions of an issue.
     #[arg(value_name = "ID", required_unless_present = "follow")]
     ids: Vec<String>,
-    /// Maximum wait [default: none]. Giving up changes nothing.
+    /// Maximum wait [default: none]; giving up changes nothing.
     #[arg(long, value_name = "DURATION", value_parser = timeout, conflicts_with = "follow")]
     timeout: Option<Duration>,
-    /// Print what happens to one question, or to all, as it happens, until Ctrl-C.
+    /// Print the events of one question, or of all, as they happen, until Ctrl-C.
     #[arg(long, short)]
     follow: bool,
-    /// Follow from this record on, 0 for the log's first [default: the next record].
+    /// Follow from this record on, 0 for the first of the log [default: the next record].
     #[arg(long, value_name = "SEQ", requires = "follow")]
     since: Option<u64>,
 }

@@ -19,10 +19,11 @@ use serde_json::json;
 pub(crate) struct Args {
     #[command(flatten)]
     settings: PolicySettings,
-    /// For less: ask, print the id and exit with 10; `--approval ID` changes the policy later.
+    /// When loosening: print the ID of the question and exit with 10; `--approval ID` applies the
+    /// change later.
     #[arg(long, conflicts_with = "approval")]
     no_wait: bool,
-    /// The decision that approved exactly this change.
+    /// Decision that approved exactly this change.
     #[arg(long, value_name = "ID")]
     approval: Option<String>,
     #[command(flatten)]

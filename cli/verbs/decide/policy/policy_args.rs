@@ -14,17 +14,16 @@ use holdpoint_engine::floors::{Moments, each_once};
 /// Settings of a policy. The rest stays as it is.
 #[derive(Debug, clap::Args)]
 pub(super) struct PolicySettings {
-    /// What the log demands, by the keys of the configuration file; the rest stays as it is.
+    /// Settings by the keys of the configuration file; others are kept.
     ///
-    /// `default`: when a person is asked, never, before, on-failure, after or always, several with
-    /// commas. `approvers`: who may answer, names with commas; none: anybody. `quorum`: how many
-    /// distinct people have to approve a start, 1 to 16. `authentication`: what at least has to
-    /// prove who answers, none, os-user or terminal. `separation`: `true` where only another user
-    /// than the one who asks may answer. `decision_timeout` and `approval_timeout`: the longest
-    /// time after an attempt and before a start; `any`: no limit. `retry_needs_person`: `true`
-    /// where a person is asked also where another attempt is permitted after a crash or timeout.
-    /// `escalation_approvers`: who may answer besides once a question was passed on.
-    /// `override_approvers`: who may allow a hidden field to be shown.
+    /// `default`: holds of every run: never, before, on-failure, after or always, comma-separated.
+    /// `approvers`: user names, comma-separated; none: anybody. `quorum`: distinct people who must
+    /// approve a start, 1 to 16. `authentication`: minimum proof of who answers: none, os-user or
+    /// terminal. `separation`: `true` requires a user other than the requester. `decision_timeout`
+    /// and `approval_timeout`: longest time to answer after an attempt and before a start; `any`:
+    /// no limit. `retry_needs_person`: `true` asks a person before an automatic retry too.
+    /// `escalation_approvers`: additional approvers after an escalation. `override_approvers`:
+    /// people who may allow a hidden field to be shown.
     #[arg(value_name = "KEY=VALUE", value_parser = Condition::of::<GatePolicy>)]
     settings: Vec<Condition>,
 }

@@ -40,7 +40,7 @@ pub(crate) struct View<'v> {
     pub(crate) columns: usize,
     /// Time when it is looked at, and how moments are told.
     pub(crate) clock: &'v Clock,
-    /// Codes and hashes as well.
+    /// Show codes and hashes too.
     pub(crate) is_verbose: bool,
     /// What went wrong stands out.
     pub(crate) is_coloured: bool,

@@ -22,16 +22,16 @@ const DEPTH: u32 = 64;
 /// Options of `show --trace`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TraceArgs {
-    /// Show what led to the record, back to a person, and everything that it caused; of a run, a
-    /// decision or another id, of the record that began it.
+    /// Show the causes of a record, back to a person, and its effects; for another ID, of its first
+    /// record.
     #[arg(long, group = "form")]
     pub(super) trace: bool,
-    /// So many steps back, and so many on.
+    /// Maximum number of steps in each direction.
     #[arg(long = "limit", short = 'n', value_name = "N", requires = "trace")]
     #[arg(default_value_t = DEPTH)]
     #[arg(value_parser = clap::value_parser!(u32).range(..=i64::from(DEPTH_MAX)))]
     depth: u32,
-    /// As a tree for people, or as a graph for Mermaid or Graphviz.
+    /// Format of the trace: a tree, or a graph for Mermaid or Graphviz.
     #[arg(long, value_enum, requires = "trace", default_value_t = Format::Text)]
     format: Format,
 }

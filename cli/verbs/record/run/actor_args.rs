@@ -9,13 +9,13 @@ use holdpoint_engine::shell::user_name;
 /// Options that say who runs something, and what it belongs to.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct SpeakerArgs {
-    /// Record it under this name instead of the user's own. Nothing proves it.
+    /// Record this name as the requester instead of the user's; it is an unverified claim.
     #[arg(long = "as", value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     name: Option<String>,
-    /// Record it as what an agent runs, not an automation.
+    /// Record the run as an agent's instead of an automation's.
     #[arg(long)]
     agent: bool,
-    /// The story that it belongs to, such as a work item; else a story of its own begins.
+    /// Correlation of the run, such as a work item [default: a new one].
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     correlation: Option<String>,
 }

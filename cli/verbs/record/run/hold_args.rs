@@ -21,30 +21,28 @@ const MAX_ATTEMPTS_HELD: u8 = 3;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Hold points")]
 pub(super) struct HoldArgs {
-    /// When a person decides: before the command starts, or what becomes of it afterwards.
-    /// [default: never]
+    /// Ask a person before the command starts, or about what follows an attempt [default: never].
     #[arg(long, value_name = "WHEN", value_enum, conflicts_with = "resume")]
     hold: Option<Hold>,
-    /// Who may answer; left away: every person.
+    /// Approvers, by user name [default: every person].
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "resume")]
     approvers: Vec<String>,
-    /// How many distinct people have to approve before the start, 1 to 16. [default: 1]
+    /// Number of distinct people who must approve the start, 1 to 16 [default: 1].
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     quorum: Option<u8>,
-    /// How long a question can be answered, 1ms to 366d: `before=` the start, then nothing is
-    /// started [default: 5m; 24h with --no-wait]; `after=` an attempt, then it is ABORT [default:
-    /// 5m]; or both.
+    /// Time until a question expires, 1ms to 366d: `before=` the start, which is then cancelled
+    /// [default: 5m; 24h with --no-wait]; `after=` an attempt, which then is ABORT [default: 5m];
+    /// or both.
     #[arg(long, value_name = "[before=|after=]DURATION", value_parser = expiry)]
     expires: Vec<Expiry>,
-    /// Leave the question open and exit with 122 instead of waiting for the answer.
+    /// Exit with 122 and leave the question open instead of waiting.
     #[arg(long)]
     pub(super) no_wait: bool,
-    /// Ask a person also where another attempt is permitted after a crash or timeout. [default:
-    /// true]
+    /// Ask a person before an automatic retry after a crash or timeout too [default: true].
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "true")]
     retry_needs_person: Option<bool>,
-    /// Let a question be passed on to this person too; may be given several times.
+    /// Allow escalation to this person; repeatable.
     #[arg(long, value_name = "NAME")]
     to: Vec<String>,
 }
@@ -64,21 +62,20 @@ fn expiry(text: &str) -> Result<Expiry, String> {
 /// What a start is bound to, and what lets it begin.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct StartArgs {
-    /// Bind the approval to this file besides those that words of the command name: its path and
-    /// content.
+    /// Bind the approval to the path and content of this file too; files that the command names are
+    /// bound already.
     #[arg(long, value_name = "file=PATH", num_args = 1.., conflicts_with = "resume")]
     #[arg(value_parser = OsStringValueParser::new().try_map(|text| named(&text, &["file"])))]
     bind: Vec<NamedBinding>,
-    /// Do not bind this file, which the command names and writes; or this variable, which names
-    /// another file in every step of a continuous integration, such as GITHUB_OUTPUT. It is part
-    /// of the question.
+    /// Exclude from the binding a file that the command writes, or a variable that changes in every
+    /// step of a pipeline, such as GITHUB_OUTPUT. The question shows it.
     #[arg(long, value_name = "file=NAME|env=NAME", num_args = 1.., conflicts_with = "resume")]
     #[arg(value_parser = OsStringValueParser::new().try_map(|text| named(&text, &["file", "env"])))]
     unbind: Vec<NamedBinding>,
-    /// Spend this approval, given to a question that `--hold before --no-wait` left open.
+    /// Consume this approval of a question that `--hold before --no-wait` left open.
     #[arg(long, value_name = "ID", conflicts_with = "resume")]
     pub(super) approval: Option<String>,
-    /// Begin the next attempt of the run whose question was decided RETRY when nobody waited.
+    /// Start the next attempt of a run whose question was answered RETRY after `--no-wait`.
     #[arg(long, value_name = "REQ")]
     pub(super) resume: Option<String>,
 }
@@ -112,11 +109,11 @@ impl StartArgs {
 /// When a person is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Hold {
-    /// Never: the command is recorded, and what Phase-21 permits is done at once.
+    /// Never; Phase-21 alone decides.
     Never,
-    /// Before the first attempt starts.
+    /// Before the first attempt.
     Before,
-    /// After an attempt that did not end well.
+    /// After an attempt that failed.
     OnFailure,
     /// After every attempt that Phase-21 did not terminate.
     After,
