@@ -223,7 +223,7 @@ struct Renamed<A> {
     map: A,
     names: &'static [(&'static str, &'static str)],
     read: Vec<(&'static str, Option<BasisPoints>)>,
-    /// Fields whose fraction is 1: what is written of 10 000 basis points, and nothing without them.
+    /// Fields whose fraction is 1: it is written of 10 000 basis points, and never without them.
     certain: Vec<(&'static str, &'static str)>,
     next: Option<Option<BasisPoints>>,
 }
