@@ -99,7 +99,7 @@ impl Yesterday {
         let run = GovernedRun::of(spec);
         let (sink, signals) = (&mut Discard, &mut NoSignals);
         match self.engine.run_when(by, conditions, &run, sink, signals).unwrap() {
-            KeyedRun::Now(HeldRun::Ended(report)) => report.loop_id,
+            KeyedRun::Now(HeldRun::Ended(report)) => report.summary.loop_id,
             other => panic!("{other:?}"),
         }
     }

@@ -174,7 +174,7 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let mut screen = Screen::new(global.json);
     let (engine_of, in_force, hold) = (&engine, &in_force, &hold);
     let mut carried =
-        Carried { global, engine: engine_of, in_force, hold, origin, conditions, run };
+        RunRequest { global, engine: engine_of, in_force, hold, origin, conditions, run };
     let outcome = carried.out(&start, &mut screen, &mut signals);
     let closed = match &outcome {
         Ok(Outcome::Run(HeldRun::EndWaits(_))) => engine.close_without_waiting(),
@@ -212,14 +212,14 @@ impl Outcome {
     /// Whether the command ran, and something else than itself ended it.
     fn was_stopped(&self) -> bool {
         let Self::Run(run) = self else { return false };
-        run.execution().is_some_and(|execution| {
+        run.summary().execution.as_ref().is_some_and(|execution| {
             !matches!(execution.outcome, Ended::Exited { .. } | Ended::Signaled { .. })
         })
     }
 }
 
 /// A run that is to be carried out on an open log.
-struct Carried<'a> {
+struct RunRequest<'a> {
     global: &'a Global,
     engine: &'a Engine,
     in_force: &'a InForce,
@@ -230,7 +230,7 @@ struct Carried<'a> {
     run: GovernedRun,
 }
 
-impl Carried<'_> {
+impl RunRequest<'_> {
     /// Asks where that is needed, and starts or goes on.
     fn out(
         &mut self,
