@@ -11,7 +11,7 @@ use crate::log::verdict::verify_tells;
 use crate::log::{Directory, IdOf, ids, other_logs, warn};
 use crate::ui::{Exit, Failure, Output, complain, moment};
 use crate::verbs::look::show::Args;
-use crate::verbs::look::show::trace::id_meaning::{Meant, meant};
+use crate::verbs::look::show::trace::id_meaning::{RecordName, meant};
 use clap::ValueEnum;
 use holdpoint_replay::trace::DEPTH_MAX;
 use holdpoint_replay::{Beginning, Part, Span, Trace, Traced, leading, trace};
@@ -55,12 +55,12 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let wanted = meant(&args.id).map_err(|why| Failure::new(Exit::USAGE, "no_id", why))?;
     let outcome = tell(global, args, &wanted);
     match &wanted {
-        Meant::Named(id) => other_logs::told(global, id, outcome),
-        Meant::Record(_) => outcome,
+        RecordName::Named(id) => other_logs::told(global, id, outcome),
+        RecordName::Record(_) => outcome,
     }
 }
 
-fn tell(global: &Global, args: &Args, wanted: &Meant) -> Result<Exit, Failure> {
+fn tell(global: &Global, args: &Args, wanted: &RecordName) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
     let sequence = wanted.sequence(&directory)?;
     let traced = directory.read(|log, options| trace(log, sequence, args.trace.depth, options))?;

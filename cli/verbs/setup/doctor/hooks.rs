@@ -39,7 +39,7 @@ pub(super) struct Hook<'a> {
 
 /// What was found of a hook.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct HookFindings {
     /// What is wrong.
     pub(super) checks: Vec<Check>,
     /// It runs this program's `hook`.
@@ -102,13 +102,13 @@ impl<'a> Hook<'a> {
 }
 
 /// What is wrong with a hook, where it has to do with decisions.
-pub(super) fn check_hook(hook: &Hook<'_>, log: &Path, read: HookLineReader) -> Found {
+pub(super) fn check_hook(hook: &Hook<'_>, log: &Path, read: HookLineReader) -> HookFindings {
     let line = Line::split(hook.command);
     let flaws = script::flaws_of(hook.command, &line);
     let Some(words) = line.of_holdpoint().filter(|words| words.iter().any(|w| w == "hook")) else {
-        return Found { checks: flaws, ..Found::default() };
+        return HookFindings { checks: flaws, ..HookFindings::default() };
     };
-    let mut found = Found { checks: flaws, is_ours: true, ..Found::default() };
+    let mut found = HookFindings { checks: flaws, is_ours: true, ..HookFindings::default() };
     match read(&words) {
         Ok(Some(args)) => {
             let is_for = |event| hook.is_of(event) && args.events.contains(&event);
@@ -127,7 +127,7 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path, read: HookLineReader) -> F
             }
             found.checks.extend(check_timeout(hook, args.takes_at_most));
         }
-        Ok(None) => return Found::default(),
+        Ok(None) => return HookFindings::default(),
         Err(error) => {
             let said = error.to_string();
             let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");

@@ -50,7 +50,7 @@ pub(crate) struct Requests {
 
 /// [`Requests`] as they are carried: the members in their order, and of each that is remembered the
 /// bytes in which it is.
-pub(crate) type Carried<'a> =
+pub(crate) type RequestsCheckpoint<'a> =
     (Vec<(String, String)>, Vec<(Timestamp, String)>, Vec<(u64, (Text, &'a [u8]))>);
 
 /// Something that falls due: in a request, in an interruption thread, in a decision point.
@@ -354,7 +354,10 @@ impl Requests {
     }
 
     /// The requests that were carried.
-    pub(crate) fn from_carried((live, due, closed): Carried<'_>, of: &Arc<Carrier>) -> Self {
+    pub(crate) fn from_carried(
+        (live, due, closed): RequestsCheckpoint<'_>,
+        of: &Arc<Carrier>,
+    ) -> Self {
         let remembered = |(at, (id, held)): (u64, (Text, &[u8]))| (at, (id, of.part(held).into()));
         Self {
             live: live.into_iter().collect(),

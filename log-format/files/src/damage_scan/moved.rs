@@ -46,7 +46,7 @@ pub(super) struct Recall<'a, S: ReadStorage> {
 }
 
 /// Sequence and link of a record.
-type Named = (u64, Link);
+type SequenceLink = (u64, Link);
 
 /// The pieces in order, and what of them was moved.
 type Recalled = (Vec<Piece>, Vec<Moved>);
@@ -170,7 +170,7 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
     /// The record that is due, wherever it lies, where the link before it is known.
     fn find(
         &mut self,
-        due: Named,
+        due: SequenceLink,
         pieces: &[Piece],
         anchor: u64,
     ) -> Result<Option<ChainPart>, SurveyError> {
@@ -319,7 +319,7 @@ fn put(tied: &mut Vec<AnchoredRecords>, before: Option<AnchoredRecords>) {
 }
 
 /// The kept records that end with the one that is due; what is behind them is not looked at again.
-fn in_place(pieces: &mut &[Piece], due: Named) -> Option<ChainPart> {
+fn in_place(pieces: &mut &[Piece], due: SequenceLink) -> Option<ChainPart> {
     let is_before = |piece: &Piece| matches!(piece, Piece::Kept(it) if it.from.sequence < due.0);
     let here = pieces.iter().rposition(is_before);
     *pieces = pieces.get(..here.map_or(0, |here| here + 1)).unwrap_or_default();

@@ -4,7 +4,7 @@
 mod listing;
 mod ties;
 
-use crate::blocks::{BlockLength, Make, VisitMadeWhile, Workers, walk_blocks_while};
+use crate::blocks::{BlockLength, Make, VisitWithValueWhile, Workers, walk_blocks_while};
 use crate::finding::{Finding, Place, Problem, wrong_witnessed};
 use crate::follow::FollowError;
 use crate::head::wrong_witness;
@@ -279,7 +279,7 @@ impl<'s, S: ReadStorage> LogReader<'s, S> {
         from: Run,
         make: &Make<'_, T>,
         found: &mut impl Extend<Finding>,
-        visit: &mut VisitMadeWhile<'_, T>,
+        visit: &mut VisitWithValueWhile<'_, T>,
     ) -> Result<Run, SurveyError> {
         let OpenSegment { header, window } = segment;
         let first = header.first_sequence();
