@@ -259,7 +259,7 @@ fn a_name_that_nothing_has_is_not_found_and_the_closest_one_is_suggested() {
     let none = ["log", &format!("entity={known}"), "text=no such words"];
     let (code, stdout, stderr) = told(&holdpoint(log, &none));
     assert_eq!((code, stdout.as_str()), (0, ""));
-    assert!(stderr.contains("no record is so"), "{stderr}");
+    assert!(stderr.contains("no matching records"), "{stderr}");
     let (code, _, stderr) = told(&holdpoint(log, &["log", "kind=sandbox_fualt"]));
     assert_eq!(code, 2);
     assert!(stderr.contains("did you mean sandbox_fault?"), "{stderr}");
