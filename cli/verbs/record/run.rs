@@ -401,9 +401,8 @@ fn tell_recovery(log: &Path, report: &OpenReport) {
     if !recovered.is_end_known {
         complain(
             "HEAD was missing, and records may be lost behind the newest one: what began before \
-             permits nothing, and nothing begins before a person sets the policy; do that with \
-             `holdpoint policy set` and all that the lost one demanded, and ask, begin or grant \
-             anew",
+             permits nothing, and nothing begins before a person sets the policy. Run `holdpoint \
+             policy set` with all that the lost one demanded, then ask, begin or grant again",
         );
     }
     if recovered.cut_bytes > 0 {
