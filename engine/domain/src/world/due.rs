@@ -101,7 +101,7 @@ impl World {
             let due_at = point.next_due().filter(is_over)?;
             return Some(self.point_due(due_at, point, now));
         }
-        if let Some((tenant_id, correlation_id)) = thread_of_limit(id) {
+        if let Some((tenant_id, correlation_id)) = id.split_once(ZERO) {
             let thread = self.hot.threads.live(tenant_id, correlation_id)?;
             let due_at = thread.next_expiry().filter(is_over)?;
             return Some(thread_due((due_at, thread)));
@@ -208,10 +208,6 @@ impl World {
 /// The times of all that a thread keeps, as one limit. No id of another one has a zero in it.
 pub(super) fn limit_of_thread((tenant_id, correlation_id): (&str, &str)) -> String {
     format!("{tenant_id}{ZERO}{correlation_id}")
-}
-
-fn thread_of_limit(id: &str) -> Option<(&str, &str)> {
-    id.split_once(ZERO)
 }
 
 /// Between the names of a thread in the id of its limit.

@@ -75,7 +75,7 @@ pub fn walk_blocks_while<F: ReadFile + Sync, T: Send>(
     workers: &Workers<'_, T>,
     visit: &mut VisitWithValueWhile<'_, T>,
 ) -> io::Result<Run> {
-    let line = Line::new(workers, Cutter::new(window, *header, &from, workers.block_length()));
+    let line = Line::new(workers, Cutter::new(window, *header, &from, workers.length));
     let mut step = Step::begun(header, from);
     let stop = line.with(|next| {
         while let Some(checked) = next() {
