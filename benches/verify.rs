@@ -8,7 +8,7 @@ use criterion::Criterion;
 use holdpoint_log_files::{DirectoryStorage, Extent, SurveyOptions, survey};
 use holdpoint_log_format::BootId;
 use holdpoint_replay::{Filter, ReadOptions, Verdict, records, verify};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use tempfile::TempDir;
 
 /// Runs of a command on the log: 13 records each.
@@ -16,7 +16,7 @@ const RUNS: usize = 4_000;
 
 fn main() {
     let directory = TempDir::new().unwrap();
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     (0..RUNS).for_each(|_| drop(log.run()));
     log.write(directory.path());
     let storage = DirectoryStorage::new(directory.path());

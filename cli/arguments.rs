@@ -36,7 +36,7 @@ const _: () = assert!(FORMAT_VERSION == 1, "the version's text names the log for
 #[command(override_help = help::PROGRAM)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    pub(crate) given: Given,
+    pub(crate) given: GlobalArgs,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
@@ -46,7 +46,7 @@ const GLOBAL: &str = "Global options";
 
 /// Options of every verb, as they are given.
 #[derive(Debug, Args)]
-pub(crate) struct Given {
+pub(crate) struct GlobalArgs {
     /// Directory of the log [default: the nearest `.holdpoint`, in the working directory or above
     /// it].
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "DIR", env = program::VARIABLE)]
@@ -95,7 +95,7 @@ impl Color {
     }
 }
 
-impl Given {
+impl GlobalArgs {
     /// The options with the log that is meant, and why that log is not used, if it is not.
     pub(crate) fn located(self) -> (Global, Option<Failure>) {
         let Self { log, config, json, .. } = self;

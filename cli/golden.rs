@@ -19,7 +19,7 @@ use holdpoint_replay::{
     Filter, ReadOptions, Retry, Run, RunLookup, Session, begun, find_sessions, retries_of, run_of,
     runs_of,
 };
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -57,7 +57,7 @@ pub(crate) struct Sample {
 
 impl Sample {
     pub(crate) fn new() -> Self {
-        let mut log = HandMade::new();
+        let mut log = HandMadeLog::new();
         let ids = vec![
             log.run_of("make deploy ENVIRONMENT=production REGION=eu-central-1 TIMEOUT=600"),
             log.crash(),
@@ -70,7 +70,7 @@ impl Sample {
     /// A run that failed and was ended after a RETRY, another one, and one that was begun again
     /// because of the RETRY.
     pub(crate) fn begun_again() -> Self {
-        let mut log = HandMade::new();
+        let mut log = HandMadeLog::new();
         let (first, retry) = log.retry_of_halted("make deploy REGION=eu-central-1");
         let other = log.run_of("make test");
         let again = log.run_caused_by("make deploy REGION=eu-central-1", retry);
@@ -80,7 +80,7 @@ impl Sample {
     /// A run, and behind it a session that asked about four tools: one ran and is told of, one
     /// ran and is not, one was denied, and about one nobody has answered.
     pub(crate) fn guarded() -> Self {
-        let mut log = HandMade::new();
+        let mut log = HandMadeLog::new();
         let ids = vec![log.run_of("make test")];
         for (command, answer, is_told) in [
             ("make build", Some("approve"), true),
@@ -102,7 +102,7 @@ impl Sample {
         found.sessions
     }
 
-    fn of(log: HandMade, ids: Vec<String>) -> Self {
+    fn of(log: HandMadeLog, ids: Vec<String>) -> Self {
         let directory = TempDir::new().unwrap();
         log.write(directory.path());
         let minutes_later = log.chain.time + 7 * 60 * 1_000_000_000;
@@ -143,7 +143,7 @@ impl Sample {
 }
 
 /// A tool that a session asks about, and what becomes of it.
-fn guarded_call(log: &mut HandMade, command: &str, answer: Option<&str>, is_told: bool) {
+fn guarded_call(log: &mut HandMadeLog, command: &str, answer: Option<&str>, is_told: bool) {
     let agent = principal(Actor::Agent, "claude-code:8f1c9a7e-52d0", Authentication::None);
     let ada = principal(Actor::Human, "ada", Authentication::Terminal);
     let mut submit = |by: &Principal, command: Command| {

@@ -56,7 +56,7 @@ impl Standing {
 
 /// What is judged.
 #[derive(Clone, Copy)]
-pub struct Found<'a> {
+pub struct Measurements<'a> {
     /// What this run measured.
     pub outcomes: &'a [Outcome],
     /// What a run on scale measured, where there was one.
@@ -78,7 +78,7 @@ struct Bar {
     says: &'static str,
     sense: Sense,
     limit: f64,
-    read: fn(&Found<'_>) -> Option<Reading>,
+    read: fn(&Measurements<'_>) -> Option<Reading>,
 }
 
 /// How a bar fared.
@@ -114,12 +114,12 @@ impl Verdict {
 
 /// Every bar, against what was measured.
 #[must_use]
-pub fn judge(found: &Found<'_>) -> Vec<Verdict> {
+pub fn judge(found: &Measurements<'_>) -> Vec<Verdict> {
     bars().map(|bar| bar.judge(found)).collect()
 }
 
 impl Bar {
-    fn judge(&self, found: &Found<'_>) -> Verdict {
+    fn judge(&self, found: &Measurements<'_>) -> Verdict {
         let reading = (self.read)(found).filter(|reading| reading.value.is_finite());
         let limit = self.limit;
         let stands = |reading: Reading| {
@@ -144,7 +144,7 @@ const fn at_most(
     key: &'static str,
     says: &'static str,
     limit: f64,
-    read: fn(&Found<'_>) -> Option<Reading>,
+    read: fn(&Measurements<'_>) -> Option<Reading>,
 ) -> Bar {
     Bar { key, says, sense: Sense::AtMost, limit, read }
 }
@@ -153,7 +153,7 @@ const fn at_least(
     key: &'static str,
     says: &'static str,
     limit: f64,
-    read: fn(&Found<'_>) -> Option<Reading>,
+    read: fn(&Measurements<'_>) -> Option<Reading>,
 ) -> Bar {
     Bar { key, says, sense: Sense::AtLeast, limit, read }
 }
@@ -378,15 +378,15 @@ fn is_audit_trail(name: &str, _: &PeerFacts) -> bool {
     name.starts_with("audit-trail")
 }
 
-fn of_payload<'a>(all: &Found<'a>, kind: Kind) -> Option<&'a Outcome> {
+fn of_payload<'a>(all: &Measurements<'a>, kind: Kind) -> Option<&'a Outcome> {
     of_scope(all, kind, Scope::Payload(PAYLOAD))
 }
 
-fn of_scope<'a>(all: &Found<'a>, kind: Kind, scope: Scope) -> Option<&'a Outcome> {
+fn of_scope<'a>(all: &Measurements<'a>, kind: Kind, scope: Scope) -> Option<&'a Outcome> {
     all.outcomes.iter().find(|outcome| outcome.kind == kind && outcome.scope == scope)
 }
 
-fn of_kind<'a>(all: &Found<'a>, kind: Kind) -> Option<&'a Outcome> {
+fn of_kind<'a>(all: &Measurements<'a>, kind: Kind) -> Option<&'a Outcome> {
     all.outcomes.iter().find(|outcome| outcome.kind == kind)
 }
 
@@ -394,18 +394,18 @@ fn ours(outcome: &Outcome) -> Option<Reading> {
     Some(read(outcome.ours()?.values()?))
 }
 
-fn floor_over_ours(all: &Found<'_>, kind: Kind, floor: &str) -> Option<Reading> {
+fn floor_over_ours(all: &Measurements<'_>, kind: Kind, floor: &str) -> Option<Reading> {
     let outcome = of_payload(all, kind)?;
     Some(read(&outcome.over_ours(outcome.floor(floor)?)?))
 }
 
-fn ours_over_floor(all: &Found<'_>, kind: Kind, floor: &str) -> Option<Reading> {
+fn ours_over_floor(all: &Measurements<'_>, kind: Kind, floor: &str) -> Option<Reading> {
     let outcome = of_payload(all, kind)?;
     ours_over(outcome, outcome.floor(floor)?)
 }
 
 /// Of the two ways to share a sync, the faster one.
-fn group_commit_over_ours(all: &Found<'_>, kind: Kind) -> Option<Reading> {
+fn group_commit_over_ours(all: &Measurements<'_>, kind: Kind) -> Option<Reading> {
     let outcome = of_payload(all, kind)?;
     let both = [floor::GROUP_COMMIT, floor::GATHERING_COMMIT];
     let over = both.iter().filter_map(|name| outcome.over_ours(outcome.floor(name)?));
@@ -413,7 +413,7 @@ fn group_commit_over_ours(all: &Found<'_>, kind: Kind) -> Option<Reading> {
 }
 
 fn peer_over_ours(
-    all: &Found<'_>,
+    all: &Measurements<'_>,
     kind: Kind,
     wants: impl Fn(&str, &PeerFacts) -> bool,
 ) -> Option<Reading> {
@@ -421,7 +421,7 @@ fn peer_over_ours(
     Some(read(&outcome.over_ours(outcome.best_peer(wants)?)?))
 }
 
-fn scan_over_peer(all: &Found<'_>, payload: usize) -> Option<Reading> {
+fn scan_over_peer(all: &Measurements<'_>, payload: usize) -> Option<Reading> {
     let outcome = of_scope(all, Kind::Scan, Scope::Payload(payload))?;
     ours_over(outcome, outcome.best_peer(|_, _| true)?)
 }
@@ -435,24 +435,24 @@ fn millions_each_second(outcome: &Outcome, name: &str) -> Option<Reading> {
     Some(read(&Samples(seconds.iter().map(|seconds| 1e-6 / seconds).collect())))
 }
 
-fn look_ms(all: &Found<'_>, look: Look) -> Option<Reading> {
+fn look_ms(all: &Measurements<'_>, look: Look) -> Option<Reading> {
     let scale = all.scale?;
     of_lengths(scale, &scale.long()?.look(look)?.time, 1e3)
 }
 
-fn look_mib(all: &Found<'_>, look: Look) -> Option<Reading> {
+fn look_mib(all: &Measurements<'_>, look: Look) -> Option<Reading> {
     let scale = all.scale?;
     of_lengths(scale, &scale.long()?.look(look)?.peak_memory_bytes, 1.0 / f64::from(1 << 20))
 }
 
-fn inbox_ms(all: &Found<'_>) -> Option<Reading> {
+fn inbox_ms(all: &Measurements<'_>) -> Option<Reading> {
     let inbox = all.scale?.inbox.as_ref()?;
     let Spread { median, noise_percent } = inbox.look.time;
     let is_of_the_bar = (inbox.logs, inbox.questions) == (200, 10_000);
     Some(Reading { value: median * 1e3, noise_percent, is_of_the_bar })
 }
 
-fn of_ratio(all: &Found<'_>, key: &str) -> Option<Reading> {
+fn of_ratio(all: &Measurements<'_>, key: &str) -> Option<Reading> {
     let scale = all.scale?;
     of_lengths(scale, &scale.ratios.iter().find(|ratio| ratio.key == key)?.value, 1.0)
 }
@@ -481,7 +481,7 @@ mod tests {
     }
 
     fn verdict(outcomes: &[Outcome], key: &str) -> Verdict {
-        let verdicts = judge(&Found { outcomes, scale: None });
+        let verdicts = judge(&Measurements { outcomes, scale: None });
         verdicts.into_iter().find(|verdict| verdict.key == key).unwrap()
     }
 
@@ -546,7 +546,7 @@ mod tests {
     fn a_bar_on_lengths_is_judged_on_logs_of_those_lengths_alone() {
         let memory = |long| {
             let scale = scale_of(long);
-            let verdicts = judge(&Found { outcomes: &[], scale: Some(&scale) });
+            let verdicts = judge(&Measurements { outcomes: &[], scale: Some(&scale) });
             assert_eq!(verdicts.iter().filter(|verdict| verdict.value.is_some()).count(), 1);
             verdicts.into_iter().find(|verdict| verdict.key == WRITERS_MEMORY).unwrap()
         };
@@ -587,7 +587,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_neither_cleared_nor_missed() {
-        for verdict in judge(&Found { outcomes: &[], scale: None }) {
+        for verdict in judge(&Measurements { outcomes: &[], scale: None }) {
             assert_eq!((verdict.value, verdict.passed), (None, None), "{}", verdict.key);
             assert_eq!(verdict.standing(), None, "{}", verdict.key);
         }

@@ -21,7 +21,7 @@ use crate::error::{Doing, MeasureError};
 use holdpoint_domain::Command;
 use holdpoint_engine::Engine;
 use holdpoint_engine::shell::{Conditions, IdempotencyKey, Origin, Submitted};
-use life::{Given, Life, Move};
+use life::{Life, Move, Submission};
 use random::Random;
 use serde::{Deserialize, Serialize};
 
@@ -155,7 +155,7 @@ impl History {
         for command in begin.into_iter().chain([capture]).chain(end) {
             self.clock.pass(1 + self.random.below(STEP_MAX_NS));
             let (actor, correlation) = (words::automation(), correlation.clone());
-            let given = Given { actor, correlation, key: None, may_be_late: false, command };
+            let given = Submission { actor, correlation, key: None, may_be_late: false, command };
             let receipt = self.accepted(engine, &given)?;
             first = first.or(receipt.receipt().map(|receipt| receipt.first_sequence));
         }
@@ -228,7 +228,7 @@ impl History {
         engine.query(|world| life.is_live(world)).doing("ask what lives")
     }
 
-    fn accepted(&mut self, engine: &Engine, given: &Given) -> Result<Submitted, MeasureError> {
+    fn accepted(&mut self, engine: &Engine, given: &Submission) -> Result<Submitted, MeasureError> {
         match self.give(engine, given)? {
             Submitted::Refused(refusal) => Err(refusal).doing("go on with a history"),
             submitted => Ok(submitted),
@@ -236,7 +236,7 @@ impl History {
     }
 
     /// Commands with a key are given again now and then: at once, or much later.
-    fn give(&mut self, engine: &Engine, given: &Given) -> Result<Submitted, MeasureError> {
+    fn give(&mut self, engine: &Engine, given: &Submission) -> Result<Submitted, MeasureError> {
         let origin = Origin {
             actor: given.actor.clone(),
             correlation: given.correlation.clone(),

@@ -241,7 +241,7 @@ fn line(out: &mut String, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bars::{Found, judge};
+    use crate::bars::{Measurements, judge};
     use crate::error::MeasureError;
     use crate::figure::{Line, PeerFacts, Role, Scope};
     use crate::machine::Machine;
@@ -272,7 +272,7 @@ mod tests {
     fn report(explanations: &str) -> String {
         let outcomes = [outcome()];
         let results = Results {
-            bars: judge(&Found { outcomes: &outcomes, scale: None }),
+            bars: judge(&Measurements { outcomes: &outcomes, scale: None }),
             machine: Machine::default(),
             effort: "quick".to_string(),
             effort_says: "Effort: quick: 5 rounds.".to_string(),

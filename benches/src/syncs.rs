@@ -17,7 +17,7 @@ const SYNCS_EACH_LEAST: f64 = 0.95;
 
 /// What was seen.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct SyncCount {
     /// `fsync`, `fdatasync` and synchronous `msync`.
     pub syncs: u64,
     /// A file was opened for synchronous writing: its writes are syncs of their own.
@@ -95,7 +95,7 @@ fn watch(
     candidate: &Candidate,
     commits: u64,
     records_each: u64,
-) -> Result<Seen, MeasureError> {
+) -> Result<SyncCount, MeasureError> {
     let program = plan.child.as_ref().ok_or(MeasureError::NotOffered("needs a second process"))?;
     let at = tempfile::tempdir_in(&plan.directory).doing("make a directory")?;
     let errand = Errand {
@@ -122,12 +122,12 @@ fn watch(
     seen_in(&trace)
 }
 
-fn seen_in(trace: &Path) -> Result<Seen, MeasureError> {
+fn seen_in(trace: &Path) -> Result<SyncCount, MeasureError> {
     Ok(parse(&std::fs::read_to_string(trace).doing("read what strace saw")?))
 }
 
 /// A call that others interrupt is on two lines, of which the first one counts.
-fn parse(trace: &str) -> Seen {
+fn parse(trace: &str) -> SyncCount {
     let calls =
         || trace.lines().filter_map(|line| line.split_once(' ').map(|(_, call)| call.trim()));
     let is_sync = |call: &&str| {
@@ -137,7 +137,7 @@ fn parse(trace: &str) -> Seen {
     let opens_synchronous = |call: &str| {
         call.starts_with("open") && (call.contains("O_DSYNC") || call.contains("O_SYNC"))
     };
-    Seen {
+    SyncCount {
         syncs: calls().filter(is_sync).count() as u64,
         has_synchronous_file: calls().any(opens_synchronous),
     }
@@ -155,7 +155,7 @@ mod tests {
                      11 msync(0x7f, 4096, MS_ASYNC) = 0\n\
                      12 <... fsync resumed>) = 0\n\
                      11 msync(0x7f, 4096, MS_SYNC) = 0\n";
-        assert_eq!(parse(trace), Seen { syncs: 3, has_synchronous_file: false });
+        assert_eq!(parse(trace), SyncCount { syncs: 3, has_synchronous_file: false });
         let synchronous = "1 openat(AT_FDCWD, \"meta\", O_RDWR|O_DSYNC) = 5\n";
         assert!(parse(synchronous).has_synchronous_file);
     }

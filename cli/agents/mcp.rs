@@ -9,7 +9,6 @@ mod line;
 mod look;
 mod page;
 mod progress;
-mod result;
 mod schema;
 mod server;
 mod tools;

@@ -55,7 +55,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-pub(crate) use in_force::{Asked, InForce};
+pub(crate) use in_force::{HoldOptions, InForce};
 pub(crate) use questions::{bound_questions, open_bounds};
 
 /// The file that is looked for where none is named.

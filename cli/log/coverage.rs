@@ -6,9 +6,10 @@ use crate::log::archives::FITS_NONE;
 use crate::log::verdict::{exit_of, warn};
 use crate::ui::output::ascii;
 use crate::ui::program::program_on;
-use crate::ui::{Exit, complain, streams};
+use crate::ui::{Exit, Output, complain, streams};
+use holdpoint_engine::shell::Watch;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{Reach, Report};
+use holdpoint_replay::{LogTail, Missed, Reach, Report, records_named};
 use serde_json::json;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -94,6 +95,37 @@ impl WitnessWait {
             None => self.since = Some((witnessed, Instant::now())),
         }
     }
+
+    /// Waits until a followed log is written to, and says where HEAD is late. False once nobody
+    /// reads any more.
+    pub(crate) fn wait(
+        &mut self,
+        global: &Global,
+        tail: &LogTail,
+        out: &mut Output,
+        watch: &Watch,
+    ) -> bool {
+        if !global.json {
+            self.look(tail.witnessed());
+        }
+        // Looked at though nothing was written: whoever closes a pipe is not kept waiting for us.
+        let is_read = out.has_reader();
+        if is_read {
+            // What was written is looked for in any case.
+            let _ = watch.wait(Duration::MAX);
+        }
+        is_read
+    }
+}
+
+/// Says which records of a followed log were moved to an archive before they were shown by `verb`.
+pub(crate) fn tell_missed(missed: Option<Missed>, verb: &str) {
+    let Some(Missed { first, last }) = missed else { return };
+    let records = records_named(first, last);
+    complain(&format!(
+        "{records}: moved to an archive before that was shown; `holdpoint {verb} --archive DIR` \
+         shows it"
+    ));
 }
 
 /// Says by which record those are proven from which no link leads to HEAD: by a state that it

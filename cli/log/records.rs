@@ -104,18 +104,18 @@ pub(crate) fn said_of_nothing(directory: &Directory, filter: &Filter) -> Result<
     let found = directory.read(|storage, _| span(storage))?;
     let is_later = |span: &Span| filter.since.is_some_and(|since| since > span.since);
     if directory.unread_from(filter.first).is_some() && !found.as_ref().is_some_and(is_later) {
-        let failure = Failure::new(Exit::NOT_FOUND, "not_found", "no record is so");
+        let failure = Failure::new(Exit::NOT_FOUND, "not_found", "no matching records");
         return Err(directory.or_unread(failure));
     }
     Ok(match found {
         Some(span) if is_bounded || is_timed => format!(
-            "no record is so: the log's records are {} to {}, from {} to {}",
+            "no matching records: the log's records are {} to {}, from {} to {}",
             span.first,
             span.last,
             moment(span.since),
             moment(span.until)
         ),
-        _ => "no record is so".to_string(),
+        _ => "no matching records".to_string(),
     })
 }
 

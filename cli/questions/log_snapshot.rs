@@ -23,7 +23,7 @@ const REST: u32 = 9;
 
 /// What of a log is looked at.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct SnapshotScope {
     /// Also what is the requester's turn, and what ended lately.
     pub(crate) has_all: bool,
     /// How it was at an earlier point; `None`: how it is.
@@ -96,7 +96,7 @@ impl LogSnapshot {
     }
 
     /// Reads a log; `at` is its place in the list.
-    pub(crate) fn read(at: usize, mut place: Place, asked: Asked) -> Self {
+    pub(crate) fn read(at: usize, mut place: Place, asked: SnapshotScope) -> Self {
         let (begun, stamp) = (Instant::now(), Stamp::of(&place));
         let mut elsewhere = None;
         let (state, problem) = match read(&place, asked.at) {
@@ -121,7 +121,7 @@ impl LogSnapshot {
     }
 
     /// Reads the log again where it changed and is due: what came of that.
-    pub(crate) fn refresh(&mut self, at: usize, asked: Asked) -> Option<Change> {
+    pub(crate) fn refresh(&mut self, at: usize, asked: SnapshotScope) -> Option<Change> {
         if Instant::now() < self.rests_until || Stamp::of(&self.place) == self.stamp {
             return None;
         }

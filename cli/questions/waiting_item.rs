@@ -5,7 +5,7 @@ use crate::log::current_state::Standing;
 use crate::log::named_logs::Place;
 use crate::questions::decision_view::outcome;
 use crate::questions::hold_view::outcome_words;
-use crate::questions::log_snapshot::Asked;
+use crate::questions::log_snapshot::SnapshotScope;
 use crate::ui::screen::{in_row, recorded_in_row};
 use crate::ui::time_format::span;
 use crate::ui::{named, now};
@@ -393,8 +393,8 @@ fn end_of(state: &LiveState, id: &str, end: Time, at: Option<Until>) -> Time {
 
 /// What waits in a log; where all is asked for, what the requesters are at too, and what ended
 /// lately.
-pub(crate) fn items(log: (usize, &Place), state: &LiveState, asked: Asked) -> Vec<Item> {
-    let Asked { has_all, at } = asked;
+pub(crate) fn items(log: (usize, &Place), state: &LiveState, asked: SnapshotScope) -> Vec<Item> {
+    let SnapshotScope { has_all, at } = asked;
     let of_request = |entity, held| Item::of_request(log, state, entity, held, at);
     let world = state.world();
     let mut found: Vec<Item> = Vec::new();

@@ -4,7 +4,7 @@ use crate::log::at_point::seen_at;
 use crate::log::named_logs::{NamedLogs, Places};
 use crate::log::recorders;
 use crate::log::registered_logs::LIST_OF_LOGS;
-use crate::questions::log_snapshot::{Asked, Change, LogSnapshot};
+use crate::questions::log_snapshot::{Change, LogSnapshot, SnapshotScope};
 use crate::questions::waiting_item::Item;
 use crate::ui::text::path as shown;
 use crate::ui::{Exit, Failure, complain, now};
@@ -25,7 +25,7 @@ pub(crate) struct Logs {
     pub(crate) logs: Vec<LogSnapshot>,
     /// What keeps it from being known that these are all.
     pub(crate) unknown: Vec<Failure>,
-    pub(crate) asked: Asked,
+    pub(crate) asked: SnapshotScope,
     named: NamedLogs,
     /// When it was looked which logs are listed.
     listed: Instant,
@@ -34,7 +34,7 @@ pub(crate) struct Logs {
 impl Logs {
     /// Reads them, and what tells of whatever is written to them from before that on. Exit 3 where
     /// none is listed and it is known that none is.
-    pub(crate) fn read(named: &NamedLogs, asked: Asked) -> Result<(Watch, Self), Failure> {
+    pub(crate) fn read(named: &NamedLogs, asked: SnapshotScope) -> Result<(Watch, Self), Failure> {
         let Places { logs, unknown } = named.places();
         if logs.is_empty() && unknown.is_empty() {
             let message = "no log is in this user's inbox: `holdpoint inbox --add DIR` adds one, \
@@ -197,7 +197,7 @@ pub(crate) fn warn_of_unknown(unknown: &[Failure], id: &str, log: &Path) {
 
 /// The questions of all logs of the inbox that wait and whose ids are meant.
 pub(crate) fn waiting(is_meant: impl Fn(&str) -> bool) -> Waiting {
-    let Ok((_, logs)) = Logs::read(&NamedLogs::default(), Asked::default()) else {
+    let Ok((_, logs)) = Logs::read(&NamedLogs::default(), SnapshotScope::default()) else {
         return Waiting::default();
     };
     let meant = |log: &LogSnapshot| -> Vec<(PathBuf, String)> {

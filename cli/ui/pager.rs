@@ -48,12 +48,12 @@ pub(crate) fn is_wanted() -> bool {
     !IS_FORBIDDEN.load(Ordering::Relaxed)
         && io::stdin().is_terminal()
         && io::stdout().is_terminal()
-        && Named::find() != Named::Nothing
+        && PagerChoice::find() != PagerChoice::Nothing
 }
 
 /// Which pager is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Named {
+enum PagerChoice {
     /// None.
     Nothing,
     /// The usual one.
@@ -62,7 +62,7 @@ enum Named {
     Command(OsString),
 }
 
-impl Named {
+impl PagerChoice {
     fn find() -> Self {
         VARIABLES.iter().find_map(var_os).map_or(Self::Usual, Self::of)
     }
@@ -102,7 +102,7 @@ pub(crate) struct Pager {
 impl Pager {
     /// Starts it. `None`: there is none.
     pub(crate) fn start() -> Option<Self> {
-        let mut command = Named::find().command()?;
+        let mut command = PagerChoice::find().command()?;
         let told = TOLD.iter().filter(|(name, _)| var_os(name).is_none());
         command.envs(told.copied()).stdin(Stdio::piped());
         let mut child = command.spawn().ok()?;
@@ -227,8 +227,8 @@ mod tests {
     #[test]
     fn no_words_and_cat_are_no_pager_and_all_others_are_a_command() {
         for nothing in ["", " ", "cat"] {
-            assert_eq!(Named::of(nothing.into()), Named::Nothing, "{nothing:?}");
+            assert_eq!(PagerChoice::of(nothing.into()), PagerChoice::Nothing, "{nothing:?}");
         }
-        assert_eq!(Named::of("less -S".into()), Named::Command("less -S".into()));
+        assert_eq!(PagerChoice::of("less -S".into()), PagerChoice::Command("less -S".into()));
     }
 }

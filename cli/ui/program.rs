@@ -22,14 +22,14 @@ pub(crate) const VARIABLE: &str = "HOLDPOINT_LOG";
 
 /// What the search came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct LogLookup {
     /// The nearest log; where there is none, the one that would be made in the working directory.
     pub(crate) log: PathBuf,
     /// It is above the working directory, and another user made it.
     is_of_another_user: bool,
 }
 
-impl Found {
+impl LogLookup {
     fn here() -> Self {
         Self { log: PathBuf::from(HERE), is_of_another_user: false }
     }
@@ -49,17 +49,17 @@ impl Found {
 }
 
 /// Finds the log that is meant in the working directory.
-pub(crate) fn find() -> Found {
+pub(crate) fn find() -> LogLookup {
     let here = current_dir().ok().and_then(|place| Some((place.metadata().ok()?, place)));
     // A working directory that is gone is told of by whoever needs it.
     let Some((ours, place)) = here.filter(|_| !is_there(Path::new(HERE))) else {
-        return Found::here();
+        return LogLookup::here();
     };
-    above(&place, geteuid().as_raw(), &ours).unwrap_or_else(Found::here)
+    above(&place, geteuid().as_raw(), &ours).unwrap_or_else(LogLookup::here)
 }
 
 /// The nearest log above a directory without one.
-fn above(place: &Path, user: u32, ours: &Metadata) -> Option<Found> {
+fn above(place: &Path, user: u32, ours: &Metadata) -> Option<LogLookup> {
     if ours.uid() != user {
         return None;
     }
@@ -71,7 +71,7 @@ fn above(place: &Path, user: u32, ours: &Metadata) -> Option<Found> {
         let log = directory.join(HERE);
         if is_there(&log) {
             let owner = log.symlink_metadata().map_or(user, |metadata| metadata.uid());
-            return Some(Found { log, is_of_another_user: owner != user });
+            return Some(LogLookup { log, is_of_another_user: owner != user });
         }
     }
     None

@@ -1,6 +1,5 @@
 //! `holdpoint thread`: conversations that were interrupted, as the log tells them.
 
-mod health;
 mod list;
 mod render;
 mod rows;

@@ -17,7 +17,6 @@ mod files;
 mod forged;
 mod header;
 mod ledger;
-mod narrow;
 mod picture;
 mod region;
 mod segment;

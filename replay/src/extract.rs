@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use holdpoint_log_files::DirectoryStorage;
     use holdpoint_log_format::record::Record;
-    use holdpoint_testing::hand_made::{HandMade, SECRET, flip};
+    use holdpoint_testing::hand_made::{HandMadeLog, SECRET, flip};
     use tempfile::TempDir;
 
     struct Sample {
@@ -230,7 +230,7 @@ mod tests {
     impl Sample {
         /// Two runs, in a segment each.
         fn new() -> Self {
-            let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+            let (directory, mut log) = (TempDir::new().unwrap(), HandMadeLog::new());
             log.run();
             log.roll();
             log.run();

@@ -254,10 +254,6 @@ impl Reading {
         let here = self.unproven.iter().filter(|(_, last)| *last >= first);
         here.map(|(begin, last)| Unproven { first: begin.max(first), last }).collect()
     }
-
-    fn has_handed_on(&self) -> bool {
-        self.handed_on != self.anchor.position
-    }
 }
 
 /// An attempt at a reading, which counts how often the log is read.
@@ -306,7 +302,7 @@ pub(crate) fn steadily<T>(
             Ok((reading, found)) if !reading.has_moved() => return Ok((reading, found)),
             Ok((reading, _)) => {
                 file = reading.cut_off.map_or(names::HEAD.to_string(), segment_path);
-                if reading.has_handed_on() {
+                if reading.handed_on != reading.anchor.position {
                     break;
                 }
             }

@@ -65,7 +65,7 @@ impl Beginnings {
     /// Something begins with a record, which the rules allow by the state before it. `is_copy`: a
     /// salvage copied it, maybe from a log together with its archives.
     pub(crate) fn take(&mut self, record: &Committed, new: &NewEntity<'_>, is_copy: bool) {
-        let has_id = has_own_id(&new.term);
+        let has_id = matches!(&new.term, Term::Loop(_) | Term::Request(_) | Term::DecisionPoint(_));
         if is_copy && !has_id {
             return;
         }
@@ -129,10 +129,6 @@ fn in_order(mut hashes: Vec<TermHash>) -> Vec<TermHash> {
     hashes.sort_unstable();
     hashes.dedup();
     hashes
-}
-
-const fn has_own_id(term: &Term<'_>) -> bool {
-    matches!(term, Term::Loop(_) | Term::Request(_) | Term::DecisionPoint(_))
 }
 
 /// Shows each term that a state knows and that may not begin behind it, and the record with which

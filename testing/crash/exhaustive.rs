@@ -3,7 +3,7 @@
 
 use crate::history::{History, shorten};
 use crate::life::{Life, Stretch};
-use crate::model::{Known, Model};
+use crate::model::{Model, ModelRecord};
 use crate::oracle::Case;
 use crate::random::Random;
 use crate::survivors::{Survivors, survivors};
@@ -45,7 +45,7 @@ fn every_crash(history: &History, seed: u64, tally: &Tally) -> Result<(), String
 }
 
 /// What was acknowledged by a moment, and every record that may be there.
-fn promises_at(stretch: &Stretch, calls: u64) -> (&Model, &[Known]) {
+fn promises_at(stretch: &Stretch, calls: u64) -> (&Model, &[ModelRecord]) {
     let after = stretch.promises.partition_point(|(made, _)| *made <= calls);
     let (_, promised) = &stretch.promises[after.saturating_sub(1)];
     let next = stretch.promises.get(after).map_or(promised, |(_, model)| model);
@@ -63,7 +63,7 @@ impl Place<'_> {
     fn kill(
         &self,
         promised: &Model,
-        may: &[Known],
+        may: &[ModelRecord],
         random: &mut Random,
         tally: &Tally,
     ) -> Result<(), String> {
@@ -76,7 +76,7 @@ impl Place<'_> {
     fn lose_power(
         &self,
         promised: &Model,
-        may: &[Known],
+        may: &[ModelRecord],
         random: &mut Random,
         tally: &Tally,
     ) -> Result<(), String> {

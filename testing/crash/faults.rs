@@ -7,7 +7,7 @@ use crate::oracle::Case;
 use crate::random::Random;
 use crate::survivors::{Survivors, one_of};
 use crate::tally::Tally;
-use holdpoint_simulation::{Call, Effect, Fault, Made, ReadFault, SimulatedDisk};
+use holdpoint_simulation::{Call, CallRecord, Effect, Fault, ReadFault, SimulatedDisk};
 
 /// One fault, and where.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ fn every_fault(history: &History, seed: u64, tally: &Tally) -> Result<(), String
     Ok(())
 }
 
-fn strikes_on_calls(made: &[Made]) -> Vec<Struck> {
+fn strikes_on_calls(made: &[CallRecord]) -> Vec<Struck> {
     let effects = [Effect::None, Effect::Half, Effect::Whole];
     let elsewhere = |file: Option<&str>, offset| {
         let file = file.map(str::to_string);
@@ -65,7 +65,7 @@ fn strikes_on_calls(made: &[Made]) -> Vec<Struck> {
 }
 
 /// Half of a call that knows no half is none of it.
-fn is_vain(fault: &Fault, made: &Made) -> bool {
+fn is_vain(fault: &Fault, made: &CallRecord) -> bool {
     let is_half = matches!(fault, Fault::Io(Effect::Half) | Fault::NoSpace(Effect::Half));
     is_half && !matches!(made.call, Call::Write | Call::Sync)
 }

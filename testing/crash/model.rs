@@ -8,7 +8,7 @@ pub(crate) const KIND: u16 = 32_775;
 
 /// A record that was handed to the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct ModelRecord {
     /// No two attempts have the same, so that a record is never taken for another one.
     pub(crate) tag: u64,
     pub(crate) length: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Known {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     /// By sequence, from 1: whatever is in the log is one of these, or behind them.
-    pub(crate) records: Vec<Known>,
+    pub(crate) records: Vec<ModelRecord>,
     /// Acknowledged as surviving power loss.
     pub(crate) durable: u64,
     /// Acknowledged as surviving the process.
@@ -31,7 +31,7 @@ pub(crate) struct Model {
     next_tag: u64,
 }
 
-impl Known {
+impl ModelRecord {
     pub(crate) fn payload(&self) -> Vec<u8> {
         let tag = self.tag.to_le_bytes().into_iter();
         tag.chain(std::iter::repeat(0xa5)).take(self.length).collect()
@@ -40,10 +40,14 @@ impl Known {
 
 impl Model {
     /// A batch of payloads of these lengths that nobody has handed in before.
-    pub(crate) fn batch(&mut self, lengths: &[usize]) -> Vec<Known> {
+    pub(crate) fn batch(&mut self, lengths: &[usize]) -> Vec<ModelRecord> {
         let known = lengths.iter().enumerate().map(|(index, length)| {
             self.next_tag += 1;
-            Known { tag: self.next_tag, length: *length, ends_batch: index + 1 == lengths.len() }
+            ModelRecord {
+                tag: self.next_tag,
+                length: *length,
+                ends_batch: index + 1 == lengths.len(),
+            }
         });
         known.collect()
     }
@@ -74,12 +78,13 @@ impl Model {
     }
 
     /// A batch went behind `before`, at some level.
-    pub(crate) fn push(&mut self, batch: &[Known]) {
+    pub(crate) fn push(&mut self, batch: &[ModelRecord]) {
         self.records.extend_from_slice(batch);
     }
 }
 
-pub(crate) fn new_records(batch: &[Known]) -> Vec<NewRecord> {
-    let record = |known: &Known| NewRecord { kind: KIND, version: 1, payload: known.payload() };
+pub(crate) fn new_records(batch: &[ModelRecord]) -> Vec<NewRecord> {
+    let record =
+        |known: &ModelRecord| NewRecord { kind: KIND, version: 1, payload: known.payload() };
     batch.iter().map(record).collect()
 }

@@ -1,7 +1,7 @@
 //! The oracle: what must be true of a log when its machine came back, whatever survived.
 
 use crate::life::quiet;
-use crate::model::{KIND, Known, Model};
+use crate::model::{KIND, Model, ModelRecord};
 use crate::random::Random;
 use crate::survivors::one_of;
 use holdpoint_engine::log::{Level, Log, NewRecord, OpenError, OpenReport, Storage};
@@ -17,7 +17,7 @@ pub(crate) struct Case<'a> {
     /// What was acknowledged.
     pub(crate) promised: &'a Model,
     /// What may be there, by sequence from 1.
-    pub(crate) may: &'a [Known],
+    pub(crate) may: &'a [ModelRecord],
     /// The newest sequence that must be there.
     pub(crate) must: u64,
     /// No call did other than it said: no damage is an excuse.

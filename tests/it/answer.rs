@@ -9,7 +9,7 @@ use holdpoint_domain::decision_point::{
 };
 use holdpoint_domain::world::envelope::encode;
 use holdpoint_domain::{Command, Envelope, Event, decide};
-use holdpoint_testing::hand_made::{HandMade, envelope};
+use holdpoint_testing::hand_made::{HandMadeLog, envelope};
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::points::agent;
 use std::fs::File;
@@ -187,7 +187,7 @@ fn the_first_digits_of_what_is_over_tell_who_answered_and_when() {
 fn an_issue_cannot_stand_for_an_id() {
     let place = Place::new();
     // As it could be recorded before such issues were refused.
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     let decision = log.ask(Entropy::from_bytes([0xab; 16]));
     let other = asked_about(&mut log, "ababab");
     log.write(&place.log);
@@ -218,7 +218,7 @@ fn an_issue_cannot_stand_for_an_id() {
 }
 
 /// A question under an issue that the rules take no more. Gives its id.
-fn asked_about(log: &mut HandMade, issue: &str) -> String {
+fn asked_about(log: &mut HandMadeLog, issue: &str) -> String {
     let question = CreateDecisionPoint { timeout_ms: None, ..Story::new().question() };
     let decision_id = question.decision_id();
     let create = DecisionPointCommand::CreateDecisionPoint(question.into());

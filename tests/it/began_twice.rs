@@ -14,7 +14,7 @@ use holdpoint_domain::{ActorId, Command, Envelope};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::BootId;
 use holdpoint_replay::{Filter, ReadOptions, records};
-use holdpoint_testing::hand_made::{HandMade, envelope};
+use holdpoint_testing::hand_made::{HandMadeLog, envelope};
 use holdpoint_testing::story::points::agent;
 use serde_json::json;
 use std::path::Path;
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 /// ended; and whatever comes behind a snapshot of that.
 struct Sample {
     directory: TempDir,
-    log: HandMade,
+    log: HandMadeLog,
     run: String,
     request: String,
     /// The first of the decisions, and the record with which it began.
@@ -38,7 +38,7 @@ impl Sample {
 
     /// The same of so many such runs.
     fn of(runs: usize) -> Self {
-        let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+        let (directory, mut log) = (TempDir::new().unwrap(), HandMadeLog::new());
         let (run, _) = log.retry_of_halted("make test");
         let request = log.world.closed_requests().next().unwrap().request_id().to_string();
         (1..runs).for_each(|_| drop(log.retry_of_halted("make test")));
@@ -74,7 +74,7 @@ impl Sample {
 }
 
 /// A question that was asked and taken back.
-fn settle(log: &mut HandMade, number: u64) -> String {
+fn settle(log: &mut HandMadeLog, number: u64) -> String {
     let decision_id = log.ask(Entropy::from_bytes(u128::from(number).to_be_bytes()));
     let cancel =
         CancelDecisionPoint { decision_id: decision_id.clone(), by: agent(), reason: None };
@@ -86,7 +86,7 @@ fn settle(log: &mut HandMade, number: u64) -> String {
 
 /// Appends what another log has from the first record of a kind on, up to the first one of another
 /// kind, as a writer does that knows of nothing before. Gives the first record of that.
-fn forge(log: &mut HandMade, other: &HandMade, (begin, end): (&str, &str)) -> u64 {
+fn forge(log: &mut HandMadeLog, other: &HandMadeLog, (begin, end): (&str, &str)) -> u64 {
     let directory = TempDir::new().unwrap();
     other.write(directory.path());
     let (storage, options) =
@@ -108,8 +108,8 @@ fn forge(log: &mut HandMade, other: &HandMade, (begin, end): (&str, &str)) -> u6
 }
 
 /// Appends a run again up to the question that it asked.
-fn forge_run(log: &mut HandMade) -> u64 {
-    let mut other = HandMade::new();
+fn forge_run(log: &mut HandMadeLog) -> u64 {
+    let mut other = HandMadeLog::new();
     other.retry_of_halted("make test");
     forge(log, &other, ("execution_loop.initialized", "human_decision.requested"))
 }
@@ -175,7 +175,7 @@ fn a_decision_that_ended_and_began_again_is_not_told_as_what_waits() {
     let lists = ["decision list", "decision list --json", "decision list state=all", "inbox"];
     sample.expect(&lists, 0, "");
     sample.expect(&["decision show DP", "show DP", "show --trace DP"], 0, "");
-    let mut other = HandMade::new();
+    let mut other = HandMadeLog::new();
     other.ask(Entropy::from_bytes([0; 16]));
     let created = "decision_point.created";
     let second = forge(&mut sample.log, &other, (created, created));
@@ -189,7 +189,7 @@ fn a_decision_that_ended_and_began_again_is_not_told_as_what_waits() {
 }
 
 /// A thread with one turn.
-fn talk(log: &mut HandMade) {
+fn talk(log: &mut HandMadeLog) {
     setting("acme", "talk").iter().for_each(|line| submit(log, line));
     submit(log, &turn("acme", "talk", 1, chat("It is noon, and it rains.")));
 }
@@ -197,7 +197,7 @@ fn talk(log: &mut HandMade) {
 #[test]
 fn a_thread_that_was_closed_and_began_again_is_not_told_as_open() {
     let (directory, mut log, mut other) =
-        (TempDir::new().unwrap(), HandMade::new(), HandMade::new());
+        (TempDir::new().unwrap(), HandMadeLog::new(), HandMadeLog::new());
     talk(&mut log);
     submit(&mut log, &line("close", json!({ "tenant_id": "acme", "correlation_id": "talk" })));
     log.snapshot(directory.path());

@@ -3,7 +3,7 @@
 use crate::apply_support::{apply, initialize, story};
 use crate::program::{Place, status, text};
 use holdpoint_engine::shell::user_name;
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
@@ -82,7 +82,7 @@ fn a_user_counts_as_a_person_at_a_terminal_alone_in_every_view() {
 /// Records of the first version of the payload have no proof: nothing says who did that.
 #[test]
 fn a_name_of_which_no_proof_was_recorded_is_shown_as_not_proven_in_every_view() {
-    let (place, mut log) = (Place::new(), HandMade::new());
+    let (place, mut log) = (Place::new(), HandMadeLog::new());
     let loop_id = log.crash();
     log.write(&place.log);
     let views = VIEWS.iter().filter(|view| view[0] != "replay");

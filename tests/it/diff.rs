@@ -10,7 +10,7 @@ use holdpoint_replay::state::ROOMS;
 use holdpoint_replay::{
     Change, CommonPrefix, Difference, Moment, Until, common_prefix, diff, state_of,
 };
-use holdpoint_testing::hand_made::{HandMade, change_head};
+use holdpoint_testing::hand_made::{HandMadeLog, change_head};
 use holdpoint_testing::story::seed;
 use json_patch::Patch;
 use quickcheck::Gen;
@@ -163,7 +163,7 @@ fn points_in_the_wrong_order_and_missing_ones_are_told() {
 /// Two logs of one identity that are the same up to a record and of these lengths.
 fn parted(common: u64, ours: u64, theirs: u64) -> (TempDir, TempDir) {
     let write = |length: u64, step: i64| {
-        let mut log = HandMade::new();
+        let mut log = HandMadeLog::new();
         for number in 1..=length {
             let step_ns = if number <= common { 1 } else { step };
             log.events(vec![ClockStepped { step_ns }.into()]);
@@ -220,7 +220,7 @@ fn a_copy_beside_which_the_head_of_another_log_stands_still_holds_its_records() 
 #[test]
 fn logs_of_two_identities_have_nothing_in_common() {
     let [left, right] = [1, 2].map(|id| {
-        let mut log = HandMade::of(LogId([id; 16]));
+        let mut log = HandMadeLog::of(LogId([id; 16]));
         log.run();
         let place = Place::new();
         log.write(&place.log);

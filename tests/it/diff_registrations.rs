@@ -14,7 +14,7 @@ use holdpoint_domain::registration::{
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::BootId;
 use holdpoint_replay::{Change, Difference, ReadOptions, Timeline, Until, diff, state_of};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use serde_json::json;
 
 const OPTIONS: ReadOptions<'static> = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
@@ -71,7 +71,7 @@ fn registered() -> Vec<Event> {
 
 /// The log: everything is registered in one batch each, then changed, then ended.
 fn place() -> Place {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     registered().into_iter().for_each(|event| log.events(vec![event]));
     log.events(vec![session(SessionStatus::Suspended)]);
     log.events(vec![capability(false)]);

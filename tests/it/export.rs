@@ -402,7 +402,7 @@ fn a_damaged_log_gives_what_holds_before_the_damage_as_unproven_and_exit_6_with_
 
 #[test]
 fn what_the_rules_forbid_is_a_record_and_counts_for_nothing_in_the_tables() {
-    let mut log = support::HandMade::new();
+    let mut log = support::HandMadeLog::new();
     let loop_id = log.run();
     let halted: Event = holdpoint_domain::execution_loop::ResponseAwaited {
         loop_id: loop_id.as_str().into(),

@@ -7,7 +7,7 @@ use crate::thread_support::{accepted, interrupted, setting, talk};
 use holdpoint_domain::Command;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::execution_loop::ExecutionLoopCommand;
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -352,7 +352,7 @@ fn what_a_run_caused_is_told_with_it_behind_the_mark_of_others_words() {
 
 #[test]
 fn every_verb_that_takes_digits_for_a_record_says_what_to_write_for_the_run() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     log.crash();
     let mut other = log.initialize("make deploy");

@@ -13,7 +13,7 @@ use holdpoint_engine::log::{
 use holdpoint_forger::Log;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{Head, names};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use holdpoint_testing::log::{
     append, append_each, exclusive, memory_directory, open, quiet, record, records_of, segments_of,
     survey_whole,
@@ -319,7 +319,7 @@ fn false_statement() -> Event {
 /// A log whose last record is withheld, and one whose last event the rules forbid.
 fn wrong_but_undamaged(place: &Place) -> [PathBuf; 2] {
     let made = |name: &str, events: Vec<Event>| {
-        let mut log = HandMade::new();
+        let mut log = HandMadeLog::new();
         log.run();
         log.events(events);
         let path = place.directory.path().join(name);
@@ -369,7 +369,7 @@ fn a_copy_that_does_not_verify_because_the_log_does_not_is_kept_and_exits_as_ver
 #[test]
 fn an_archive_that_does_not_verify_because_the_log_did_not_is_made_and_exits_as_verify_does() {
     let place = Place::new();
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     log.events(vec![false_statement()]);
     log.roll();
@@ -390,7 +390,7 @@ fn an_archive_that_does_not_verify_because_the_log_did_not_is_made_and_exits_as_
 #[test]
 fn what_has_no_witness_in_a_log_has_none_in_its_copy_and_that_is_said() {
     let place = Place::new();
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let head = log.head();
     log.run();

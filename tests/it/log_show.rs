@@ -9,7 +9,7 @@ use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::{Flags, Head, Link, LogId, names};
 use holdpoint_log_index::file::index_path;
 use holdpoint_testing::hand_made::{
-    FIRST_RECORD, HandMade, SECRET, change_head, encoded, flip, make_newer,
+    FIRST_RECORD, HandMadeLog, SECRET, change_head, encoded, flip, make_newer,
 };
 use serde_json::Value;
 use std::path::Path;
@@ -259,7 +259,7 @@ fn a_name_that_nothing_has_is_not_found_and_the_closest_one_is_suggested() {
     let none = ["log", &format!("entity={known}"), "text=no such words"];
     let (code, stdout, stderr) = told(&holdpoint(log, &none));
     assert_eq!((code, stdout.as_str()), (0, ""));
-    assert!(stderr.contains("no record is so"), "{stderr}");
+    assert!(stderr.contains("no matching records"), "{stderr}");
     let (code, _, stderr) = told(&holdpoint(log, &["log", "kind=sandbox_fualt"]));
     assert_eq!(code, 2);
     assert!(stderr.contains("did you mean sandbox_fault?"), "{stderr}");
@@ -298,7 +298,7 @@ fn times_and_sequences_outside_the_log_hold_nothing_and_the_ends_are_named() {
 
 #[test]
 fn texts_of_events_are_searched_and_raw_evidence_is_not() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.events(vec![saying("The Quick brown fox"), saying("something else")]);
     log.run();
     let directory = TempDir::new().unwrap();
@@ -314,7 +314,7 @@ fn texts_of_events_are_searched_and_raw_evidence_is_not() {
 
 #[test]
 fn a_batch_that_is_not_complete_is_not_shown_in_either_direction() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     log.roll();
     log.run();
@@ -331,7 +331,7 @@ fn a_batch_that_is_not_complete_is_not_shown_in_either_direction() {
 
 #[test]
 fn long_segments_are_read_from_their_end_in_pieces() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     for _ in 0..6 {
         // Each fills more than a piece.
         let text = "x".repeat(700_000);
@@ -379,7 +379,7 @@ fn a_log_without_head_and_one_of_a_newer_format_are_not_shown_as_whole() {
 
 #[test]
 fn a_roll_that_lost_power_is_no_damage_to_what_was_recorded_before() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     log.roll();
     let directory = TempDir::new().unwrap();
@@ -415,7 +415,7 @@ fn a_roll_that_lost_power_is_no_damage_to_what_was_recorded_before() {
 #[test]
 fn a_roll_that_lost_power_tells_which_records_were_there() {
     for is_sealed in [true, false] {
-        let mut log = HandMade::new();
+        let mut log = HandMadeLog::new();
         log.run();
         let newest = log.chain.sequence;
         if is_sealed {
@@ -447,7 +447,7 @@ fn assert_damage_is_told(log: &Path, arguments: &[&str]) -> String {
 
 /// A log of three segments: its directory, the file names of the segments, and the newest record.
 fn of_three_segments() -> (TempDir, Vec<std::path::PathBuf>, u64) {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     for _ in 0..2 {
         log.run();
         log.roll();

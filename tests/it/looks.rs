@@ -23,7 +23,7 @@ use holdpoint_forger::Log;
 use holdpoint_forger::snapshot::{Snapshot, path};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{SnapshotHeader, names};
-use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, flip};
+use holdpoint_testing::hand_made::{FIRST_RECORD, HandMadeLog, flip};
 use holdpoint_testing::history::History;
 use holdpoint_testing::part::times;
 use holdpoint_testing::story::points::{option, person};
@@ -52,7 +52,7 @@ const STANDING: [&str; 4] = ["standing", "stated_by", "no_witness_from", "durabl
 /// snapshots where the seed puts them; and the record that states the newest of them.
 struct Sample {
     directory: TempDir,
-    log: HandMade,
+    log: HandMadeLog,
     stated_by: u64,
 }
 
@@ -60,7 +60,7 @@ impl Sample {
     fn of(seed: u64) -> Self {
         let mut random = Gen::from_size_and_seed(40, seed);
         let directory = TempDir::new().unwrap();
-        let (mut log, mut stated_by) = (HandMade::new(), 0);
+        let (mut log, mut stated_by) = (HandMadeLog::new(), 0);
         let history = History::of(150 + usize::from(u8::arbitrary_in(&mut random, 200)));
         let batches: Vec<_> = history.entries.chunk_by(|one, next| one.at == next.at).collect();
         for batch in &batches {
@@ -98,14 +98,14 @@ impl Sample {
 }
 
 /// A snapshot of a log's own state. Gives the record that states it.
-fn take_snapshot(log: &mut HandMade, directory: &Path) -> u64 {
+fn take_snapshot(log: &mut HandMadeLog, directory: &Path) -> u64 {
     // The histories know when their next record is due.
     log.now = Time::from_nanoseconds(log.chain.time);
     log.snapshot(directory)
 }
 
 /// A question that waits, by its number.
-fn put_question(log: &mut HandMade, number: u64) -> String {
+fn put_question(log: &mut HandMadeLog, number: u64) -> String {
     let entropy = Entropy::from_bytes((u128::from(number) + 1).to_be_bytes());
     let question = Story::new().question();
     let question =
@@ -116,7 +116,7 @@ fn put_question(log: &mut HandMade, number: u64) -> String {
     id
 }
 
-fn answer(log: &mut HandMade, id: &str) {
+fn answer(log: &mut HandMadeLog, id: &str) {
     let answer = Story::new().responds(id, person("alice"), option("go"));
     give(log, ActorId { kind: Actor::Human, id: "alice".into() }, &answer);
 }
@@ -193,7 +193,7 @@ fn without_numbers(output: &std::process::Output) -> String {
 #[test]
 fn lists_say_which_records_of_a_salvaged_log_are_unproven() {
     let directory = TempDir::new().unwrap();
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     ask(&mut log);
     let (first_sequence, last_sequence) = (1, log.chain.sequence);
     let reason = UnprovenReason::Damage;
@@ -275,7 +275,7 @@ fn what_lives_is_shown_from_a_snapshot_as_from_the_whole_log() {
 /// behind them.
 fn with_full_windows() -> (TempDir, u64) {
     let directory = TempDir::new().unwrap();
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     for number in 0..=MAX_CLOSED_DECISION_POINTS as u64 {
         let id = put_question(&mut log, number);
         answer(&mut log, &id);
@@ -357,7 +357,7 @@ fn a_snapshot_that_the_log_does_not_vouch_for_changes_nothing() {
 #[test]
 fn what_a_record_states_falsely_is_shown_as_stated_by_it_and_verify_finds_that_record() {
     let directory = TempDir::new().unwrap();
-    let (mut log, mut other) = (HandMade::new(), HandMade::new());
+    let (mut log, mut other) = (HandMadeLog::new(), HandMadeLog::new());
     log.run();
     put_question(&mut other, 1);
     let stated_by = log.snapshot_of(&mut other.world, directory.path());
@@ -375,7 +375,7 @@ fn what_a_record_states_falsely_is_shown_as_stated_by_it_and_verify_finds_that_r
 #[test]
 fn a_snapshot_that_an_unproven_record_states_is_believed_by_nobody() {
     let directory = TempDir::new().unwrap();
-    let (mut log, mut other) = (HandMade::new(), HandMade::new());
+    let (mut log, mut other) = (HandMadeLog::new(), HandMadeLog::new());
     log.run();
     let id = put_question(&mut other, 1);
     let stated_by = log.snapshot_of(&mut other.world, directory.path());
@@ -401,7 +401,7 @@ fn a_snapshot_that_an_unproven_record_states_is_believed_by_nobody() {
 fn a_fingerprint_that_a_salvage_took_over_vouches_for_no_snapshot() {
     let directory = TempDir::new().unwrap();
     let (old, new) = (directory.path().join("old"), directory.path().join("new"));
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     put_question(&mut log, 1);
     log.write(&old);
     let stated_by = take_snapshot(&mut log, &old);
@@ -431,7 +431,7 @@ fn a_fingerprint_that_a_salvage_took_over_vouches_for_no_snapshot() {
 /// A log of several segments with a snapshot in the last but one, and the record that states it.
 fn with_segments() -> (TempDir, u64) {
     let directory = TempDir::new().unwrap();
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     log.roll();
     put_question(&mut log, 1);

@@ -18,7 +18,7 @@ use holdpoint_engine::shell::{
     user_number,
 };
 use holdpoint_log_files::DirectoryStorage;
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use holdpoint_testing::shell::commands::{
     await_response, complete, dispatch, initialize, output, report,
 };
@@ -99,7 +99,7 @@ impl Yesterday {
         let run = GovernedRun::of(spec);
         let (sink, signals) = (&mut Discard, &mut NoSignals);
         match self.engine.run_when(by, conditions, &run, sink, signals).unwrap() {
-            KeyedRun::Now(HeldRun::Ended(report)) => report.loop_id,
+            KeyedRun::Now(HeldRun::Ended(report)) => report.summary.loop_id,
             other => panic!("{other:?}"),
         }
     }
@@ -433,7 +433,7 @@ fn what_differs_keeps_the_width_of_the_terminal() {
 
 #[test]
 fn the_same_instruction_is_known_by_its_hash_and_its_directory_is_not_guessed() {
-    let (place, mut log) = (Place::new(), HandMade::new());
+    let (place, mut log) = (Place::new(), HandMadeLog::new());
     let good = log.run_of("sh -c 'kill -SEGV $$'");
     let (first, second) = (log.crash(), log.crash());
     log.write(&place.log);

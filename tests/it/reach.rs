@@ -5,7 +5,7 @@ use crate::attack_support::{ask, put, talk};
 use crate::records_support::{holdpoint, told};
 use holdpoint_domain::log::{RecordsUnproven, UnprovenReason};
 use holdpoint_log_format::Head;
-use holdpoint_testing::hand_made::{HandMade, flip};
+use holdpoint_testing::hand_made::{HandMadeLog, flip};
 use holdpoint_testing::history::History;
 use serde_json::Value;
 use std::path::Path;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// What a history came to, and behind it questions and a conversation.
 struct Sample {
     directory: TempDir,
-    log: HandMade,
+    log: HandMadeLog,
     /// The last record of the history.
     history: u64,
 }
@@ -36,7 +36,7 @@ impl Sample {
     }
 
     fn begun() -> (Self, Head) {
-        let (history, mut log) = (History::of(90), HandMade::new());
+        let (history, mut log) = (History::of(90), HandMadeLog::new());
         for batch in history.entries.chunk_by(|one, next| one.at == next.at) {
             put(&mut log, &history, batch);
         }

@@ -6,7 +6,9 @@ use holdpoint_domain::Event;
 use holdpoint_domain::execution_loop::LoopDispatched;
 use holdpoint_domain::log::ClockStepped;
 use holdpoint_replay::machine::this_boot;
-use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, OTHER_BOOT, SECRET, flip, make_newer};
+use holdpoint_testing::hand_made::{
+    FIRST_RECORD, HandMadeLog, OTHER_BOOT, SECRET, flip, make_newer,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -38,8 +40,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Two runs, one that ended well and one that crashed, over two segments.
-fn sample() -> (TempDir, HandMade) {
-    let mut log = HandMade::new();
+fn sample() -> (TempDir, HandMadeLog) {
+    let mut log = HandMadeLog::new();
     log.run();
     log.roll();
     log.crash();
@@ -133,7 +135,7 @@ fn verify_exits_6_and_names_what_was_due_where() {
 
 #[test]
 fn verify_tells_forbidden_events_from_damage() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     let loop_id = log.run();
     log.events(vec![Event::from(LoopDispatched {
         loop_id: loop_id.as_str().into(),
@@ -155,7 +157,7 @@ fn verify_tells_forbidden_events_from_damage() {
 
 #[test]
 fn records_without_a_mark_are_intact_and_said_to_be_unproven() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let head = log.head();
     log.events(vec![Event::from(ClockStepped { step_ns: 1 })]);
@@ -207,7 +209,7 @@ fn replay_goes_back_to_a_record_or_a_moment() {
 
 #[test]
 fn replay_tells_the_story_of_one_loop() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     let (one, other) = (log.run(), log.crash());
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
@@ -258,7 +260,7 @@ fn log_stat_counts_by_kind() {
 
 #[test]
 fn no_reading_verb_shows_raw_evidence_or_lets_foreign_text_steer_a_terminal() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run_of("printf '\u{1b}[2J\u{202e}\u{9b}31m'");
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
@@ -312,7 +314,7 @@ fn where_a_lock_alone_is_left_readers_miss_the_records_that_it_names_and_writers
     ];
     for (boot, exit) in [(this_boot(), 6), (OTHER_BOOT, 3)] {
         let directory = TempDir::new().unwrap();
-        let mut log = HandMade::new();
+        let mut log = HandMadeLog::new();
         log.boot = boot;
         log.run();
         log.write(directory.path());
@@ -472,7 +474,7 @@ fn the_environment_names_the_log_and_an_option_outranks_it() {
 
 #[test]
 fn a_closed_pipe_ends_quietly() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     for _ in 0..12 {
         log.run();
     }

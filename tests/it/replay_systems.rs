@@ -3,7 +3,7 @@
 
 use crate::program::{Place, json, status, text, with_hold};
 use crate::records_support::holdpoint;
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use holdpoint_testing::part::part_of;
 use holdpoint_testing::story::commands::Generator;
 use holdpoint_testing::story::{Story, seed};
@@ -32,7 +32,7 @@ struct History {
 
 impl History {
     fn new(seed: u64) -> Self {
-        let (mut story, mut log) = (Story::adopted(), HandMade::new());
+        let (mut story, mut log) = (Story::adopted(), HandMadeLog::new());
         let (mut generator, mut captured) = (Generator::seeded(seed), BTreeMap::new());
         let looked_at = part_of(seed, (0..COMMANDS).collect(), COMMANDS_PART);
         let mut known = 0;

@@ -11,7 +11,7 @@ use crate::verify_py::{has_python, python};
 use base64ct::{Base64, Encoding};
 use holdpoint_domain::execution_loop::ResponseAwaited;
 use holdpoint_domain::log::ClockStepped;
-use holdpoint_testing::hand_made::{HandMade, SECRET, encoded};
+use holdpoint_testing::hand_made::{HandMadeLog, SECRET, encoded};
 use sha2::{Digest, Sha256};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -134,7 +134,7 @@ fn what_is_not_there_or_too_much_is_refused_and_no_file_is_left() {
 
 #[test]
 fn more_than_a_page_holds_is_refused_with_a_range_that_it_does_hold() {
-    let (place, mut log) = (Place::new(), HandMade::new());
+    let (place, mut log) = (Place::new(), HandMadeLog::new());
     for _ in 0..201 {
         log.batch(&vec![encoded(ClockStepped { step_ns: 1 }.into()); 100]);
     }
@@ -202,7 +202,7 @@ fn of_a_damaged_log_the_page_tells_the_damage_and_what_holds_before_it() {
 
 #[test]
 fn a_range_of_which_no_record_can_be_read_makes_no_page() {
-    let (place, mut log) = (Place::new(), HandMade::new());
+    let (place, mut log) = (Place::new(), HandMadeLog::new());
     log.run_of("sh -c true");
     log.write(&place.log);
     let segment = place.log.join("segments/00000000000000000001.seg");
@@ -231,7 +231,7 @@ fn a_range_of_which_no_record_can_be_read_makes_no_page() {
 
 #[test]
 fn of_a_log_that_does_not_verify_no_run_is_said_to_be_missing() {
-    let (place, mut log) = (Place::new(), HandMade::new());
+    let (place, mut log) = (Place::new(), HandMadeLog::new());
     let loop_id = "LOOP-00000000000000000000000000000001".into();
     log.batch(&[encoded(
         ResponseAwaited { loop_id, attempt: 1, recorder_key: None, on_full: None }.into(),
@@ -243,7 +243,7 @@ fn of_a_log_that_does_not_verify_no_run_is_said_to_be_missing() {
 
 #[test]
 fn how_long_a_run_took_leaves_out_what_it_waited_for_a_person_as_show_does() {
-    let (place, mut log) = (Place::new(), HandMade::new());
+    let (place, mut log) = (Place::new(), HandMadeLog::new());
     let (id, _) = log.retry_of_halted("make deploy");
     log.write(&place.log);
     let shown = text(&place.holdpoint(&["show", &id]).stdout);
@@ -255,7 +255,7 @@ fn how_long_a_run_took_leaves_out_what_it_waited_for_a_person_as_show_does() {
 
 #[test]
 fn a_record_that_no_witness_names_yet_is_marked() {
-    let (place, mut log) = (Place::new(), HandMade::new());
+    let (place, mut log) = (Place::new(), HandMadeLog::new());
     log.run();
     let head = log.head();
     log.run();

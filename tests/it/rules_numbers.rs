@@ -8,7 +8,7 @@ use holdpoint_domain::execution_loop::ExecutionLoopCommand;
 use holdpoint_domain::log::{RulesAdopted, SystemRules};
 use holdpoint_domain::world::{REGISTRY, envelope};
 use holdpoint_domain::{ActorId, Command, Envelope};
-use holdpoint_testing::hand_made::{self, HandMade};
+use holdpoint_testing::hand_made::{self, HandMadeLog};
 use holdpoint_testing::story::Story;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -222,7 +222,7 @@ fn stated(number: u32, by: Actor) -> envelope::Encoded {
 
 /// A log in which one loop began, behind these statements.
 fn behind(statements: &[envelope::Encoded]) -> Place {
-    let (place, mut log) = (Place::new(), HandMade::new());
+    let (place, mut log) = (Place::new(), HandMadeLog::new());
     statements.iter().for_each(|it| log.batch(std::slice::from_ref(it)));
     let begin = ExecutionLoopCommand::InitializeLoop(Story::new().initialize());
     log.command(&Command::ExecutionLoop(begin));

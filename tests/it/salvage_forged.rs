@@ -8,7 +8,7 @@ use holdpoint_domain::execution_loop::LoopDispatched;
 use holdpoint_domain::world::envelope::encode;
 use holdpoint_forger::{Item, Log, Record, RecordAt, layout};
 use holdpoint_log_format::{Head, Link, names};
-use holdpoint_testing::hand_made::{HandMade, change_head, envelope};
+use holdpoint_testing::hand_made::{HandMadeLog, change_head, envelope};
 use holdpoint_testing::part::part;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -54,7 +54,7 @@ pub(crate) type Fact = (u16, u64, Vec<u8>);
 
 /// Runs, and words of somebody else's, in two segments.
 pub(crate) fn small_log() -> (TempDir, Log) {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     for part in 0..2 {
         if part > 0 {
             log.roll();
@@ -355,7 +355,7 @@ fn no_head_that_is_set_back_or_taken_away_makes_unproven_records_proven() {
 /// A salvaged log of several segments, the last of which says that what is before is unproven; and
 /// the last of these records.
 fn with_unproven_segments() -> (TempDir, std::path::PathBuf, u64) {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.events(vec![saying("it begins")]);
     log.run();
     for number in 0..40 {
@@ -461,7 +461,7 @@ fn no_damaged_statement_makes_unproven_records_proven_by_a_salvage() {
 
 #[test]
 fn what_a_newer_program_wrote_is_not_salvaged_where_head_ties_it_and_is_cut_out_elsewhere() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let head = log.head();
     let mut newer = encode(&envelope(saying("it is said anew"))).unwrap();
@@ -492,7 +492,7 @@ fn what_a_newer_program_wrote_is_not_salvaged_where_head_ties_it_and_is_cut_out_
 
 #[test]
 fn a_forbidden_event_that_no_witness_reached_leaves_a_salvaged_log_without_a_finding() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let head = log.head();
     let (permitted_by_fault, permitted_by_decision) = (None, None);

@@ -8,7 +8,7 @@ use crate::salvage_forged::{
 };
 use holdpoint_forger::layout::header;
 use holdpoint_forger::{File, Item, Log, Reach, RecordAt, Segment};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use tempfile::TempDir;
 
 /// What is salvaged is all that was there, proven, and nothing else; the map says how much it is.
@@ -74,7 +74,7 @@ fn records_in_another_order_are_found_behind_a_forged_chain_in_their_place() {
 
 #[test]
 fn however_many_records_changed_places_they_are_found() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.events((0..90).map(|number| saying(&format!("word {number}"))).collect());
     let directory = TempDir::new().unwrap();
     log.write(directory.path());

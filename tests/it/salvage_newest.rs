@@ -5,7 +5,7 @@ use crate::program::json;
 use crate::records_support::{holdpoint, saying, told};
 use crate::salvage_forged::{facts_of, taken_over, unproven_of, verified};
 use holdpoint_forger::Log;
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 /// A log of which HEAD names no record of the last three batches, and the record that it names.
 fn newer_than_head(directory: &Path) -> u64 {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let head = log.head();
     for batch in 0..3 {

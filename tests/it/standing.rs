@@ -9,7 +9,7 @@ use holdpoint_log_format::{Flags, Head, Lock, Record, SegmentHeader, names};
 use holdpoint_log_index::file::index_path;
 use holdpoint_log_index::{Index, layout::INDEX_VERSION};
 use holdpoint_replay::machine::this_boot;
-use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, OTHER_BOOT, change_head, flip};
+use holdpoint_testing::hand_made::{FIRST_RECORD, HandMadeLog, OTHER_BOOT, change_head, flip};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ const FORGED: &str = "the answer is yes";
 
 /// A log of three segments, in the middle of which something is said.
 fn with_an_answer() -> (TempDir, u64) {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     log.roll();
     log.run();
@@ -214,7 +214,7 @@ fn assert_refuted(log: &Path, segment: u64) {
 #[test]
 fn a_false_statement_on_an_index_is_found_though_no_other_contradicts_it() {
     let stating = |format: u32| {
-        let mut log = HandMade::new();
+        let mut log = HandMadeLog::new();
         log.run();
         log.roll();
         let (last_sequence, digest) = (log.chain.sequence, Digest::from_bytes([7; 32]));
@@ -254,7 +254,7 @@ fn doctored(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn records_behind_head_have_no_witness_yet_and_that_is_no_failure() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let head = log.head();
     log.run();

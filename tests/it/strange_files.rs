@@ -11,7 +11,7 @@ use crate::strange_support::{Replaced, Strange, Swap, Swapped, Wrong, answer, ju
 use crate::verify_py::{has_python, python, verifier};
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_format::{LogId, names};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use holdpoint_testing::inject::{Call, Kind, refusal, run_beside};
 use holdpoint_testing::part::step;
 use std::path::{Path, PathBuf};
@@ -298,7 +298,7 @@ fn caches_beside_a_segment_that_became_another_logs_are_not_all_checked() {
         ));
     }
     let logs = [7, 8].map(|log| {
-        let mut made = HandMade::of(LogId([log; 16]));
+        let mut made = HandMadeLog::of(LogId([log; 16]));
         made.run();
         made.roll();
         let second = made.chain.sequence + 1;

@@ -3,7 +3,7 @@
 use crate::apply_schema::{assert_fits, schemas};
 use crate::apply_support::initialize;
 use crate::program::{Place, json, status, text};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use rustix::pipe::fcntl_setpipe_size;
 use std::fs::File;
 use std::io::Read;
@@ -25,7 +25,7 @@ pub(crate) fn redirected(place: &Place, words: &[&str], how: &str) -> Output {
 /// A log whose newest records have no witness, which is said beside what is shown of them.
 fn without_witness() -> Place {
     let place = Place::new();
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let head = log.head();
     log.run();

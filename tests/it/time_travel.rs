@@ -9,7 +9,7 @@ use holdpoint_domain::log::{ClockStepped, RulesAdopted};
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_replay::{Rebuilt, Timeline, Until, find_entities, ids, rebuild, state_of};
-use holdpoint_testing::hand_made::{BEGINNING_NS, FIRST_RECORD, HandMade, SECRET, flip};
+use holdpoint_testing::hand_made::{BEGINNING_NS, FIRST_RECORD, HandMadeLog, SECRET, flip};
 use holdpoint_testing::part::part_of;
 use holdpoint_testing::story::seed;
 use quickcheck::Gen;
@@ -180,7 +180,7 @@ fn an_entity_is_found_after_it_has_left_the_state() {
 
 #[test]
 fn nothing_is_gone_to_behind_damage() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let before = (log.chain.sequence, log.world.fingerprint());
     log.roll();
@@ -199,7 +199,7 @@ fn nothing_is_gone_to_behind_damage() {
 
 #[test]
 fn a_damaged_seal_ends_no_travel() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let seal = log.head().end_offset;
     log.roll();
@@ -362,7 +362,7 @@ fn a_zone_that_is_not_known_is_told_once_where_a_local_time_depends_on_it() {
 
 #[test]
 fn what_begins_with_a_day_begins_with_its_first_instant_and_what_ends_with_it_with_its_last() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let place = Place::new();
     log.write(&place.log);
@@ -387,7 +387,7 @@ fn what_begins_with_a_day_begins_with_its_first_instant_and_what_ends_with_it_wi
 
 #[test]
 fn behind_damage_it_is_what_holds_that_ends_and_not_the_log() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let damaged = log.head().end_offset;
     log.run();
@@ -409,7 +409,7 @@ fn behind_damage_it_is_what_holds_that_ends_and_not_the_log() {
 
 #[test]
 fn what_lies_behind_damage_in_the_middle_is_no_state_and_that_is_said() {
-    let (place, mut log) = (Place::new(), HandMade::new());
+    let (place, mut log) = (Place::new(), HandMadeLog::new());
     log.run();
     let (kept, damaged) = (log.chain.sequence, log.head().end_offset);
     log.run();
@@ -453,7 +453,7 @@ fn verbs_that_show_an_entity_go_to_a_moment_too() {
 /// Numbers of the rules that are stated and no higher than before are forbidden.
 #[test]
 fn a_state_of_events_that_were_not_judged_says_so_and_that_the_chain_holds() {
-    let (place, mut log) = (Place::new(), HandMade::new());
+    let (place, mut log) = (Place::new(), HandMadeLog::new());
     let loop_id = log.run();
     log.events(vec![RulesAdopted { systems: List::default() }.into()]);
     log.write(&place.log);
@@ -471,7 +471,7 @@ fn a_state_of_events_that_were_not_judged_says_so_and_that_the_chain_holds() {
 
 #[test]
 fn the_live_state_is_the_same_without_snapshots_and_shows_no_evidence() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.awaited("sleep 1");
     log.events(vec![ClockStepped { step_ns: 1 }.into()]);
     let place = Place::new();

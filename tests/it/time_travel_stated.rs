@@ -4,7 +4,7 @@
 use crate::records_support::{holdpoint, told};
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_log_format::Head;
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
@@ -32,7 +32,7 @@ impl Forged {
     /// So many runs follow what is stated falsely; HEAD names the newest record.
     fn followed_by(runs: u64) -> Self {
         let directory = TempDir::new().unwrap();
-        let (mut log, mut other) = (HandMade::new(), HandMade::new());
+        let (mut log, mut other) = (HandMadeLog::new(), HandMadeLog::new());
         log.run();
         let right = log.snapshot(directory.path());
         log.run();
@@ -142,7 +142,7 @@ fn every_verb_names_the_record_that_states_the_state_which_it_shows() {
 #[test]
 fn what_began_before_the_record_that_states_a_state_is_told_as_stated_in_a_difference() {
     let directory = TempDir::new().unwrap();
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     let begun = log.awaited("sh -c true");
     let right = log.snapshot(directory.path());
     let new = log.run();

@@ -9,7 +9,7 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::world::envelope::{Encoded, encode};
 use holdpoint_domain::{ActorId, Envelope};
 use holdpoint_log_format::{Flags, names};
-use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, flip};
+use holdpoint_testing::hand_made::{FIRST_RECORD, HandMadeLog, flip};
 use holdpoint_testing::story::seed;
 use quickcheck::{Arbitrary as _, Gen};
 use serde_json::Value;
@@ -40,8 +40,8 @@ fn agent(causation: impl Into<Option<u64>>, text: &str) -> Encoded {
 /// Ada (1) has an agent (2) begin two things (3 and 4 in one batch, 6), of which the first leads to
 /// 5, and that to 10 in another segment; 7 is somebody else's. 8 says that it caused itself, 9 that
 /// a record which is not there yet did.
-fn story() -> (TempDir, HandMade) {
-    let mut log = HandMade::new();
+fn story() -> (TempDir, HandMadeLog) {
+    let mut log = HandMadeLog::new();
     log.batch(&[by(Actor::Human, "ada", None, "asked for it")]);
     log.batch(&[agent(1, "began")]);
     log.batch(&[agent(2, "one"), agent(2, "one more")]);
@@ -313,7 +313,7 @@ fn tamper_a_damaged_cause_is_named_and_exits_6() {
 
 #[test]
 fn a_withheld_record_does_not_say_what_caused_it_and_that_is_a_finding() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.batch(&[agent(None, "began")]);
     log.batch_with(&[agent(1, "secret")], Flags::WITHHELD, true);
     log.batch(&[agent(2, "after")]);
@@ -331,7 +331,7 @@ fn a_withheld_record_does_not_say_what_caused_it_and_that_is_a_finding() {
 
 #[test]
 fn a_batch_of_which_only_the_first_record_is_withheld_is_still_an_effect_and_a_finding() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.batch(&[agent(None, "began")]);
     log.batch_with(&[agent(1, "secret")], Flags::WITHHELD, false);
     log.batch(&[agent(1, "told")]);
@@ -346,7 +346,7 @@ fn a_batch_of_which_only_the_first_record_is_withheld_is_still_an_effect_and_a_f
 
 #[test]
 fn a_long_chain_is_told_in_bounds_and_a_wide_one_is_counted() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.batch(&[agent(None, "began")]);
     for cause in 1..300 {
         log.batch(&[agent(cause, "next")]);
@@ -370,9 +370,9 @@ fn a_long_chain_is_told_in_bounds_and_a_wide_one_is_counted() {
 /// Several sealed segments with batches of all lengths, each caused by any one before, and a
 /// snapshot that knows their indexes; then some more of them. One record, which is told, was caused
 /// by nothing and causes nothing.
-fn long_story(seed: u64) -> (TempDir, HandMade, u64) {
+fn long_story(seed: u64) -> (TempDir, HandMadeLog, u64) {
     let mut random = Gen::from_size_and_seed(40, seed);
-    let (directory, mut log, mut alone) = (TempDir::new().unwrap(), HandMade::new(), 0);
+    let (directory, mut log, mut alone) = (TempDir::new().unwrap(), HandMadeLog::new(), 0);
     for number in 0..90 {
         let newest = log.chain.sequence;
         let is_caused = newest > 0 && !u8::arbitrary(&mut random).is_multiple_of(8);

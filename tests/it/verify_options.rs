@@ -2,7 +2,7 @@
 //! kept outside; and its map of places that hold no log of ours.
 
 use holdpoint_log_format::Head;
-use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, flip};
+use holdpoint_testing::hand_made::{FIRST_RECORD, HandMadeLog, flip};
 use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ fn json(log: &Path, arguments: &[&str], code: i32) -> Value {
 }
 
 /// Three segments, the last one active; the first sequences of the others.
-fn sample() -> (TempDir, HandMade, [u64; 2]) {
-    let mut log = HandMade::new();
+fn sample() -> (TempDir, HandMadeLog, [u64; 2]) {
+    let mut log = HandMadeLog::new();
     log.run();
     log.roll();
     let second = log.chain.sequence + 1;
@@ -231,7 +231,7 @@ fn a_file_that_is_no_head_is_refused_with_its_line() {
         assert!(refused["error"]["message"].as_str().unwrap().contains("not a regular file"));
     }
     std::fs::remove_file(&file).unwrap();
-    let other = HandMade::of(holdpoint_log_format::LogId([9; 16]));
+    let other = HandMadeLog::of(holdpoint_log_format::LogId([9; 16]));
     std::fs::write(&file, other.head().encode()).unwrap();
     let report = json(directory.path(), &["--head", named], 6);
     assert_eq!(report["heads"][0]["state"], "other_log");

@@ -15,7 +15,7 @@ use holdpoint_log_format::{Flags, Head, LogId, SegmentHeader, names};
 use holdpoint_replay::machine::this_boot;
 use holdpoint_replay::{Problem, ReadOptions, Report, Verdict, verify};
 use holdpoint_testing::hand_made as support;
-use holdpoint_testing::hand_made::{HandMade, change_head, encoded};
+use holdpoint_testing::hand_made::{HandMadeLog, change_head, encoded};
 use holdpoint_testing::part::part;
 use rustix::io::Errno;
 use serde_json::Value;
@@ -448,7 +448,7 @@ fn both_verifiers_find_withheld_records_that_nothing_authorises() {
     if !has_python() {
         return;
     }
-    let mut log = HandMade::of(LogId([9; 16]));
+    let mut log = HandMadeLog::of(LogId([9; 16]));
     log.run();
     let record = || encoded(ClockStepped { step_ns: 1 }.into());
     log.batch_with(&[record(), record()], Flags::WITHHELD, true);

@@ -18,7 +18,7 @@ use holdpoint_domain::world::{STATE_SCHEMA_VERSION, envelope};
 use holdpoint_domain::{Idempotency, Proof};
 use holdpoint_log_format::{Flags, Head, LogId, names};
 use holdpoint_testing::hand_made as support;
-use holdpoint_testing::hand_made::{HandMade, change_head, encoded, envelope};
+use holdpoint_testing::hand_made::{HandMadeLog, change_head, encoded, envelope};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -95,8 +95,8 @@ fn statements() -> Vec<Statement> {
 }
 
 /// A log of three segments of which HEAD says that it begins behind the first.
-fn behind_an_anchor(made: impl Fn(HistoryArchived) -> Records) -> (HandMade, Head) {
-    let mut log = HandMade::new();
+fn behind_an_anchor(made: impl Fn(HistoryArchived) -> Records) -> (HandMadeLog, Head) {
+    let mut log = HandMadeLog::new();
     log.run();
     let (anchor, state) = (log.chain, log.world.carry());
     let statement = HistoryArchived {
@@ -291,7 +291,7 @@ fn standing_is_what_the_reading_verbs_say_of_each_record() {
     if !has_python() {
         return;
     }
-    let mut log = HandMade::of(LogId([9; 16]));
+    let mut log = HandMadeLog::of(LogId([9; 16]));
     log.run();
     let record = || encoded(ClockStepped { step_ns: 1 }.into());
     log.batch_with(&[record(), record()], Flags::WITHHELD, true);

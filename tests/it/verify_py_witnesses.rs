@@ -10,7 +10,7 @@ use holdpoint_domain::log::ClockStepped;
 use holdpoint_forger::{Log, Pair, Victim, attacks, pair_attacks};
 use holdpoint_log_format::{Head, Lock, LogId, OwnerState, names};
 use holdpoint_replay::machine::this_boot;
-use holdpoint_testing::hand_made::{HandMade, OTHER_BOOT, encoded, flip};
+use holdpoint_testing::hand_made::{HandMadeLog, OTHER_BOOT, encoded, flip};
 use holdpoint_testing::part::part;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -93,7 +93,7 @@ fn both_verifiers_find_a_log_of_which_only_a_lock_of_this_boot_is_left() {
     if !has_python() {
         return;
     }
-    let mut log = HandMade::of(LogId([9; 16]));
+    let mut log = HandMadeLog::of(LogId([9; 16]));
     let directory = tempfile::tempdir().unwrap();
     for (boot, verdict) in [(this_boot(), "corrupt"), (OTHER_BOOT, "nothing here")] {
         log.boot = boot;
@@ -112,7 +112,7 @@ fn both_verifiers_hold_completeness_for_unproven_where_a_file_tells_of_a_later_r
     if !has_python() {
         return;
     }
-    let mut log = HandMade::of(LogId([9; 16]));
+    let mut log = HandMadeLog::of(LogId([9; 16]));
     log.batch(&[encoded(ClockStepped { step_ns: 1 }.into())]);
     let earlier = log.head();
     log.batch(&[encoded(ClockStepped { step_ns: 1 }.into())]);
@@ -155,7 +155,7 @@ fn both_verifiers_look_at_no_directory_or_link_with_the_name_of_a_snapshot_or_an
     if !has_python() {
         return;
     }
-    let mut log = HandMade::of(LogId([9; 16]));
+    let mut log = HandMadeLog::of(LogId([9; 16]));
     log.batch(&[encoded(ClockStepped { step_ns: 1 }.into())]);
     for directory_name in [names::SNAPSHOTS, names::SEGMENTS] {
         let directory = tempfile::tempdir().unwrap();
@@ -178,7 +178,7 @@ fn both_verifiers_find_that_an_archive_does_not_end_in_a_seal() {
     if !has_python() {
         return;
     }
-    let mut log = HandMade::of(LogId([9; 16]));
+    let mut log = HandMadeLog::of(LogId([9; 16]));
     log.batch(&[encoded(ClockStepped { step_ns: 1 }.into())]);
     let (directory, end) = (tempfile::tempdir().unwrap(), log.active_end());
     log.write(directory.path());
@@ -193,7 +193,7 @@ fn both_programs_tie_nothing_by_way_of_a_record_whose_checksum_does_not_hold() {
     if !has_python() {
         return;
     }
-    let mut log = HandMade::of(LogId([9; 16]));
+    let mut log = HandMadeLog::of(LogId([9; 16]));
     let mut begins = Vec::new();
     for _ in 0..8 {
         log.batch(&[encoded(ClockStepped { step_ns: 1 }.into())]);

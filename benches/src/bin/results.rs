@@ -10,7 +10,7 @@
 //! ask for ten million records, which `--huge` adds: they take about 6 GB of the directory.
 //! Everything there is removed at the end.
 
-use holdpoint_measure::bars::{Found, judge};
+use holdpoint_measure::bars::{Measurements, judge};
 use holdpoint_measure::child::{CHILD, Errand};
 use holdpoint_measure::figures::measure_all as measure_kind;
 use holdpoint_measure::machine::Machine;
@@ -72,7 +72,7 @@ fn again_quietly(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 }
 
 /// What is asked for.
-struct Asked {
+struct Options {
     plan: Plan,
     kinds: Vec<Kind>,
     asks_scale: bool,
@@ -81,7 +81,7 @@ struct Asked {
 
 /// What was measured until now.
 struct Run {
-    asked: Asked,
+    asked: Options,
     machine: Machine,
     begun: Instant,
     has_systems_allocator: bool,
@@ -129,7 +129,7 @@ impl Run {
     }
 
     fn write(&mut self) -> Result<(), Box<dyn Error>> {
-        let found = Found { outcomes: &self.outcomes, scale: self.scale.as_ref() };
+        let found = Measurements { outcomes: &self.outcomes, scale: self.scale.as_ref() };
         let results = Results {
             bars: judge(&found),
             machine: self.machine.clone(),
@@ -164,7 +164,7 @@ fn draw(at: &Path, pictures: &[(&str, String)]) -> std::io::Result<()> {
 }
 
 /// Syncs are counted only where a durable figure is asked for.
-fn counted(asked: &Asked) -> Counts {
+fn counted(asked: &Options) -> Counts {
     let durable = [
         Kind::DurableOne,
         Kind::DurableEight,
@@ -179,7 +179,7 @@ fn counted(asked: &Asked) -> Counts {
     count(&asked.plan, STORES, TYPED)
 }
 
-impl Asked {
+impl Options {
     /// What was asked for, as options, but for directories.
     fn options(&self) -> String {
         let Plan { effort, is_huge, payloads, .. } = &self.plan;
@@ -201,11 +201,11 @@ fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn parse(arguments: &[String]) -> Result<Asked, Box<dyn Error>> {
+fn parse(arguments: &[String]) -> Result<Options, Box<dyn Error>> {
     let mut plan = Plan::new(std::env::temp_dir(), Effort::Full);
     plan.child = Some(std::env::current_exe()?);
     let (kinds, out) = (Vec::new(), home().to_path_buf());
-    let mut asked = Asked { plan, kinds, asks_scale: false, out };
+    let mut asked = Options { plan, kinds, asks_scale: false, out };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         let mut value = || rest.next().ok_or(USAGE);

@@ -1,7 +1,7 @@
 //! Execution loops: most run once and print little, a few are tried again and again, some are held
 //! for a person, who now and then does not come.
 
-use super::life::{Given, Move};
+use super::life::{Move, Submission};
 use super::random::Random;
 use super::words::{automation, correlation, entropy, person};
 use holdpoint_domain::core::hash::sha256;
@@ -91,7 +91,7 @@ impl LoopLife {
         };
         let command = self.command(step, random);
         let (correlation, may_be_late) = (self.correlation.clone(), false);
-        Move::Give(Box::new(Given { actor, correlation, key, may_be_late, command }))
+        Move::Give(Box::new(Submission { actor, correlation, key, may_be_late, command }))
     }
 
     pub(super) fn is_live(&self, world: &World) -> bool {

@@ -7,7 +7,7 @@ use super::thread::ThreadLife;
 use holdpoint_domain::{ActorId, Command, World};
 
 /// A command, and who gives it in which story.
-pub(super) struct Given {
+pub(super) struct Submission {
     pub(super) actor: ActorId,
     pub(super) correlation: String,
     pub(super) key: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct Given {
 /// What an entity does next.
 pub(super) enum Move {
     /// Somebody gives a command.
-    Give(Box<Given>),
+    Give(Box<Submission>),
     /// Nobody does anything until its time is over.
     Wait,
     /// Nothing more: it ended.

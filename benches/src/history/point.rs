@@ -1,7 +1,7 @@
 //! Decision points: asked by agents, answered by people, some after guidance, some as approvals of
 //! one action that is then spent, some never.
 
-use super::life::{Given, Move};
+use super::life::{Move, Submission};
 use super::random::Random;
 use super::words::{agent, correlation, entropy, person};
 use holdpoint_domain::core::actor::{Authentication, Principal};
@@ -56,7 +56,7 @@ impl PointLife {
         let command = self.command(step, &actor, random);
         let correlation = self.correlation.clone();
         let (key, may_be_late) = (None, false);
-        Move::Give(Box::new(Given { actor, correlation, key, may_be_late, command }))
+        Move::Give(Box::new(Submission { actor, correlation, key, may_be_late, command }))
     }
 
     pub(super) fn is_live(&self, world: &World) -> bool {

@@ -1,6 +1,6 @@
 //! Conversations with interruptions: long threads of turns, each about a work order of its own.
 
-use super::life::{Given, Move};
+use super::life::{Move, Submission};
 use super::random::Random;
 use super::words::person;
 use holdpoint_domain::core::actor::Actor;
@@ -54,7 +54,10 @@ impl ThreadLife {
             _ => return Move::Over,
         };
         let correlation = self.correlation.clone();
-        Move::Give(Box::new(Given { may_be_late: true, ..given(caller(), &correlation, command) }))
+        Move::Give(Box::new(Submission {
+            may_be_late: true,
+            ..given(caller(), &correlation, command)
+        }))
     }
 
     pub(super) fn is_live(&self, world: &World) -> bool {
@@ -97,7 +100,7 @@ impl ThreadLife {
 }
 
 /// The caller is allowed, and there is a tenant with a user, a device and a session.
-pub(super) fn set_up() -> Vec<Given> {
+pub(super) fn set_up() -> Vec<Submission> {
     let (tenant_id, status) = (TENANT.to_string(), RegistrationStatus::Active);
     let [user_id, device_id, session_id] = [USER, DEVICE, SESSION].map(String::from);
     let allowed = Command::Registration(RegistrationCommand::ChangeCapability(ChangeCapability {
@@ -135,9 +138,9 @@ pub(super) fn set_up() -> Vec<Given> {
     std::iter::once(given(person(), story, allowed)).chain(rest).collect()
 }
 
-fn given(actor: ActorId, correlation: &str, command: Command) -> Given {
+fn given(actor: ActorId, correlation: &str, command: Command) -> Submission {
     let (correlation, key) = (correlation.to_string(), None);
-    Given { actor, correlation, key, may_be_late: false, command }
+    Submission { actor, correlation, key, may_be_late: false, command }
 }
 
 fn caller() -> ActorId {

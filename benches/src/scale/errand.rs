@@ -144,7 +144,7 @@ pub(super) struct Parts {
 
 /// What [`Errand::LookUp`] says. Seconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Found {
+pub(super) struct LookupTimes {
     pub(super) first: f64,
     pub(super) old: Vec<f64>,
     pub(super) new: Vec<f64>,
@@ -357,7 +357,7 @@ fn look_up(at: &Path, clock_ns: u64, keyed: &[Keyed]) -> Result<(), MeasureError
     let new = new.collect::<Result<_, _>>()?;
     probe.end(&engine)?;
     engine.close().doing("close the engine")?;
-    say(&Found { first: old.first().copied().unwrap_or_default(), old, new })
+    say(&LookupTimes { first: old.first().copied().unwrap_or_default(), old, new })
 }
 
 fn ask(at: &Path, clock_ns: u64, count: usize, seed: u64) -> Result<(), MeasureError> {

@@ -1,6 +1,6 @@
 //! A history is written once; then the logs of all lengths take turns, round by round.
 
-use super::errand::{Errand, Found, Opened, Parts, Written};
+use super::errand::{Errand, LookupTimes, Opened, Parts, Written};
 use super::inbox::{self, InboxPlan};
 use super::look::{Look, Places};
 use super::place::copy_directory;
@@ -224,7 +224,7 @@ impl Measured {
                 Errand::Append { at, clock_ns, count, is_durable }.run::<Vec<f64>>(&plan.program)
             });
         let (os, durable) = (Samples(os?), Samples(durable?));
-        let found: Found = self.look_up(&at).run(&plan.program)?;
+        let found: LookupTimes = self.look_up(&at).run(&plan.program)?;
         if !counts {
             return Ok(());
         }

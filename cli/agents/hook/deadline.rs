@@ -117,7 +117,7 @@ fn late(deadline: Duration) -> String {
         ),
     };
     format!(
-        "no answer within {within} (--deadline); {known}; make exactly this call again later, and \
+        "no answer within {within} (--deadline): {known}; make exactly this call again later, and \
          the same question counts"
     )
 }

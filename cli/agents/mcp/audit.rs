@@ -35,7 +35,7 @@ pub(super) fn query(caller: &Caller<'_>, arguments: Query) -> Result<Value, Fail
     expect_order(("from", arguments.from), ("to", arguments.to))?;
     let directory = Directory::open(&caller.server.global)?.following_archives()?;
     let filter = filter_of(arguments, &directory)?;
-    let found = Found::of(&directory, &filter, page)?;
+    let found = RecordPage::of(&directory, &filter, page)?;
     let notes = found.notes(&directory, &filter)?;
     let unread = directory.log.unread().filter(|_| directory.unread_from(filter.first).is_some());
     let unread_archive = unread.map(
@@ -55,13 +55,13 @@ pub(super) fn query(caller: &Caller<'_>, arguments: Query) -> Result<Value, Fail
 }
 
 /// A page of records, and how it was found.
-struct Found {
+struct RecordPage {
     records: Vec<Value>,
     next_from: Option<u64>,
     searched: Searched,
 }
 
-impl Found {
+impl RecordPage {
     /// Reads until the page is full.
     fn of(directory: &Directory, filter: &Filter, mut page: Page) -> Result<Self, Failure> {
         let durable = directory.read(|log, options| durable_to(log, options.boot))?;

@@ -58,8 +58,8 @@ pub(super) fn judge(line: &[u8]) -> LineKind {
     }
     match serde_json::from_slice::<Message>(line) {
         Ok(message) if is_bad_initialize(&message) => {
-            let said = "initialize takes protocolVersion, a text; capabilities, an object; and \
-                        clientInfo, an object with name and version";
+            let said = "initialize takes protocolVersion (a text), capabilities (an object) and \
+                        clientInfo (an object with name and version)";
             LineKind::Wrong(Wrong {
                 code: ErrorCode::INVALID_PARAMS,
                 said: said.to_string(),

@@ -5,16 +5,17 @@
 //! that say all with every request.
 
 use super::caller::ServerContext;
+use super::fit::fitted;
 use super::progress::Progress;
-use super::result::result_of;
 use super::tools::{Offer, offers};
 use super::wire::Wire;
+use crate::questions::decision_output::told_whole;
 use crate::ui::text::{cut, visible_once};
 use crate::ui::{Exit, Failure, complain, excerpt};
 use rmcp::model::{
-    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, ConstString, CustomRequest,
-    CustomResult, ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig,
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
+    ContentBlock, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, ServerInitializeError, serve_server};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -192,5 +193,36 @@ impl Turnstile {
 impl Drop for Turnstile {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The result for a client: a value as it is; a failure as `isError`, with the `error` object that
+/// the program prints, in which `decision_id` and `current` are always there. It is bounded.
+fn result_of(outcome: Result<Value, Failure>) -> CallToolResult {
+    let is_error = outcome.is_err();
+    let value = fitted(outcome.unwrap_or_else(|failure| told_whole(failure).value()));
+    let mut result = CallToolResult::default();
+    result.content = vec![ContentBlock::text(value.to_string())];
+    result.structured_content = Some(value);
+    result.is_error = Some(is_error);
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::Exit;
+    use serde_json::json;
+
+    #[test]
+    fn a_failure_is_told_with_every_key_of_an_error() {
+        let result = result_of(Err(Failure::new(Exit::NOT_FOUND, "not_found", "no such thing")));
+        let expected = json!({ "error": {
+            "code": "not_found", "message": "no such thing", "decision_id": null, "current": null,
+        }});
+        assert_eq!((result.structured_content, result.is_error), (Some(expected), Some(true)));
+        let result = result_of(Ok(json!({ "decision": 1 })));
+        assert_eq!(result.is_error, Some(false));
+        assert_eq!(result.content, [ContentBlock::text(r#"{"decision":1}"#)]);
     }
 }

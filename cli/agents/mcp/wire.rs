@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Stdin};
-use tokio::task::{JoinError, JoinSet, spawn_blocking};
+use tokio::task::{JoinSet, spawn_blocking};
 
 /// Longest line that is read, in bytes. The longest proposal that the rules allow has about 2 MiB,
 /// however its characters are written.
@@ -95,7 +95,7 @@ impl Transport<RoleServer> for Wire {
             let line = serde_json::to_string(&item)?;
             spawn_blocking(move || write_line(&line))
                 .await
-                .unwrap_or_else(|error| broke_off(&error))
+                .unwrap_or_else(|error| Err(io::Error::other(error.to_string())))
         }
     }
 
@@ -141,8 +141,4 @@ fn write_line(json: &str) -> io::Result<()> {
     let mut out = streams::stdout();
     out.write_all(line.as_bytes())?;
     out.flush()
-}
-
-fn broke_off(error: &JoinError) -> io::Result<()> {
-    Err(io::Error::other(error.to_string()))
 }

@@ -1,7 +1,7 @@
 //! What is demanded of every hold point, by whomever the governed side cannot overrule: the files
 //! of the machine and of its user, and what a person recorded in the log.
 
-use super::{Asked, Configuration};
+use super::{Configuration, HoldOptions};
 use crate::log::open::failed_at;
 use crate::ui::text::visible_once;
 use crate::ui::{Exit, Failure};
@@ -131,7 +131,7 @@ impl Demands {
     /// file that keeps it not, if it is one.
     pub(crate) fn each_keeps(
         &self,
-        (project, asked): (&Configuration, &Asked),
+        (project, asked): (&Configuration, &HoldOptions),
         keeps: impl Fn(&GatePolicy) -> Result<(), Loosened>,
     ) -> Result<(), Failure> {
         self.layers.iter().try_for_each(|layer| {

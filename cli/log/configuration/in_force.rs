@@ -23,7 +23,7 @@ const SOURCE_BYTES_MAX: usize = 256;
 
 /// What the command line asks for. Whatever is left away, the project's file says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct HoldOptions {
     /// Whether a person is asked before the first attempt.
     pub(crate) before: Option<bool>,
     /// When a person is asked after an attempt.
@@ -64,7 +64,7 @@ pub(crate) struct InForce {
     pub(crate) approval_timeout: Option<HumanDecisionTimeout>,
 }
 
-impl Asked {
+impl HoldOptions {
     /// What of it is less than the defaults, as a person reads it.
     pub(crate) fn less_than(&self, defaults: &Defaults) -> Vec<String> {
         let mut less = Vec::new();
@@ -123,7 +123,7 @@ impl Demands {
     pub(crate) fn in_force(
         &self,
         configuration: &Configuration,
-        asked: &Asked,
+        asked: &HoldOptions,
     ) -> Result<InForce, Failure> {
         let stated = asked.over(configuration.hold());
         let said = (configuration, asked);
@@ -155,7 +155,7 @@ impl Demands {
         self.policy.authentication.unwrap_or(self.defaults.authentication)
     }
 
-    fn hold(&self, policy: &GatePolicy, stated: &HoldTable, asked: &Asked) -> HoldTerms {
+    fn hold(&self, policy: &GatePolicy, stated: &HoldTable, asked: &HoldOptions) -> HoldTerms {
         let most = policy.decision_timeout_ms.unwrap_or(HumanDecisionTimeout::DEFAULT);
         let decision_timeout_ms =
             stated.decision_timeout.unwrap_or_else(|| most.min(HumanDecisionTimeout::DEFAULT));
@@ -183,7 +183,7 @@ impl Demands {
         }
     }
 
-    fn gate(&self, policy: &GatePolicy, project: &Configuration, asked: &Asked) -> GateTerms {
+    fn gate(&self, policy: &GatePolicy, project: &Configuration, asked: &HoldOptions) -> GateTerms {
         let layers = self.layers().iter().filter(|layer| !layer.policy.is_none());
         let mut sources: Vec<String> = layers.map(|layer| layer.source.clone()).collect();
         if let Some((file, digest)) = project.file.as_ref().zip(project.digest)
@@ -191,7 +191,7 @@ impl Demands {
         {
             sources.push(format!("{} (sha256 {digest})", path(file)));
         }
-        if *asked != Asked::default() {
+        if *asked != HoldOptions::default() {
             sources.push("flags".to_string());
         }
         GateTerms {

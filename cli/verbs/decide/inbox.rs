@@ -13,7 +13,7 @@ use crate::log::at_point::parse_at;
 use crate::log::named_logs::NamedLogs;
 use crate::log::registered_logs::{KnownLog, KnownLogs, ListedBy, LogIdentity, unusable};
 use crate::questions::adoption::adopt;
-use crate::questions::log_snapshot::Asked;
+use crate::questions::log_snapshot::SnapshotScope;
 use crate::ui::program::HERE;
 use crate::ui::text::{path as shown, path_given};
 use crate::ui::{Exit, Failure, Output, complain};
@@ -62,7 +62,7 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
     if let Some(directories) = removed {
         return settle(global, remove(global, &directories));
     }
-    let asked = Asked { has_all: all, at };
+    let asked = SnapshotScope { has_all: all, at };
     let is_full = !global.json && at.is_none() && terminal::is_there();
     let outcome = match is_full {
         true => full_screen::show(&named, asked, &turn),

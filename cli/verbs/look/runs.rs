@@ -1,7 +1,6 @@
 //! `holdpoint runs`: what ran, and sessions of guarded agents, the newest first, one line each.
 
 mod following;
-mod hidden;
 mod names;
 mod table;
 
@@ -12,12 +11,11 @@ use crate::log::coverage::{self, UntiedRecords, WitnessWait};
 use crate::log::position::{self, Point};
 use crate::log::record_filter::range;
 use crate::log::records::{conclude, expect_log};
-use crate::log::retries;
 use crate::log::run_records::{ID_CHARACTERS, UNFINISHED, beginning, tell_uncounted};
-use crate::log::{ArchiveArgs, Directory, escalations, recorders, sessions};
+use crate::log::{ArchiveArgs, Directory, escalations, recorders, retries, sessions};
 use crate::ui::screen::columns_of_table;
 use crate::ui::table::Layout;
-use crate::ui::{Bar, Exit, Failure, Output, TimesArgs, complain};
+use crate::ui::{Bar, Exit, Failure, Output, TimesArgs, complain, counted};
 use anstyle::{AnsiColor, Style};
 use clap::builder::RangedU64ValueParser;
 use holdpoint_domain::core::text::bounded;
@@ -26,11 +24,12 @@ use holdpoint_replay::run_list::ListedRow;
 use holdpoint_replay::run_list::{Retries, apart, placed};
 use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::{
-    Begun, Filter, Listed, Run, RunFilter, RunOutcome, RunStatus, Searched, Session, find_runs,
-    newest,
+    Begun, Filter, Listed, Order, RUN_BEGINS, Run, RunFilter, RunOutcome, RunStatus, Searched,
+    Session, find_runs, newest, search,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use table::{Entry, entries, followed, table};
 
 /// So many runs are shown where nothing else is said.
@@ -144,8 +143,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let shown = RunListing { ahead_ns, ..RunListing::of(&directory, runs, retries, sessions) };
     let tell_missing = || match searched.is_sound() || shown.runs.len() >= args.count {
         true => Ok(tell_uncounted(&directory, &uncounted)),
-        false => hidden::tell(&directory, &range, (shown.runs.len(), wanted.is_all()))
-            .map(|()| Exit::DONE),
+        false => tell(&directory, &range, (shown.runs.len(), wanted.is_all())).map(|()| Exit::DONE),
     };
     if shown.is_empty() && !searched.is_sound() {
         expect_log(&directory, &searched)?;
@@ -439,6 +437,36 @@ fn put_lines(
     }
     retries::tell_apart(&placed);
     escalations::tell(escalated);
+}
+
+/// Says so of those that began within a range, as far as their beginnings can be read, where so
+/// many are shown. `is_all`: nothing else is asked of them.
+fn tell(
+    directory: &Directory,
+    range: &Filter,
+    (shown, is_all): (usize, bool),
+) -> Result<(), Failure> {
+    let begins = Filter { kind: Some(RUN_BEGINS.to_string()), ..range.clone() };
+    let mut begun = 0_u64;
+    directory.read(|log, options| {
+        search(log, &begins, Order::OldestFirst, options, &mut |_| {}, &mut |_, _| {
+            begun = begun.saturating_add(1);
+            ControlFlow::Continue(())
+        })
+    })?;
+    let hidden = begun.saturating_sub(shown as u64);
+    let why = "what became of them may lie in the damage";
+    complain(&match (hidden, is_all) {
+        (0, _) => "not shown: runs that began in the damage or before it, if there are any: they \
+                   cannot be counted"
+            .to_string(),
+        (_, true) => format!("not shown: at least {}: {why}", counted(hidden, "run")),
+        (_, false) => format!(
+            "not shown: at least {}, whether they are wanted or not: {why}",
+            counted(hidden, "run")
+        ),
+    });
+    Ok(())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::log::{ArchiveArgs, Directory, escalations, other_logs, recorders, ses
 use crate::ui::screen::columns;
 use crate::ui::{Exit, Failure, Output, TimesArgs, complain};
 use crate::verbs::look::show::by_other_verb::{ENTITY, LineRunner, OUTPUT, QUESTION, line};
-use crate::verbs::look::show::id_meaning::Meant;
+use crate::verbs::look::show::id_meaning::IdTarget;
 use crate::verbs::look::show::trace::TraceArgs;
 use holdpoint_replay::waiting::waiting_for;
 use holdpoint_replay::{Reach, Run, RunLookup, Searched, run_of};
@@ -71,18 +71,18 @@ fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Result<Exit, Fai
         return session::show(global, args, carry_out);
     }
     let directory = Directory::open_with_archives(global, &args.archives)?;
-    let meant = Meant::find(&directory, &args.id)?;
-    if !matches!(meant, Meant::Run(..)) {
+    let meant = IdTarget::find(&directory, &args.id)?;
+    if !matches!(meant, IdTarget::Run(..)) {
         args.times.expect_utc()?;
     }
     match meant {
-        Meant::Run(id, _) | Meant::Decision(id) | Meant::Request(id) if args.records => {
+        IdTarget::Run(id, _) | IdTarget::Decision(id) | IdTarget::Request(id) if args.records => {
             args.times.expect_utc()?;
             carry_out(global, line(ENTITY, &id))
         }
-        Meant::Run(loop_id, met) => show_run(global, args, &directory, (&loop_id, met)),
-        Meant::Decision(id) | Meant::Request(id) => carry_out(global, line(QUESTION, &id)),
-        Meant::Record(sequence) => by_other_verb::record(global, sequence, carry_out),
+        IdTarget::Run(loop_id, met) => show_run(global, args, &directory, (&loop_id, met)),
+        IdTarget::Decision(id) | IdTarget::Request(id) => carry_out(global, line(QUESTION, &id)),
+        IdTarget::Record(sequence) => by_other_verb::record(global, sequence, carry_out),
     }
 }
 

@@ -166,7 +166,7 @@ fn show(global: &Global, shown: &VerifyDocument<'_>) -> Result<(), Failure> {
 }
 
 fn show_to_person(out: &mut Output, report: &Report) {
-    let verdict = out.paint(style_of(report), report.verdict_line());
+    let verdict = out.paint(colour_of(report.verdict), report.verdict_line());
     out.line(format_args!("verdict         {verdict}"));
     report.axes.all().iter().for_each(|(name, axis)| show_axis(out, name, axis));
     show_reach(out, report);
@@ -337,10 +337,6 @@ pub(super) fn show_finding(out: &mut Output, number: u64, finding: &Finding) {
     out.line(format_args!("     {}", finding.problem));
     out.line(format_args!("     expected  {}", visible(&finding.expected())));
     out.line(format_args!("     found     {}", visible(&finding.found())));
-}
-
-fn style_of(report: &Report) -> Style {
-    colour_of(report.verdict)
 }
 
 pub(super) fn colour_of(verdict: Verdict) -> Style {

@@ -20,7 +20,7 @@ mod turn;
 
 use crate::args::Global;
 use crate::args::json_lines::{InputLine, next_line, open_input};
-use crate::log::configuration::{Asked, Configuration, Demands, InForce, floors};
+use crate::log::configuration::{Configuration, Demands, HoldOptions, InForce, floors};
 use crate::log::damage::LogError;
 use crate::log::open::open_log;
 use crate::log::receipt::Recorded;
@@ -77,7 +77,7 @@ fn apply(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let engine = open(global, args.lock_wait)?;
     configuration.record(&engine).map_err(|error| failed(global, &error))?;
     let demands = Demands::of(&global.log, &engine)?;
-    let in_force = demands.in_force(&configuration, &Asked::default())?;
+    let in_force = demands.in_force(&configuration, &HoldOptions::default())?;
     let mut applier = Applier::new(global, &engine, &in_force);
     let applied = applier.apply(&mut input);
     let recorded = applier.recorded.take();

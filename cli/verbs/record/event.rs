@@ -103,7 +103,7 @@ fn record(global: &Global, args: &Args) -> Result<Exit, Failure> {
 
 /// What was recorded, as programs are told of it.
 #[derive(Serialize)]
-struct Told<'a> {
+struct EventDocument<'a> {
     stream: &'a str,
     /// The event's record, which is the stream's version from now on.
     version: u64,
@@ -204,7 +204,7 @@ fn tell(global: &Global, args: &Args, correlation: &str, event: Version) -> Resu
     let mut out = Output::stdout();
     let stream = args.stream.as_str();
     if global.json {
-        out.json_line(&Told { stream, version, correlation, repeated });
+        out.json_line(&EventDocument { stream, version, correlation, repeated });
     } else {
         let before = if repeated { ", recorded before under this key" } else { "" };
         out.line(format_args!("record {version}: {}{before}", visible_once(stream)));

@@ -175,7 +175,7 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     let mut screen = Screen::new(global.json);
     let (engine_of, in_force, hold) = (&engine, &in_force, &hold);
     let mut carried =
-        Carried { global, engine: engine_of, in_force, hold, origin, conditions, run };
+        RunRequest { global, engine: engine_of, in_force, hold, origin, conditions, run };
     let outcome = carried.out(&start, &mut screen, &mut signals);
     let closed = match &outcome {
         Ok(Outcome::Run(HeldRun::EndWaits(_))) => engine.close_without_waiting(),
@@ -213,14 +213,14 @@ impl Outcome {
     /// Whether the command ran, and something else than itself ended it.
     fn was_stopped(&self) -> bool {
         let Self::Run(run) = self else { return false };
-        run.execution().is_some_and(|execution| {
+        run.summary().execution.as_ref().is_some_and(|execution| {
             !matches!(execution.outcome, Ended::Exited { .. } | Ended::Signaled { .. })
         })
     }
 }
 
 /// A run that is to be carried out on an open log.
-struct Carried<'a> {
+struct RunRequest<'a> {
     global: &'a Global,
     engine: &'a Engine,
     in_force: &'a InForce,
@@ -231,7 +231,7 @@ struct Carried<'a> {
     run: GovernedRun,
 }
 
-impl Carried<'_> {
+impl RunRequest<'_> {
     /// Asks where that is needed, and starts or goes on.
     fn out(
         &mut self,
@@ -402,9 +402,8 @@ fn tell_recovery(log: &Path, report: &OpenReport) {
     if !recovered.is_end_known {
         complain(
             "HEAD was missing, and records may be lost behind the newest one: what began before \
-             permits nothing, and nothing begins before a person sets the policy; do that with \
-             `holdpoint policy set` and all that the lost one demanded, and ask, begin or grant \
-             anew",
+             permits nothing, and nothing begins before a person sets the policy. Run `holdpoint \
+             policy set` with all that the lost one demanded, then ask, begin or grant again",
         );
     }
     if recovered.cut_bytes > 0 {

@@ -14,7 +14,6 @@ mod log;
 mod matcher;
 mod policy;
 mod runs;
-mod script;
 mod settings;
 mod terminal;
 mod trust;

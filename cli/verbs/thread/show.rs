@@ -46,7 +46,7 @@ pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
 
 fn state(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
-    let Found { state, thread, place } = match args.at {
+    let ThreadSnapshot { state, thread, place } = match args.at {
         None => live(&directory, &args.name)?.map_or_else(|| whole(&directory, args), Ok)?,
         Some(_) => whole(&directory, args)?,
     };
@@ -70,14 +70,14 @@ fn state(global: &Global, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// A thread, and where its state stands.
-struct Found {
+struct ThreadSnapshot {
     state: LiveState,
     thread: Thread,
     place: Place,
 }
 
 /// A thread that a state holds, where no other can be meant.
-fn live(directory: &Directory, name: &Name) -> Result<Option<Found>, Failure> {
+fn live(directory: &Directory, name: &Name) -> Result<Option<ThreadSnapshot>, Failure> {
     let Some(state) = LiveState::stated(directory, Tells::Threads)? else { return Ok(None) };
     let world = state.world();
     let Some(tenant) = &name.tenant.clone().or_else(|| only_tenant(world, name)) else {
@@ -85,7 +85,7 @@ fn live(directory: &Directory, name: &Name) -> Result<Option<Found>, Failure> {
     };
     let thread = world.thread(tenant, &name.correlation).cloned();
     let place = Place::of(state.head(), None, None);
-    Ok(thread.map(|thread| Found { state, thread, place }))
+    Ok(thread.map(|thread| ThreadSnapshot { state, thread, place }))
 }
 
 /// The only tenant that has such a thread, where no thread has left the state.
@@ -95,14 +95,14 @@ fn only_tenant(world: &World, name: &Name) -> Option<String> {
     found.into_iter().next().filter(|_| is_known)
 }
 
-fn whole(directory: &Directory, args: &Args) -> Result<Found, Failure> {
+fn whole(directory: &Directory, args: &Args) -> Result<ThreadSnapshot, Failure> {
     let until = args.at.unwrap_or(Until::End);
     let reading = Reading::of(directory, until, &args.name.correlation)?;
     directory.expect_log(&reading.rebuilt.report)?;
     let thread = reading.state(&args.name)?.clone();
     let rebuilt = reading.rebuilt;
     let place = Place::of(rebuilt.head.as_ref(), rebuilt.inside_batch_until, args.at);
-    Ok(Found { state: LiveState::Whole(Box::new(rebuilt)), thread, place })
+    Ok(ThreadSnapshot { state: LiveState::Whole(Box::new(rebuilt)), thread, place })
 }
 
 /// What `--json` shows.

@@ -72,9 +72,9 @@ pub use holdpoint_engine::log::{Level, Options, Ownership};
 pub use holdpoint_engine::shell::{
     Conditions, DecisionPointRecord, Delivered, EarlierRun, Engine, EngineError, EngineOptions,
     GovernedRun, HeldRun, IdempotencyKey, Identity, KeyedRun, NoPrompt, Origin, Outcome, Prompter,
-    QueueError, ReadOnlyEngine, ReadOnlyError, Receipt, RunError, RunReport, SubmitError,
-    Submitted, Subscription, SubscriptionError, Ticket, Transaction, TransactionDraft, WaitError,
-    WaitOutcome, Waited,
+    QueueError, ReadOnlyEngine, ReadOnlyError, Receipt, RunError, RunReport, RunSummary,
+    SubmitError, Submitted, Subscription, SubscriptionError, Ticket, Transaction, TransactionDraft,
+    WaitError, WaitOutcome, Waited,
 };
 pub use holdpoint_log_files::DirectoryStorage;
 /// ```

@@ -64,7 +64,7 @@ pub enum Outcome {
 }
 
 /// A record, and what it states.
-type Stated = (u64, ReducerFingerprintRecorded);
+type RecordedFingerprint = (u64, ReducerFingerprintRecorded);
 
 impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
     /// Compares every fingerprint that the log states of this reducer with what the reducer makes
@@ -103,7 +103,7 @@ impl<R: Reducer, S: ReadStorage> StateHistory<R, S> {
     }
 
     /// Returns what is stated of this reducer, each with its record, and behind which records.
-    fn stated(&self) -> Result<(Vec<Stated>, BTreeSet<u64>), ReducerError> {
+    fn stated(&self) -> Result<(Vec<RecordedFingerprint>, BTreeSet<u64>), ReducerError> {
         let mut statements = Vec::new();
         let name = "application.reducer_fingerprint_recorded";
         let filter = Filter { kind: Some(name.to_string()), ..Filter::default() };

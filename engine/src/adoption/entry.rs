@@ -125,7 +125,7 @@ impl Entry {
             Adoption::Adopted => "adopted",
             Adoption::Declined => "declined",
         };
-        let boot = base16(&boot.0);
+        let boot = base16ct::lower::encode_string(&boot.0);
         let head = format!("{how} {id} {inode} {device} {born_ns} {boot} {machine} ");
         let mut line = head.into_bytes();
         for byte in path.as_os_str().as_bytes() {
@@ -157,10 +157,6 @@ impl Entry {
         let place = LogPlace { path, id, boot, inode, device, born_ns };
         place.path.is_absolute().then_some(Self { adoption, machine, place })
     }
-}
-
-fn base16(bytes: &[u8]) -> String {
-    base16ct::lower::encode_string(bytes)
 }
 
 fn digits<const N: usize>(word: &str) -> Option<[u8; N]> {

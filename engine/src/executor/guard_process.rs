@@ -419,7 +419,7 @@ impl GuardProcess {
     fn kill_tree(&mut self, until: Option<Instant>) {
         loop {
             self.tree.kill_from_above();
-            if self.reap_all() || self.tree_is_beyond_us() {
+            if self.reap_all() || (!self.tree.living().is_empty() && self.tree.is_beyond_us()) {
                 return;
             }
             if until.is_some_and(|until| Instant::now() >= until) {
@@ -428,10 +428,6 @@ impl GuardProcess {
             wait_for([self.bell.as_fd()], Some(KILLING_PAUSE));
             silence(&self.bell);
         }
-    }
-
-    fn tree_is_beyond_us(&self) -> bool {
-        !self.tree.living().is_empty() && self.tree.is_beyond_us()
     }
 
     /// Reaps whoever has ended. Whether no child is left, and so no descendant: it would have

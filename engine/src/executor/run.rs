@@ -515,7 +515,7 @@ impl Run {
     /// are given does not run. A sink is not waited for without end once a stop was asked.
     fn be_patient(&mut self, now: Instant) {
         let awaits_sink = matches!(self.stage, Stage::Running | Stage::Flushing);
-        if awaits_sink && self.is_tired() {
+        if awaits_sink && self.patience_until.is_some_and(|until| Instant::now() >= until) {
             self.streams.iter_mut().for_each(Stream::give_up_on_sink);
         }
         match &mut self.stage {
@@ -524,11 +524,6 @@ impl Run {
             Stage::Draining { until } => *until = now + LAST_DRAIN,
             Stage::Running | Stage::Flushing | Stage::Over => {}
         }
-    }
-
-    /// Returns whether a sink that is behind was waited for long enough.
-    fn is_tired(&self) -> bool {
-        self.patience_until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// Counts the bytes the sink may be behind: a command that runs waits for its reader, and what

@@ -79,7 +79,7 @@ impl Storage for DirectoryStorage {
             return sync_ancestors(&full);
         }
         match is_shared(self.root())? {
-            true => set_mode(&full, shared_directory_mode()),
+            true => set_mode(&full, Mode::RWXU | Mode::RWXG | Mode::SGID),
             false => Ok(()),
         }
     }
@@ -339,11 +339,6 @@ fn is_shared(root: &Path) -> io::Result<bool> {
 pub(super) fn file_mode(root: &Path) -> io::Result<Mode> {
     let own = Mode::RUSR | Mode::WUSR;
     Ok(if is_shared(root)? { own | Mode::RGRP | Mode::WGRP } else { own })
-}
-
-/// Files that are made in it belong to its group.
-fn shared_directory_mode() -> Mode {
-    Mode::RWXU | Mode::RWXG | Mode::SGID
 }
 
 /// Device and inode of a file, which tell it from every other one of the machine.

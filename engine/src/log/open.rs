@@ -92,7 +92,7 @@ fn check_root<S: Storage>(storage: &S, options: &Options) -> Result<(), OpenErro
         return storage.create_directory("").map_err(io_error("create", storage));
     }
     // The same is asked once LOCK is held. Where there is none, none is made in what is refused.
-    if has_lock(storage) {
+    if !matches!(storage.open(names::LOCK), Ok(None)) {
         return Ok(());
     }
     let survey = survey_tail(storage)?;
@@ -101,10 +101,6 @@ fn check_root<S: Storage>(storage: &S, options: &Options) -> Result<(), OpenErro
         row if is_refusal(row) => Err(refused(storage, row, survey)),
         _ => Ok(()),
     }
-}
-
-fn has_lock<S: Storage>(storage: &S) -> bool {
-    !matches!(storage.open(names::LOCK), Ok(None))
 }
 
 /// Returns where other processes say how far they synced, and who waits.

@@ -24,7 +24,9 @@ const SHOWN_BYTES: usize = 96;
 #[non_exhaustive]
 pub enum CanonicalInputError {
     /// More than is read.
-    #[error("the input has {found} bytes; the limit is {MAX_INPUT_BYTES}; name a file instead")]
+    #[error(
+        "the input has {found} bytes, above the limit of {MAX_INPUT_BYTES}: name a file instead"
+    )]
     TooLong {
         /// Its length, in bytes.
         found: usize,

@@ -113,9 +113,8 @@ pub enum SubmitError {
     },
     /// Neither the log nor the run's own file takes what a run says.
     #[error(
-        "{source}; and the run's own file takes nothing: {file}; put `runs/` and what was in it \
-         back as it was before anybody writes to the log, for how the command ended is kept there \
-         alone"
+        "{source}, and the run's own file cannot be written: {file}; put `runs/` and what was in \
+         it back before the next write to the log, as it alone has the command's end"
     )]
     NowhereKept {
         /// Why the log does not.

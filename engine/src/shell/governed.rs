@@ -12,7 +12,7 @@ use super::prompter::{Prompter, Question};
 use super::recording::GivenUp;
 use super::run::{
     EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EndWaits, FaultOutcome, GovernedRun, HeldRun,
-    LeftOpen, RunError, RunReport,
+    LeftOpen, RunError, RunReport, RunSummary,
 };
 use super::run_seat::RunSeat;
 use super::runs::{loop_of, story_of};
@@ -541,54 +541,40 @@ impl<'a, S: Storage> Runner<'a, S> {
         if !is_waiting && (self.halted.is_some() || self.left_open.is_some()) {
             self.seat.leave();
         }
-        let last_sequence = self.origin.causation.unwrap_or(self.first_sequence);
-        if let Some(question) = self.left_open {
-            return Ok(HeldRun::LeftOpen(Box::new(LeftOpen {
-                loop_id: self.loop_id,
-                question,
-                fault: self.fault,
-                attempts: self.attempts,
-                first_sequence: self.first_sequence,
-                last_sequence,
-                wall: self.wall,
-                execution: self.execution,
-                is_evidence_dropped: self.given_up.bytes > 0,
-            })));
-        }
         // A halt that was not synced waits as well.
-        let Some(halted) = self.halted.filter(|_| !is_waiting) else {
-            if !is_waiting {
-                return Err(RunError::Unfinished { loop_id: self.loop_id });
-            }
-            return Ok(HeldRun::EndWaits(Box::new(EndWaits {
-                loop_id: self.loop_id,
-                exit_status: self.exit_status,
-                may_be_asked: self.may_be_asked,
-                is_cut_short: self.is_cut_short,
-                waits_for_room,
-                log_failure,
-                attempts: self.attempts,
-                first_sequence: self.first_sequence,
-                last_sequence,
-                wall: self.wall,
-                execution: self.execution,
-                is_evidence_dropped: self.given_up.bytes > 0,
-                details: self.details,
-            })));
-        };
-        Ok(HeldRun::Ended(Box::new(RunReport {
+        let halted = self.halted.filter(|_| !is_waiting);
+        let is_end_waiting = self.left_open.is_none() && halted.is_none();
+        let summary = RunSummary {
             loop_id: self.loop_id,
-            exit_status: self.exit_status,
-            halted,
-            fault: self.fault,
-            decision: self.decision,
+            // Its record waits with the end.
+            fault: self.fault.filter(|_| !is_end_waiting),
             attempts: self.attempts,
             first_sequence: self.first_sequence,
-            last_sequence,
+            last_sequence: self.origin.causation.unwrap_or(self.first_sequence),
             wall: self.wall,
             execution: self.execution,
             is_evidence_dropped: self.given_up.bytes > 0,
-            details: self.details,
+        };
+        if let Some(question) = self.left_open {
+            return Ok(HeldRun::LeftOpen(Box::new(LeftOpen { summary, question })));
+        }
+        let (exit_status, details) = (self.exit_status, self.details);
+        if let Some(halted) = halted {
+            let decision = self.decision;
+            let report = RunReport { summary, exit_status, halted, decision, details };
+            return Ok(HeldRun::Ended(Box::new(report)));
+        }
+        if !is_waiting {
+            return Err(RunError::Unfinished { loop_id: summary.loop_id });
+        }
+        Ok(HeldRun::EndWaits(Box::new(EndWaits {
+            summary,
+            exit_status,
+            may_be_asked: self.may_be_asked,
+            is_cut_short: self.is_cut_short,
+            waits_for_room,
+            log_failure,
+            details,
         })))
     }
 }

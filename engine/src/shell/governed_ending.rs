@@ -10,7 +10,7 @@ use super::receipt::{Receipt, Submitted};
 use super::run::{ASKING, BINDING_MISMATCH, EXIT_HOLDPOINT_FAILED, RunError};
 use super::run_seat::{StepOutcome, Sync};
 use crate::executor::{Parting, SignalSource, StartRefusal};
-use crate::log::Storage;
+use crate::log::{Room, Storage};
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::evidence_capture::{StopCondition, StopFacts};
 use holdpoint_domain::execution_loop::{CompleteLoop, ExecutionLoopCommand, StopLoop};
@@ -35,7 +35,8 @@ impl<S: Storage> Runner<'_, S> {
     /// with the next step that is submitted.
     pub(super) fn record(&mut self, command: &Command) -> Result<Option<Receipt>, RunError> {
         let proof = self.engine.core().identity.proof_of(&self.origin.actor);
-        let recorded = self.seat.record(&self.origin, proof, command, Sync::Later)?;
+        let recorded =
+            self.seat.record(Room::Reserved, (&self.origin, proof), command, Sync::Later)?;
         self.take_note(recorded)
     }
 
@@ -222,7 +223,8 @@ impl<S: Storage> Runner<'_, S> {
         match interrupt.is_typed() {
             true => {
                 let (origin, proof) = self.as_typed();
-                let recorded = self.seat.record(&origin, proof, &command, Sync::Later)?;
+                let recorded =
+                    self.seat.record(Room::Reserved, (&origin, proof), &command, Sync::Later)?;
                 self.take_note(recorded).map(drop)
             }
             false => self.record(&command).map(drop),

@@ -120,7 +120,7 @@ pub use resume::ResumeError;
 pub use run::{
     EXIT_ABORTED, EXIT_FAULT_TERMINATED, EXIT_HOLDPOINT_FAILED, EXIT_LEFT_WAITING,
     EXIT_NOBODY_ANSWERED, EarlierRun, EndWaits, FaultOutcome, GovernedRun, HeldRun, KeyedRun,
-    LeftOpen, RunError, RunReport,
+    LeftOpen, RunError, RunReport, RunSummary,
 };
 pub use salvage::{SalvageError, SalvageProgress, SalvageReport, salvage, writer_of};
 pub use start::{

@@ -154,7 +154,7 @@ impl LiveState {
             Err(error) => failure = Some(error),
             Ok(event) => {
                 pending.take(event, &record.header);
-                if pending.is_much() {
+                if pending.whole.len() >= HASHED_TOGETHER || pending.bytes >= HELD_BACK_BYTES {
                     pending.evolve(world, &mut follow);
                 }
             }
@@ -198,10 +198,6 @@ impl PendingEvents {
         if !header.flags.more_follows() {
             self.whole.append(&mut self.begun);
         }
-    }
-
-    fn is_much(&self) -> bool {
-        self.whole.len() >= HASHED_TOGETHER || self.bytes >= HELD_BACK_BYTES
     }
 
     /// Returns whether every record was evolved by.

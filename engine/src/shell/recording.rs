@@ -21,7 +21,7 @@ use crate::executor::{
     OutputStream as Stream, Piece, PieceRecorder, PieceRecording, ProcessSnapshot, SNAPSHOTS_MAX,
     SignalSource, execute_recorded,
 };
-use crate::log::Storage;
+use crate::log::{Room, Storage};
 use crate::sync::{Condvar, Mutex};
 use holdpoint_domain::core::hash::Digest;
 use holdpoint_domain::evidence_capture::{
@@ -189,7 +189,8 @@ impl<'r, 'a, S: Storage> Recorder<'r, 'a, S> {
     /// record on the log.
     fn submit(&self, command: &Command) -> Result<Option<u64>, RunError> {
         let proof = self.engine.core().identity.proof_of(&self.origin.actor);
-        let recorded = self.seat.record_piece(&self.origin, proof, command, self.sync)?;
+        let recorded =
+            self.seat.record(Room::BesideReserved, (&self.origin, proof), command, self.sync)?;
         let submitted = match recorded {
             Kept::InFile => return Ok(self.origin.causation),
             Kept::OnLog { submitted, .. } => submitted,

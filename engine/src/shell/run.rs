@@ -89,25 +89,19 @@ impl GovernedRun {
     }
 }
 
-/// Outcome of a run. All of it is on the log.
+/// Attempts of a run, and its records on the log: a part of each outcome.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct RunReport {
+pub struct RunSummary {
     /// The loop.
     pub loop_id: String,
-    /// The status to exit with, as a shell sees it.
-    pub exit_status: u8,
-    /// End of the loop.
-    pub halted: LoopHalted,
-    /// Decision of Phase-21 on the last fault, if there was one.
+    /// Decision of Phase-21 on the last fault, if there was one and the log has it.
     pub fault: Option<FaultOutcome>,
-    /// The last decision about the run of a person, or of a deadline, if one was asked for.
-    pub decision: Option<HumanDecisionRecord>,
     /// Number of attempts that were dispatched: 0 when the command did not start.
     pub attempts: u8,
     /// Sequence of the run's first record.
     pub first_sequence: u64,
-    /// Sequence of its last one.
+    /// Sequence of the last one that is on the log.
     pub last_sequence: u64,
     /// Time that the attempts took together, by the monotonic clock.
     pub wall: Duration,
@@ -116,6 +110,20 @@ pub struct RunReport {
     /// True if output of the last execution is not on the log, because the disk was full: its true
     /// length and digest are.
     pub is_evidence_dropped: bool,
+}
+
+/// Outcome of a run. All of it is on the log.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RunReport {
+    /// Attempts and records.
+    pub summary: RunSummary,
+    /// The status to exit with, as a shell sees it.
+    pub exit_status: u8,
+    /// End of the loop.
+    pub halted: LoopHalted,
+    /// The last decision about the run of a person, or of a deadline, if one was asked for.
+    pub decision: Option<HumanDecisionRecord>,
     /// Fault in words: the fault, the interrupt, or why the command did not start.
     pub details: Option<String>,
 }
@@ -133,13 +141,13 @@ pub enum HeldRun {
 }
 
 impl HeldRun {
-    /// The last execution, where the command was started.
+    /// Attempts and records of the run, however it came out.
     #[must_use]
-    pub const fn execution(&self) -> Option<&ExecutionReport> {
+    pub const fn summary(&self) -> &RunSummary {
         match self {
-            Self::Ended(report) => report.execution.as_ref(),
-            Self::LeftOpen(open) => open.execution.as_ref(),
-            Self::EndWaits(end) => end.execution.as_ref(),
+            Self::Ended(report) => &report.summary,
+            Self::LeftOpen(open) => &open.summary,
+            Self::EndWaits(end) => &end.summary,
         }
     }
 }
@@ -149,8 +157,8 @@ impl HeldRun {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct EndWaits {
-    /// The loop.
-    pub loop_id: String,
+    /// Attempts and records.
+    pub summary: RunSummary,
     /// The status to exit with, as a shell sees it: the command's own.
     pub exit_status: u8,
     /// True if a person may be asked when it is taken up: the question is then left open.
@@ -161,18 +169,6 @@ pub struct EndWaits {
     pub waits_for_room: bool,
     /// The failure of the log that it waits for, where it failed.
     pub log_failure: Option<String>,
-    /// Number of attempts that were dispatched.
-    pub attempts: u8,
-    /// Sequence of the run's first record.
-    pub first_sequence: u64,
-    /// Sequence of the last one that is on the log.
-    pub last_sequence: u64,
-    /// Time that the attempts took together, by the monotonic clock.
-    pub wall: Duration,
-    /// The last execution.
-    pub execution: Option<ExecutionReport>,
-    /// Like [`RunReport::is_evidence_dropped`].
-    pub is_evidence_dropped: bool,
     /// Like [`RunReport::details`].
     pub details: Option<String>,
 }
@@ -181,24 +177,10 @@ pub struct EndWaits {
 /// is for whoever answers. All of it is on the log.
 #[derive(Debug)]
 pub struct LeftOpen {
-    /// The loop.
-    pub loop_id: String,
+    /// Attempts and records.
+    pub summary: RunSummary,
     /// The question.
     pub question: Question,
-    /// Decision of Phase-21 on the last fault, if there was one.
-    pub fault: Option<FaultOutcome>,
-    /// Number of attempts that were dispatched.
-    pub attempts: u8,
-    /// Sequence of the run's first record.
-    pub first_sequence: u64,
-    /// Sequence of its last one.
-    pub last_sequence: u64,
-    /// Time that the attempts took together, by the monotonic clock.
-    pub wall: Duration,
-    /// The last execution.
-    pub execution: Option<ExecutionReport>,
-    /// Like [`RunReport::is_evidence_dropped`].
-    pub is_evidence_dropped: bool,
 }
 
 /// Outcome of a run under a key.

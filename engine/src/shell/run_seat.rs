@@ -257,38 +257,15 @@ impl<'a, S: Storage> RunSeat<'a, S> {
 
     /// Records what a recorder says once its command began: on the log where its lock is free
     /// within 200 ms, its disk has room and it does not fail, else in the run's own file. From any
-    /// thread.
+    /// thread. Output is recorded [`Room::BesideReserved`]: the room that the run's file holds for
+    /// the end stays.
     ///
     /// # Errors
     /// As [`Engine::submit`](super::Engine::submit). Where neither the log, whose lock is waited
     /// for as long as its options say, nor the file takes it, the log's error.
+    /// [`AppendError::NoSpace`] of output also where the log is locked and the file has no room: to
+    /// wait for the lock would let the command print on.
     pub(super) fn record(
-        &self,
-        origin: &Origin,
-        proof: Proof,
-        command: &Command,
-        sync: Sync,
-    ) -> Result<StepOutcome, SubmitError> {
-        self.record_in(Room::Reserved, (origin, proof), command, sync)
-    }
-
-    /// Does the same as [`RunSeat::record`], of output: the room that the run's file holds for the
-    /// end stays.
-    ///
-    /// # Errors
-    /// As [`RunSeat::record`]. [`AppendError::NoSpace`] also where the log's lock is not to be had
-    /// and the file has no room: to wait for the lock would let the command print on.
-    pub(super) fn record_piece(
-        &self,
-        origin: &Origin,
-        proof: Proof,
-        command: &Command,
-        sync: Sync,
-    ) -> Result<StepOutcome, SubmitError> {
-        self.record_in(Room::BesideReserved, (origin, proof), command, sync)
-    }
-
-    fn record_in(
         &self,
         room: Room,
         (origin, proof): (&Origin, Proof),

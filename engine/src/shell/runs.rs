@@ -34,10 +34,10 @@ impl<S: Storage> Engine<S> {
     ) -> Result<RunReport, RunError> {
         match self.run_held(origin, run, &HoldTerms::never(), &mut NoPrompt, sink, signals)? {
             HeldRun::Ended(report) => Ok(*report),
-            HeldRun::LeftOpen(open) => Err(RunError::Unfinished { loop_id: open.loop_id }),
+            HeldRun::LeftOpen(open) => Err(RunError::Unfinished { loop_id: open.summary.loop_id }),
             HeldRun::EndWaits(end) => {
-                let EndWaits { loop_id, exit_status, .. } = *end;
-                Err(RunError::EndWaits { loop_id, exit_status })
+                let EndWaits { summary, exit_status, .. } = *end;
+                Err(RunError::EndWaits { loop_id: summary.loop_id, exit_status })
             }
         }
     }

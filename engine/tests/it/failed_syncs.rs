@@ -5,7 +5,7 @@ use holdpoint_engine::log::{Level, Log, Storage};
 use holdpoint_log_files::{Extent, ReadFile, ReadStorage, SurveyOptions, survey};
 use holdpoint_log_format::recovery::Row;
 use holdpoint_log_format::{Head, names};
-use holdpoint_simulation::{Call, Effect, Fault, Made, SimulatedDisk};
+use holdpoint_simulation::{Call, CallRecord, Effect, Fault, SimulatedDisk};
 use holdpoint_testing::log::{quiet, record};
 
 fn open(disk: &SimulatedDisk) -> Log<SimulatedDisk> {
@@ -55,7 +55,7 @@ fn zeros_over_a_torn_tail_are_written_again_where_their_sync_failed() {
     let trial = disk.kill();
     let before = trial.made().len();
     open(&trial).close().unwrap();
-    let is_of_segment = |made: &Made| made.call == Call::Sync && made.path.ends_with(".seg");
+    let is_of_segment = |made: &CallRecord| made.call == Call::Sync && made.path.ends_with(".seg");
     let sync = trial.made().iter().skip(before).position(is_of_segment).unwrap();
     disk.fail_at(disk.calls() + sync as u64 + 1, Fault::SyncDropsPages);
     Log::open(disk.clone(), quiet()).map(drop).unwrap_err();

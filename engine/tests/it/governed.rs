@@ -74,8 +74,8 @@ impl End {
             reason: report.halted.reason,
             stop_condition: report.halted.stop_condition,
             fault_type: report.halted.fault_type,
-            fault_code: report.fault.as_ref().map(|fault| fault.code.clone()),
-            attempts: report.attempts,
+            fault_code: report.summary.fault.as_ref().map(|fault| fault.code.clone()),
+            attempts: report.summary.attempts,
         }
     }
 }
@@ -93,14 +93,14 @@ fn finished(place: &Place, run: &GovernedRun) -> RunReport {
 fn check(place: &Place, report: &RunReport) {
     let rebuilt = place.rebuilt();
     assert_eq!(rebuilt.live_loops().count(), 0);
-    let entity = rebuilt.find_loop(&report.loop_id).expect("the loop is on the log");
+    let entity = rebuilt.find_loop(&report.summary.loop_id).expect("the loop is on the log");
     let halt = entity.halt.as_ref().expect("it halted");
     assert!(entity.is_settled() && entity.chain.as_ref().is_some_and(|chain| chain.head.is_sealed));
     assert_eq!(halt.reason, report.halted.reason);
-    assert_eq!(entity.attempt_count(), report.attempts);
+    assert_eq!(entity.attempt_count(), report.summary.attempts);
     let sequences: Vec<u64> = place.lines().iter().map(|line| line.sequence).collect();
-    assert_eq!(sequences.last(), Some(&report.last_sequence));
-    assert!(sequences.contains(&report.first_sequence));
+    assert_eq!(sequences.last(), Some(&report.summary.last_sequence));
+    assert!(sequences.contains(&report.summary.first_sequence));
     place.assert_intact();
 }
 
@@ -303,7 +303,7 @@ fn a_program_that_is_not_there_never_starts() {
         let report = finished(&place, &run_of(program, &[]));
         let end = End::stop(127, StopCondition::ExecutorNotRegistered, 0);
         assert_eq!(End::of(&report), end, "{program:?}");
-        assert!(report.details.is_some() && report.execution.is_none());
+        assert!(report.details.is_some() && report.summary.execution.is_none());
         assert_eq!(captured(&place, OutputStream::Stdout), Vec::<Vec<u8>>::new());
     }
 }
@@ -434,7 +434,7 @@ fn an_attempt_that_succeeds_after_a_crash_completes_the_loop() {
 fn a_failure_response_is_not_tried_again() {
     let place = Place::new();
     let run = GovernedRun { max_attempts: 3, ..shell("exit 1") };
-    assert_eq!(finished(&place, &run).attempts, 1);
+    assert_eq!(finished(&place, &run).summary.attempts, 1);
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn a_ceiling_narrows_what_a_fault_permits() {
     let place = Place::new();
     let ceiling = RetryPolicy::RetryOnce;
     let run = GovernedRun { max_attempts: 3, retry_ceiling: ceiling, ..shell("kill -SEGV $$") };
-    assert_eq!(finished(&place, &run).attempts, 2);
+    assert_eq!(finished(&place, &run).summary.attempts, 2);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use holdpoint_log_format::{LogId, names};
 use holdpoint_log_index::file::index_path;
 use holdpoint_log_index::layout::INDEX_VERSION;
 use holdpoint_log_index::{Index, IndexBuilder, IndexedRecord, Scope, Section, TermHash};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use holdpoint_testing::shell::brittle::Brittle;
 use holdpoint_testing::shell::commands::{dispatch, initialize, small};
 use holdpoint_testing::shell::{Place, origin};
@@ -382,7 +382,7 @@ fn an_index_that_cannot_be_written_fails_nothing() {
 
 /// A log of one sealed segment, of which a record in the next one says that its index is this one.
 fn indexed_by(format: u32) -> Place {
-    let (place, mut log) = (Place::new(), HandMade::new());
+    let (place, mut log) = (Place::new(), HandMadeLog::new());
     log.run();
     let last_sequence = log.chain.sequence;
     log.roll();

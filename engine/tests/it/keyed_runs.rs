@@ -55,7 +55,10 @@ fn the_same_run_under_its_key_is_not_started_and_answers_with_the_first_ones_loo
     );
     assert_eq!(before(held.expect("the log works")), again);
     engine.close().expect("it closes");
-    assert_eq!((again.loop_id, again.first_sequence), (first.loop_id, first.first_sequence));
+    assert_eq!(
+        (again.loop_id, again.first_sequence),
+        (first.summary.loop_id, first.summary.first_sequence)
+    );
     assert_eq!(again.halted.map(|end| end.reason), Some(HaltReason::ResponseRejected));
     assert_eq!(std::fs::read_to_string(&marks).expect("it ran"), "once\n");
     let begun = place.events();
@@ -94,7 +97,7 @@ fn a_run_whose_records_were_archived_is_not_started_again_and_said_to_be_there()
     let key = Conditions::once("nightly 2026-01-25");
     let again = engine.run_when(&origin(), &key, &shell("exit 0"), &mut Discard, &mut NoSignals);
     let Err(RunError::BeginningArchived { first_sequence }) = again else { panic!("{again:?}") };
-    assert_eq!(first_sequence, first.first_sequence);
+    assert_eq!(first_sequence, first.summary.first_sequence);
     engine.close().expect("it closes");
 }
 
@@ -119,7 +122,7 @@ fn while_the_first_run_is_under_way_its_loop_is_told_and_nobody_waits() {
     let mut sink = Meanwhile { engine: &engine, script: &script, found: None };
     let report = now(run(&engine, &script, &mut sink));
     let found = sink.found.expect("the command said something");
-    assert_eq!((found.loop_id, found.halted), (report.loop_id, None));
+    assert_eq!((found.loop_id, found.halted), (report.summary.loop_id, None));
     assert_eq!(report.exit_status, 0);
     engine.close().expect("it closes");
     place.rebuilt();

@@ -125,7 +125,7 @@ fn a_run_is_called_what_its_conditions_say_where_it_begins() {
     let KeyedRun::Now(HeldRun::Ended(report)) = ran else { panic!("{ran:?}") };
     engine.close().unwrap();
     let [(_, body)] = &labelled(&place)[..] else { panic!("one") };
-    assert_eq!(body.first_sequence, report.first_sequence);
+    assert_eq!(body.first_sequence, report.summary.first_sequence);
     place.rebuilt();
 }
 

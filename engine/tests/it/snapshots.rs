@@ -10,7 +10,7 @@ use holdpoint_engine::log::Options;
 use holdpoint_engine::shell::{EngineOptions, FingerprintDistance, SubmitError, Submitted};
 use holdpoint_log_format::{BootId, SnapshotHeader, names};
 use holdpoint_replay::{ReadOptions, Tells, stated};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use holdpoint_testing::shell::commands::{dispatch, initialize};
 use holdpoint_testing::shell::{Place, origin};
 use std::fs;
@@ -209,7 +209,7 @@ fn a_snapshot_behind_the_newest_record_or_without_its_fingerprint_is_not_believe
 /// A log with one loop, and behind it a snapshot which a record states and in which that loop is
 /// none: so another version's program could have made it, or a mistake.
 fn with_an_unreadable_loop() -> (Place, String) {
-    let (place, mut log, begin) = (Place::new(), HandMade::new(), initialize(1));
+    let (place, mut log, begin) = (Place::new(), HandMadeLog::new(), initialize(1));
     let loop_id = begin.loop_id();
     log.command(&Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)));
     let mut state = log.world.carry();

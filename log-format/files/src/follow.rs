@@ -1,7 +1,7 @@
 //! Following a log from a known record on, across rolls: what a writer does to catch up with what
 //! others appended, and what a reader at the tail does.
 
-use crate::blocks::{BlockLength, Make, VisitMade, Workers, walk_blocks, walk_blocks_while};
+use crate::blocks::{BlockLength, Make, VisitWithValue, Workers, walk_blocks, walk_blocks_while};
 use crate::finding::{Finding, Place, Problem};
 use crate::mapped::Mapped;
 use crate::reader::{OpenSegment, threads_to_check};
@@ -180,7 +180,7 @@ impl Follower {
         storage: &S,
         newest: &ChainPosition,
         make: &Make<'_, T>,
-        visit: &mut VisitMade<'_, T>,
+        visit: &mut VisitWithValue<'_, T>,
     ) -> Result<(), FollowError> {
         let file = segment_path(self.header.first_sequence());
         let window = window_of(storage.open(&file), &file, self.run.chain.sequence)?;

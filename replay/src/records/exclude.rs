@@ -76,7 +76,7 @@ pub(super) fn holding<S: ReadStorage>(
 }
 
 /// Answer of an index, where it can be used.
-type Told<T> = Result<Option<T>, ReadError>;
+type IndexAnswer<T> = Result<Option<T>, ReadError>;
 
 /// Returns what the index of each of these sealed segments tells, by as many threads as the
 /// processor runs at once. `None`: there is none to be asked.
@@ -85,7 +85,7 @@ fn asked_each<S: ReadStorage, T: Send>(
     tied: &mut LogTies,
     segments: &[u64],
     part: &mut Part,
-    ask: &(dyn Fn(&OpenIndex<S::File>) -> Told<T> + Sync),
+    ask: &(dyn Fn(&OpenIndex<S::File>) -> IndexAnswer<T> + Sync),
 ) -> Result<Vec<Option<T>>, ReadError> {
     let mut told = Vec::with_capacity(segments.len());
     let Some(vouched) = tied.vouched_by_state(reader)? else {
@@ -109,7 +109,7 @@ fn asked_each<S: ReadStorage, T: Send>(
     Ok(told)
 }
 
-fn holds_one<F: ReadFile>(opened: &OpenIndex<F>, terms: &[TermHash]) -> Told<bool> {
+fn holds_one<F: ReadFile>(opened: &OpenIndex<F>, terms: &[TermHash]) -> IndexAnswer<bool> {
     let filter = opened.copied(&|index| index.copied_sections(&[Section::TermFilter]))?;
     let Some(filter) = filter else { return Ok(None) };
     let may_hold = |term: &&TermHash| filter.may_have_term(**term).unwrap_or(true);
@@ -130,7 +130,7 @@ fn holds_one<F: ReadFile>(opened: &OpenIndex<F>, terms: &[TermHash]) -> Told<boo
     Ok(Some(false))
 }
 
-fn rows_if_held<F: ReadFile>(opened: &OpenIndex<F>, written: &[Finder<'_>]) -> Told<Rows> {
+fn rows_if_held<F: ReadFile>(opened: &OpenIndex<F>, written: &[Finder<'_>]) -> IndexAnswer<Rows> {
     let index = opened.copied(&|index| index.copied_sections(&[Section::Rows]))?;
     let Some(index) = index else { return Ok(None) };
     let hold = index.rows_are(|bytes| written.iter().any(|it| it.find(bytes).is_some()));

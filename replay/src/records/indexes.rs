@@ -16,7 +16,7 @@ use holdpoint_domain::log::{
 use holdpoint_domain::world::Term;
 use holdpoint_domain::world::envelope::decode;
 use holdpoint_log_files::Standing::Proven;
-use holdpoint_log_files::blocks::{Make, VisitMade};
+use holdpoint_log_files::blocks::{Make, VisitWithValue};
 use holdpoint_log_files::reader::{Disregard, OpenSegment};
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{
@@ -274,7 +274,7 @@ impl LogTies {
         reader: &LogReader<'_, S>,
         found: &mut impl Extend<Finding>,
         make: &Make<'_, T>,
-        visit: &mut VisitMade<'_, T>,
+        visit: &mut VisitWithValue<'_, T>,
     ) -> Result<(), ReadError> {
         let mut stated = Vec::new();
         self.ties.read_making(reader, found, make, &mut |place, record, made| {

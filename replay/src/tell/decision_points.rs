@@ -10,7 +10,7 @@ use holdpoint_domain::decision_point::{
 };
 
 /// An answer: its principal, the response and the comment.
-type Given<'e> = (&'e Principal, &'e Response, Option<&'e str>);
+type AnswerParts<'e> = (&'e Principal, &'e Response, Option<&'e str>);
 
 /// Tells an event of a decision point, behind its id.
 pub(super) fn tell(event: &DecisionPointEvent, form: Form) -> String {
@@ -149,7 +149,7 @@ fn released(body: &DependentsReleased) -> String {
 }
 
 /// Returns who answers what, and what is said beside it.
-fn answer((by, response, comment): Given<'_>) -> String {
+fn answer((by, response, comment): AnswerParts<'_>) -> String {
     let said = match response {
         Response::Option(id) => format!("option {}", shown(id)),
         Response::Text(words) => format!("text: {}", shown(words)),
@@ -230,7 +230,7 @@ fn outcome_in_words(body: &OutcomeReported) -> String {
     format!("{} claims, and nothing proves, that the call {became}", who(&body.by))
 }
 
-fn says((by, response, comment): Given<'_>) -> String {
+fn says((by, response, comment): AnswerParts<'_>) -> String {
     format!("{} says {}", who(by), said(response, comment))
 }
 

@@ -210,7 +210,7 @@ impl<'a> ThreadRow<'a> {
             class: row.class,
             message: &row.message,
             remainders: &row.remainders,
-            interrupt_resume_policy: policy_of(&row.remainders),
+            interrupt_resume_policy: row.remainders.first().map(|words| words.fate.policy()),
             tts_control: row.tts_control,
             issue_fingerprint: row.issue_fingerprint.as_deref(),
         };
@@ -266,11 +266,6 @@ impl<'a> ThreadRow<'a> {
             visible(self.idempotency_key.unwrap_or_default()).to_string(),
         ]
     }
-}
-
-/// Returns the fate of words that a refused turn leaves unsaid: one remainder at most.
-fn policy_of(remainders: &[Remainder]) -> Option<ResumePolicy> {
-    remainders.first().map(|words| words.fate.policy())
 }
 
 impl RowOutcome<'_> {

@@ -12,7 +12,7 @@ use holdpoint_log_format::{BootId, Head, names};
 use holdpoint_log_index::layout::INDEX_VERSION;
 use holdpoint_replay::archives::with_archives;
 use holdpoint_replay::{ReadOptions, Report, Verdict, verify, verify_together};
-use holdpoint_testing::hand_made::{HandMade, change_head};
+use holdpoint_testing::hand_made::{HandMadeLog, change_head};
 use tempfile::TempDir;
 
 type Change = fn(&mut HistoryArchived);
@@ -20,7 +20,7 @@ type Change = fn(&mut HistoryArchived);
 /// What `verify` says of a log that was to be moved up to its first roll, as it states, and is
 /// whole.
 fn verified(change: Change) -> (Report, u64) {
-    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMadeLog::new());
     (0..3).for_each(|_| drop(log.run()));
     let (anchor, state) = (log.chain, log.world.clone());
     log.roll();
@@ -81,7 +81,7 @@ fn every_false_statement_of_a_move_is_a_finding_at_the_record_that_makes_it() {
 
 #[test]
 fn a_false_statement_about_an_index_is_found_in_an_archive_that_is_verified_with_its_log() {
-    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMadeLog::new());
     let [archive, path] = ["archive", "log"].map(|name| directory.path().join(name));
     log.run();
     let last_sequence = log.chain.sequence;

@@ -14,7 +14,7 @@ use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::{IndexBuilder, IndexedRecord, TermHash};
 use holdpoint_replay::archives::with_archives;
 use holdpoint_replay::{Filter, Order, ReadOptions, search};
-use holdpoint_testing::hand_made::{HandMade, change_head};
+use holdpoint_testing::hand_made::{HandMadeLog, change_head};
 use holdpoint_testing::log::segments_of;
 use holdpoint_testing::shell::commands::small;
 use holdpoint_testing::shell::{Place, origin};
@@ -75,7 +75,7 @@ fn moved_to(archive: &Path, anchor: ChainPosition) -> Vec<Event> {
 }
 
 /// The log that is left of one, in a directory, when what was before `anchor` is moved.
-fn write_moved(log: &HandMade, anchor: ChainPosition, path: &Path) {
+fn write_moved(log: &HandMadeLog, anchor: ChainPosition, path: &Path) {
     log.write(path);
     fs::remove_file(path.join(segment_path(1))).unwrap();
     change_head(path, |head| Head {
@@ -86,7 +86,7 @@ fn write_moved(log: &HandMade, anchor: ChainPosition, path: &Path) {
 }
 
 /// An archive of all that is in a log.
-fn write_archive(log: &HandMade, archive: &Path) {
+fn write_archive(log: &HandMadeLog, archive: &Path) {
     log.write(archive);
     fs::remove_file(archive.join(log.active_path())).unwrap();
     fs::write(archive.join(names::ARCHIVE), "").unwrap();
@@ -94,7 +94,7 @@ fn write_archive(log: &HandMade, archive: &Path) {
 
 #[test]
 fn an_archive_is_found_although_an_index_names_another_place_and_a_doctored_one_hides_it() {
-    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMadeLog::new());
     let [archive, path] = ["archive", "log"].map(|name| directory.path().join(name));
     log.run();
     let anchor = log.chain;
@@ -167,7 +167,7 @@ fn joined(log: &Path, archive: &Renamed) -> JoinedLog<Renamed> {
 
 #[test]
 fn an_archive_that_is_renamed_while_it_is_read_is_gone_and_no_damage() {
-    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMadeLog::new());
     let [archive, path] = ["archive", "log"].map(|name| directory.path().join(name));
     log.run();
     let anchor = log.chain;

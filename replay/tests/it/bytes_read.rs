@@ -15,7 +15,7 @@ use holdpoint_replay::{
     Filter, Order, Part, Reach, ReadOptions, RunFilter, RunLookup, Searched, caused_by, durable_to,
     find_runs, ids_beginning_with, run_beginning_with, run_of, search, span,
 };
-use holdpoint_testing::hand_made::{HandMade, flip};
+use holdpoint_testing::hand_made::{HandMadeLog, flip};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
@@ -71,7 +71,7 @@ impl ReadFile for CountedFile {
 /// many runs in the one that is written to.
 struct Sample {
     directory: TempDir,
-    log: HandMade,
+    log: HandMadeLog,
     firsts: Vec<u64>,
 }
 
@@ -81,8 +81,9 @@ impl Sample {
     }
 
     /// The same of what is written into each sealed segment.
-    fn of(sealed: usize, runs: usize, fill: &mut dyn FnMut(&mut HandMade)) -> Self {
-        let (directory, mut log, mut firsts) = (TempDir::new().unwrap(), HandMade::new(), vec![1]);
+    fn of(sealed: usize, runs: usize, fill: &mut dyn FnMut(&mut HandMadeLog)) -> Self {
+        let (directory, mut log, mut firsts) =
+            (TempDir::new().unwrap(), HandMadeLog::new(), vec![1]);
         for at in 0..sealed {
             fill(&mut log);
             let is_last = at + 1 == sealed;

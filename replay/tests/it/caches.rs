@@ -9,14 +9,14 @@ use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::layout::INDEX_HEADER_LENGTH;
 use holdpoint_log_index::{Index, TermHash};
 use holdpoint_replay::{CacheState, CachedIndex, ReadOptions, Verdict, check_caches, verify};
-use holdpoint_testing::hand_made::{HandMade, flip};
+use holdpoint_testing::hand_made::{HandMadeLog, flip};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// A log of three segments, two of them sealed, in a directory.
-fn written(log: LogId) -> (HandMade, TempDir) {
-    let mut log = HandMade::of(log);
+fn written(log: LogId) -> (HandMadeLog, TempDir) {
+    let mut log = HandMadeLog::of(log);
     log.run();
     log.roll();
     log.run();

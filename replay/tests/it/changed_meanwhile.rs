@@ -10,7 +10,7 @@ use holdpoint_replay::{
     diff, diff_states, find_runs, rebuild, run_of, search, state_of, statistics, trace, travel,
     verify, verify_range,
 };
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use std::convert::Infallible;
 use std::fs;
 use std::io;
@@ -221,7 +221,7 @@ fn travelled<'a, 'c, T>(
 
 /// A log of three segments, of two runs each.
 fn written(directory: &Path, command_line: &str) -> [String; 3] {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     let mut segments = Vec::new();
     for number in 0..3 {
         if number > 0 {
@@ -236,7 +236,7 @@ fn written(directory: &Path, command_line: &str) -> [String; 3] {
 
 /// The first run's.
 fn loop_id() -> String {
-    HandMade::new().run_of("make a")
+    HandMadeLog::new().run_of("make a")
 }
 
 #[test]

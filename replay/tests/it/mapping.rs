@@ -6,7 +6,7 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::{LogId, SegmentHeader, names};
 use holdpoint_replay::damage::{Cause, Certainty, Records};
 use holdpoint_replay::{DamageMap, ReadOptions, VerifyRequest, verify_asked};
-use holdpoint_testing::hand_made::{BEGINNING_NS, FIRST_RECORD, HandMade, OTHER_BOOT};
+use holdpoint_testing::hand_made::{BEGINNING_NS, FIRST_RECORD, HandMadeLog, OTHER_BOOT};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -21,15 +21,15 @@ fn map(directory: &Path) -> DamageMap {
     verify_asked(&storage, options, &asked, &mut |_| {}).unwrap().damage.unwrap()
 }
 
-fn written(log: &HandMade) -> TempDir {
+fn written(log: &HandMadeLog) -> TempDir {
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
     directory
 }
 
 /// Two runs, a segment each.
-fn two_segments() -> HandMade {
-    let mut log = HandMade::new();
+fn two_segments() -> HandMadeLog {
+    let mut log = HandMadeLog::new();
     log.run();
     log.roll();
     log.run();
@@ -104,7 +104,7 @@ fn a_header_that_says_a_later_time_than_its_records_is_the_only_thing_blamed() {
 #[test]
 fn a_chain_in_which_time_goes_backwards_is_mapped_once_and_to_its_end() {
     for (before, behind) in [(LATE_NS, BEGINNING_NS), (LATE_NS / 2 + LATE_NS / 4, 1)] {
-        let mut log = HandMade::new();
+        let mut log = HandMadeLog::new();
         log.run();
         log.now = Timestamp::from_nanoseconds(before);
         log.run();
@@ -122,7 +122,7 @@ fn a_chain_in_which_time_goes_backwards_is_mapped_once_and_to_its_end() {
 
 #[test]
 fn the_newest_record_may_be_the_one_whose_time_goes_backwards() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let head = log.head();
     log.now = Timestamp::from_nanoseconds(1);
@@ -233,7 +233,7 @@ fn what_a_renamed_segment_holds_is_not_missing() {
 #[test]
 fn the_head_of_another_log_says_nothing_of_what_is_missing_here() {
     let log = two_segments();
-    let mut other = HandMade::of(LogId([9; 16]));
+    let mut other = HandMadeLog::of(LogId([9; 16]));
     for _ in 0..5 {
         other.run();
     }

@@ -2,14 +2,14 @@
 
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::newest;
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use std::fs::{self, OpenOptions};
 
 /// Who took the last record that can be read would show older ones for the newest, and be right
 /// about them once the file is whole again.
 #[test]
 fn the_newest_record_is_heads_whatever_becomes_of_its_segment() {
-    let (directory, mut log) = (tempfile::TempDir::new().unwrap(), HandMade::new());
+    let (directory, mut log) = (tempfile::TempDir::new().unwrap(), HandMadeLog::new());
     log.run();
     log.roll();
     let active = log.chain.sequence + 1;

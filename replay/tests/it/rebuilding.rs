@@ -9,7 +9,7 @@ use holdpoint_replay::{
     Filter, ReadOptions, Rebuilt, Until, Verdict, rebuild, records, statistics, story,
 };
 use holdpoint_testing::hand_made as support;
-use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, SECRET, flip};
+use holdpoint_testing::hand_made::{FIRST_RECORD, HandMadeLog, SECRET, flip};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -21,8 +21,8 @@ fn rebuilt(directory: &Path, until: Until) -> Rebuilt {
 }
 
 /// A log of some runs, and the world and chain after each batch.
-fn history() -> (HandMade, Vec<(ChainPosition, World)>) {
-    let mut log = HandMade::new();
+fn history() -> (HandMadeLog, Vec<(ChainPosition, World)>) {
+    let mut log = HandMadeLog::new();
     let mut states = vec![(log.chain, log.world.clone())];
     log.run();
     states.push((log.chain, log.world.clone()));
@@ -74,7 +74,7 @@ fn replay_inside_a_batch_gives_the_end_of_the_batch_before() {
 
 #[test]
 fn replay_keeps_settled_loops_by_the_seeds_names() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     let (good, bad) = (log.run(), log.crash());
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
@@ -103,7 +103,7 @@ fn replay_of_a_damaged_log_stops_before_the_damage() {
 
 #[test]
 fn a_story_tells_what_when_and_by_whom_and_hides_raw_evidence() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     let loop_id = log.run_of("printf '\u{202e}x'");
     let other = log.crash();
     let directory = TempDir::new().unwrap();

@@ -13,10 +13,10 @@ use holdpoint_domain::log::{
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_replay::{AxisState, ReadOptions, Report, Verdict, verify};
-use holdpoint_testing::hand_made::{HandMade, OTHER_BOOT};
+use holdpoint_testing::hand_made::{HandMadeLog, OTHER_BOOT};
 use tempfile::TempDir;
 
-fn report_of(log: &HandMade) -> Report {
+fn report_of(log: &HandMadeLog) -> Report {
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
     let storage = DirectoryStorage::new(directory.path());
@@ -71,7 +71,7 @@ fn orphan() -> Event {
 }
 
 fn log_of(events: Vec<Event>) -> Report {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     events.into_iter().for_each(|event| log.events(vec![event]));
     report_of(&log)
 }
@@ -130,7 +130,7 @@ fn what_is_forbidden_among_records_that_are_said_to_be_unproven_is_a_note() {
 
 #[test]
 fn more_unproven_events_than_are_shown_are_notes_all_of_them() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.events(vec![salvaged(2_000)]);
     log.events((0..2_000).map(|_| orphan()).collect());
     let (reason, first_sequence) = (UnprovenReason::NoWitness, 2);
@@ -160,7 +160,7 @@ fn a_log_that_ends_before_what_its_report_names_was_cut_off() {
 
 #[test]
 fn lost_records_at_the_end_leave_everything_judged() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.events(vec![salvaged(20)]);
     log.run();
     log.events(vec![lost(21)]);

@@ -26,7 +26,7 @@ use holdpoint_replay::{
     AxisState, BegunOnce, BegunTwice, Filter, ReadOptions, Report, RunFilter, RunLookup, Tells,
     Until, Verdict, find_runs, rebuild, run_of, stated, verify, verify_together,
 };
-use holdpoint_testing::hand_made::{HandMade, change_head, envelope};
+use holdpoint_testing::hand_made::{HandMadeLog, change_head, envelope};
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::points::agent;
 use holdpoint_testing::threads::requests::{chat, request};
@@ -41,7 +41,7 @@ fn options() -> ReadOptions<'static> {
     ReadOptions::new(BootId::UNKNOWN, &|| Ok(false))
 }
 
-fn verified(log: &HandMade) -> Report {
+fn verified(log: &HandMadeLog) -> Report {
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
     verify(&DirectoryStorage::new(directory.path()), options(), &mut |_| {}).unwrap()
@@ -58,7 +58,7 @@ fn expect_one(report: &Report, second: u64, first: u64, rule: &str) {
 }
 
 /// What a writer records that knows nothing but this. Gives its first record.
-fn forged(log: &mut HandMade, knows: &World, command: &Command) -> u64 {
+fn forged(log: &mut HandMadeLog, knows: &World, command: &Command) -> u64 {
     let (first, events) = (log.chain.sequence + 1, decide(knows, command, log.now).unwrap());
     log.events(events);
     first
@@ -66,7 +66,7 @@ fn forged(log: &mut HandMade, knows: &World, command: &Command) -> u64 {
 
 /// The command that began the first run of a log.
 fn first_run() -> Command {
-    let initialize = HandMade::new().initialize("sh -c true");
+    let initialize = HandMadeLog::new().initialize("sh -c true");
     Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize))
 }
 
@@ -78,7 +78,7 @@ fn question(number: u64) -> (String, Command) {
     (id, Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(question.into())))
 }
 
-fn give(log: &mut HandMade, actor: &ActorId, command: &Command) {
+fn give(log: &mut HandMadeLog, actor: &ActorId, command: &Command) {
     log.command_in(command, |envelope| Envelope { actor: actor.clone(), ..envelope });
 }
 
@@ -87,7 +87,7 @@ fn asker() -> ActorId {
 }
 
 /// Questions that were asked and taken back.
-fn settle_questions(log: &mut HandMade, numbers: std::ops::Range<u64>) {
+fn settle_questions(log: &mut HandMadeLog, numbers: std::ops::Range<u64>) {
     let by = asker();
     for number in numbers {
         let (decision_id, create) = question(number);
@@ -99,7 +99,7 @@ fn settle_questions(log: &mut HandMade, numbers: std::ops::Range<u64>) {
 
 #[test]
 fn a_loop_that_settled_begins_no_second_time() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     let loop_id = log.run();
     log.run();
     assert_eq!(verified(&log).verdict, Verdict::Intact);
@@ -114,7 +114,7 @@ fn a_loop_that_settled_begins_no_second_time() {
 
 #[test]
 fn a_state_rebuilt_from_the_whole_log_is_reported_with_the_second_beginning() {
-    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMadeLog::new());
     log.run();
     let before = log.chain.sequence;
     let second = forged(&mut log, &World::default(), &first_run());
@@ -127,7 +127,7 @@ fn a_state_rebuilt_from_the_whole_log_is_reported_with_the_second_beginning() {
 
 #[test]
 fn a_decision_point_that_ended_long_ago_begins_no_second_time() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     settle_questions(&mut log, 0..MAX_CLOSED_DECISION_POINTS as u64 + 1);
     assert_eq!(verified(&log).verdict, Verdict::Intact);
     let second = log.chain.sequence + 1;
@@ -137,7 +137,7 @@ fn a_decision_point_that_ended_long_ago_begins_no_second_time() {
 
 #[test]
 fn a_second_beginning_that_the_state_itself_finds_is_one_finding() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     settle_questions(&mut log, 0..2);
     forged(&mut log, &World::default(), &question(0).1);
     let report = verified(&log);
@@ -146,7 +146,7 @@ fn a_second_beginning_that_the_state_itself_finds_is_one_finding() {
 }
 
 /// A caller may register and talk, and there are a tenant, a user and a device.
-fn register(log: &mut HandMade) {
+fn register(log: &mut HandMadeLog) {
     let person = ActorId { kind: Actor::Human, id: "person".into() };
     give(log, &person, &permission(true));
     let [tenant_id, _, user_id, device_id] = SCOPE.map(String::from);
@@ -189,15 +189,15 @@ fn turn_of_thread() -> Command {
     Command::InterruptionThread(InterruptionThreadCommand::TakeTurn(taken))
 }
 
-fn talk_and_close(log: &mut HandMade) {
+fn talk_and_close(log: &mut HandMadeLog) {
     give(log, &caller(), &turn_of_thread());
     let close = InterruptionThreadCommand::CloseThread(thread_command(SCOPE[0], SCOPE[1]));
     give(log, &caller(), &Command::InterruptionThread(close));
 }
 
 /// As a writer does that does not know that the thread was closed. Gives its first record.
-fn talk_again(log: &mut HandMade) -> u64 {
-    let mut early = HandMade::new();
+fn talk_again(log: &mut HandMadeLog) -> u64 {
+    let mut early = HandMadeLog::new();
     register(&mut early);
     let (second, events) =
         (log.chain.sequence + 1, decide(&early.world, &turn_of_thread(), log.now));
@@ -208,7 +208,7 @@ fn talk_again(log: &mut HandMade) -> u64 {
 
 #[test]
 fn a_thread_that_was_closed_begins_no_second_time() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     register(&mut log);
     let first = log.chain.sequence + 1;
     talk_and_close(&mut log);
@@ -227,7 +227,7 @@ fn session(name: &str, status: SessionStatus) -> Command {
 
 #[test]
 fn a_session_that_was_closed_long_ago_is_registered_no_second_time() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     register(&mut log);
     let first = log.chain.sequence + 1;
     for number in 0..=MAX_ENDED_REGISTRATIONS {
@@ -242,7 +242,7 @@ fn a_session_that_was_closed_long_ago_is_registered_no_second_time() {
 }
 
 /// A small event under a key, for a content. Gives its record.
-fn keyed(log: &mut HandMade, key: u64, content: &[u8]) -> u64 {
+fn keyed(log: &mut HandMadeLog, key: u64, content: &[u8]) -> u64 {
     let (tenant, engine, key) = ("t".into(), "e".into(), format!("key {key}"));
     let idempotency = Some(Idempotency { tenant, engine, key, content: sha256(content) });
     let event = envelope(ClockStepped { step_ns: 1 }.into());
@@ -252,7 +252,7 @@ fn keyed(log: &mut HandMade, key: u64, content: &[u8]) -> u64 {
 
 #[test]
 fn a_key_stands_for_nothing_else_once_the_state_has_forgotten_it() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     for key in 0..=MAX_RETIRED_KEYS as u64 {
         keyed(&mut log, key, b"one");
     }
@@ -290,10 +290,10 @@ fn a_key_with_which_a_log_begins_stands_for_nothing_else_in_it() {
 /// A log whose first segment is in an archive: what was done before and behind the move, and the
 /// record that the latter gives.
 fn moved(
-    before: impl FnOnce(&mut HandMade),
-    behind: impl FnOnce(&mut HandMade) -> u64,
+    before: impl FnOnce(&mut HandMadeLog),
+    behind: impl FnOnce(&mut HandMadeLog) -> u64,
 ) -> (TempDir, u64) {
-    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMadeLog::new());
     before(&mut log);
     let (anchor, state) = (log.chain, log.world.clone());
     log.roll();
@@ -345,7 +345,7 @@ fn what_began_in_an_archive_is_known_where_that_is_verified_with_the_log() {
 
 #[test]
 fn what_a_log_begins_with_alive_begins_no_second_time_in_it() {
-    let loop_id = HandMade::new().initialize("sh -c true").loop_id();
+    let loop_id = HandMadeLog::new().initialize("sh -c true").loop_id();
     let (directory, second) = moved(
         |log| drop(log.awaited("sh -c true")),
         |log| {
@@ -361,7 +361,7 @@ fn what_a_log_begins_with_alive_begins_no_second_time_in_it() {
 /// Whoever writes looks a name up in the log, and not in archives.
 #[test]
 fn a_thread_may_have_the_name_of_one_that_is_in_an_archive() {
-    let begun = |log: &mut HandMade| {
+    let begun = |log: &mut HandMadeLog| {
         register(log);
         talk_and_close(log);
     };
@@ -378,7 +378,7 @@ fn a_thread_may_have_the_name_of_one_that_is_in_an_archive() {
 /// Nobody can tell which of the records behind a second beginning are about which run.
 #[test]
 fn a_run_that_began_twice_is_not_told() {
-    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMadeLog::new());
     let (loop_id, other) = (log.run(), log.run());
     let second = forged(&mut log, &World::default(), &first_run());
     log.write(directory.path());
@@ -402,11 +402,11 @@ fn a_run_that_began_twice_is_not_told() {
 /// Only a reading of the whole log tells what a state tells of that began under a used id.
 #[test]
 fn a_state_that_forgot_what_ended_is_not_told_where_that_began_again_behind_it() {
-    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMadeLog::new());
     register(&mut log);
     talk_and_close(&mut log);
     settle_questions(&mut log, 0..MAX_CLOSED_DECISION_POINTS as u64 + 1);
-    let told = |log: &HandMade, tells| {
+    let told = |log: &HandMadeLog, tells| {
         log.write(directory.path());
         let storage = DirectoryStorage::new(directory.path());
         stated(&storage, tells, options()).unwrap().is_some()

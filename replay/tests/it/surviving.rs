@@ -11,7 +11,7 @@ use holdpoint_log_format::{
     ChainPosition, ChecksumSeed, Flags, Head, Item, LinkPrefix, LogId, RecordHeader, Seal, names,
 };
 use holdpoint_replay::{DamageMap, ReadOptions, VerifyRequest, verify_asked};
-use holdpoint_testing::hand_made::{HandMade, OTHER_BOOT, change_head, encoded};
+use holdpoint_testing::hand_made::{HandMadeLog, OTHER_BOOT, change_head, encoded};
 use holdpoint_testing::part::times;
 use holdpoint_testing::story::seed;
 use std::collections::BTreeSet;
@@ -24,13 +24,13 @@ const CASES: u64 = 100;
 
 /// A log of three segments, and where the records of each lie.
 struct Sample {
-    log: HandMade,
+    log: HandMadeLog,
     segments: Vec<(String, Vec<u8>, Vec<Range<usize>>)>,
 }
 
 impl Sample {
     fn new() -> Self {
-        let mut log = HandMade::new();
+        let mut log = HandMadeLog::new();
         for part in 0..3 {
             if part > 0 {
                 log.roll();
@@ -191,7 +191,7 @@ fn what_lies_between_a_forged_time_and_damage_is_kept() {
 
 #[test]
 fn what_head_ties_is_kept_where_its_record_ends_no_batch() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let step = || encoded(ClockStepped { step_ns: 1 }.into());
     log.batch_with(&[step(), step(), step(), step()], Flags::NONE, true);

@@ -15,7 +15,9 @@ use holdpoint_replay::{
     AxisState, Filter, OutsideHead, ReadError, ReadOptions, Report, Unproven, Verdict, records,
     verify, verify_range,
 };
-use holdpoint_testing::hand_made::{FIRST_RECORD, HandMade, OTHER_BOOT, encoded, flip, make_newer};
+use holdpoint_testing::hand_made::{
+    FIRST_RECORD, HandMadeLog, OTHER_BOOT, encoded, flip, make_newer,
+};
 use std::cell::Cell;
 use std::path::Path;
 use tempfile::TempDir;
@@ -32,7 +34,7 @@ fn report(directory: &Path) -> Report {
     report_in(directory, THIS_BOOT)
 }
 
-fn report_of(log: &HandMade) -> Report {
+fn report_of(log: &HandMadeLog) -> Report {
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
     report(directory.path())
@@ -43,8 +45,8 @@ fn clock_stepped(step_ns: i64) -> Event {
 }
 
 /// Two runs over two segments, the first one sealed.
-fn two_segments() -> HandMade {
-    let mut log = HandMade::new();
+fn two_segments() -> HandMadeLog {
+    let mut log = HandMadeLog::new();
     log.run();
     log.roll();
     log.crash();
@@ -73,14 +75,14 @@ fn a_clean_log_is_intact_and_every_axis_says_why() {
 
 #[test]
 fn a_log_without_records_is_intact_and_has_no_head() {
-    let report = report_of(&HandMade::new());
+    let report = report_of(&HandMadeLog::new());
     assert_eq!(report.verdict, Verdict::Intact);
     assert_eq!((report.records, report.segments, report.head), (0, 1, None));
 }
 
 #[test]
 fn records_above_every_mark_are_said_to_be_unproven() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let head = log.head();
     log.events(vec![clock_stepped(1)]);
@@ -148,8 +150,8 @@ fn missing_head_and_missing_segments_are_losses() {
 
 #[test]
 fn a_history_spliced_from_another_log_is_not_applied() {
-    let mut one = HandMade::of(LogId([1; 16]));
-    let mut other = HandMade::of(LogId([1; 16]));
+    let mut one = HandMadeLog::of(LogId([1; 16]));
+    let mut other = HandMadeLog::of(LogId([1; 16]));
     one.run_of("one");
     other.run_of("other");
     one.roll();
@@ -169,7 +171,7 @@ fn a_history_spliced_from_another_log_is_not_applied() {
 
 #[test]
 fn a_batch_without_its_end_is_neither_counted_nor_applied() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let (head, end) = (log.head(), log.active_end());
     let steps = [encoded(clock_stepped(1)), encoded(clock_stepped(2))];
@@ -186,7 +188,7 @@ fn a_batch_without_its_end_is_neither_counted_nor_applied() {
 
 #[test]
 fn bytes_that_no_writer_left_in_this_boot_are_damage_and_not_while_the_log_is_written() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
@@ -204,7 +206,7 @@ fn bytes_that_no_writer_left_in_this_boot_are_damage_and_not_while_the_log_is_wr
 
 #[test]
 fn a_batch_that_is_completed_while_it_is_read_is_read_again() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let directory = TempDir::new().unwrap();
     let (head, end) = (log.head(), log.active_end());
@@ -235,7 +237,7 @@ fn a_batch_that_is_completed_while_it_is_read_is_read_again() {
 
 #[test]
 fn an_event_that_the_rules_forbid_is_found_by_its_rule() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     let loop_id = log.run();
     let dispatched = LoopDispatched {
         loop_id: loop_id.as_str().into(),
@@ -257,7 +259,7 @@ fn an_event_that_the_rules_forbid_is_found_by_its_rule() {
 
 #[test]
 fn a_payload_that_cannot_be_read_is_found_and_what_follows_is_not_judged() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let known = encoded(clock_stepped(1));
     let mut trailing = known.payload.clone();
@@ -274,7 +276,7 @@ fn a_payload_that_cannot_be_read_is_found_and_what_follows_is_not_judged() {
 fn what_only_a_newer_program_knows_is_not_checked_and_no_finding() {
     let known = encoded(clock_stepped(1));
     for newer in [Encoded { kind: 255, ..known.clone() }, Encoded { version: 9, ..known }] {
-        let mut log = HandMade::new();
+        let mut log = HandMadeLog::new();
         log.run();
         log.batch(std::slice::from_ref(&newer));
         log.events(vec![forbidden_dispatch()]);
@@ -287,7 +289,7 @@ fn what_only_a_newer_program_knows_is_not_checked_and_no_finding() {
 
 #[test]
 fn reducers_whose_states_are_stated_are_named_as_not_checked() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     log.events(vec![reduced("orders"), reduced("orders"), reduced("c; all is proven")]);
     let report = report_of(&log);
@@ -312,7 +314,7 @@ fn reduced(reducer: &str) -> Event {
 
 #[test]
 fn opaque_records_are_chained_and_the_rest_is_judged_as_without_them() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     for kind in [32_768, u16::MAX] {
         log.batch(&[Encoded { kind, version: 0, payload: vec![0xff; 9] }]);
@@ -341,7 +343,7 @@ fn forbidden_dispatch() -> Event {
 
 #[test]
 fn a_withheld_record_that_no_event_authorises_is_a_loss() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     log.batch_with(&[encoded(clock_stepped(1))], Flags::WITHHELD, true);
     let report = report_of(&log);
@@ -354,7 +356,7 @@ fn a_withheld_record_that_no_event_authorises_is_a_loss() {
 
 #[test]
 fn a_recorded_fingerprint_is_compared_with_the_state_before_it() {
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.run();
     let fingerprint = Digest::from_bytes(log.world.fingerprint());
     let of = |schema, fingerprint| {
@@ -387,7 +389,7 @@ fn nothing_here_is_no_failure_and_says_whether_the_place_is_somebody_elses() {
 
 #[test]
 fn a_newer_format_is_an_error_that_names_the_version() {
-    let log = HandMade::new();
+    let log = HandMadeLog::new();
     let directory = TempDir::new().unwrap();
     log.write(directory.path());
     let head = directory.path().join("HEAD");
@@ -426,7 +428,7 @@ fn of_a_damaged_log_it_is_said_from_where_on_it_is_tied() {
 
 #[test]
 fn damage_before_the_record_of_a_head_kept_outside_is_a_finding_of_a_range_that_it_ties() {
-    let (directory, mut log) = (TempDir::new().unwrap(), HandMade::new());
+    let (directory, mut log) = (TempDir::new().unwrap(), HandMadeLog::new());
     log.run();
     let early = log.head();
     log.roll();

@@ -40,20 +40,20 @@ fn try_read(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 }
 
 /// What a reading from the anchor gives.
-struct Found {
+struct WholeReading {
     survey: Survey,
     report: Report,
     links: Vec<Link>,
 }
 
-impl Found {
+impl WholeReading {
     fn is_corrupt(&self) -> bool {
         self.report.verdict.is_of_damage()
     }
 }
 
 /// Surveys, verifies and rebuilds; nothing where a file says that it is of a newer format.
-fn read_whole(disk: &SimulatedDisk) -> Option<Found> {
+fn read_whole(disk: &SimulatedDisk) -> Option<WholeReading> {
     let mut links = Vec::new();
     let mut visit = |_: &_, record: &holdpoint_log_format::Record<'_>| {
         links.push(record.header.link);
@@ -67,7 +67,7 @@ fn read_whole(disk: &SimulatedDisk) -> Option<Found> {
     let report = must(verify(disk, read_options(disk), &mut |_| {}));
     let rebuilt = rebuild(disk, Until::End, read_options(disk), &mut |_| {}, &mut |_| {});
     assert_as_verified(must(rebuilt).report, &report);
-    Some(Found { survey, report, links })
+    Some(WholeReading { survey, report, links })
 }
 
 /// To rebuild is to verify and keep the state. Besides it is told before which record the state was
@@ -94,8 +94,8 @@ fn must<T>(read: Result<T, ReadError>) -> T {
 }
 
 /// The verdict is the recovery table's; whatever is damaged is found, in a file that is there.
-fn check_findings(image: &Image, found: &Found) {
-    let Found { survey, report, links } = found;
+fn check_findings(image: &Image, found: &WholeReading) {
+    let WholeReading { survey, report, links } = found;
     assert_eq!(survey.row, recovery::row(&survey.evidence));
     assert_eq!(report.row, survey.row.number());
     assert_eq!(links.len() as u64, survey.records);
@@ -119,7 +119,7 @@ fn check_findings(image: &Image, found: &Found) {
 }
 
 /// Without a forgery, a log that is not corrupt holds what was written, up to HEAD at least.
-fn check_nothing_changed_unseen(found: &Found, written: &Written, has_its_head: bool) {
+fn check_nothing_changed_unseen(found: &WholeReading, written: &Written, has_its_head: bool) {
     if found.survey.row.verdict() == Verdict::NothingHere {
         return;
     }
@@ -143,7 +143,7 @@ fn options() -> Options {
 }
 
 /// Opening refuses what verifying calls corrupt, as far as it reads, and then changes nothing.
-fn check_opening(image: &Image, disk: &SimulatedDisk, found: &Found) {
+fn check_opening(image: &Image, disk: &SimulatedDisk, found: &WholeReading) {
     let seen = survey_log(disk, survey_options(disk, Extent::FromHead), &mut |_, _| {});
     let seen = seen.unwrap_or_else(|error| unreachable!("it was read from the anchor: {error}"));
     match Log::open(disk.clone(), options()) {
@@ -171,7 +171,7 @@ fn check_opening(image: &Image, disk: &SimulatedDisk, found: &Found) {
 fn check_opened(
     image: &Image,
     disk: &SimulatedDisk,
-    found: &Found,
+    found: &WholeReading,
     log: Log<SimulatedDisk>,
     report: &OpenReport,
 ) {
@@ -194,7 +194,7 @@ fn check_opened(
 }
 
 /// The links of the records that were served: without those of a batch that was cut.
-fn served(found: &Found, report: &OpenReport) -> Vec<Link> {
+fn served(found: &WholeReading, report: &OpenReport) -> Vec<Link> {
     let first = found.survey.segments.first().map_or(1, |segment| segment.first_sequence);
     let length = (report.position.sequence + 1).saturating_sub(first) as usize;
     found.links.iter().take(length).copied().collect()

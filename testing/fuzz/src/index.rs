@@ -21,7 +21,7 @@ struct Planned {
 }
 
 /// One record, as the index is told of it.
-struct Told {
+struct ExpectedRecord {
     sequence: u64,
     offset: u64,
     time: u64,
@@ -61,10 +61,10 @@ fn read_changed(input: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     Ok(())
 }
 
-fn told(first_sequence: u64, planned: &[Planned]) -> Vec<Told> {
+fn told(first_sequence: u64, planned: &[Planned]) -> Vec<ExpectedRecord> {
     let (mut offset, mut time) = (4_096, 0);
     let one = |(sequence, planned): (u64, &Planned)| {
-        let told = Told {
+        let told = ExpectedRecord {
             sequence,
             offset,
             time,
@@ -83,10 +83,10 @@ fn hash(term: u8) -> TermHash {
     TermHash(u64::from(term).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
-fn build(records: &[Told]) -> Option<Vec<u8>> {
+fn build(records: &[ExpectedRecord]) -> Option<Vec<u8>> {
     let first = records.first()?.sequence;
     let mut builder = IndexBuilder::new(LogId([1; 16]), first, link_of(first - 1), 1);
-    for Told { sequence, offset, time, terms, keys } in records {
+    for ExpectedRecord { sequence, offset, time, terms, keys } in records {
         let (sequence, offset, time) = (*sequence, *offset, *time);
         let record = IndexedRecord { sequence, offset, time, link: link_of(sequence) };
         let added = builder.add(&record, terms, keys, None);
@@ -103,7 +103,7 @@ fn link_of(sequence: u64) -> Link {
 }
 
 /// What is built is what a scan finds; its digest.
-fn check_built(bytes: &[u8], records: &[Told]) -> [u8; 32] {
+fn check_built(bytes: &[u8], records: &[ExpectedRecord]) -> [u8; 32] {
     let index = Index::new(bytes).expect("what is built is an index");
     assert_eq!(index.check(), Ok(()));
     for record in records {
@@ -117,7 +117,7 @@ fn check_built(bytes: &[u8], records: &[Told]) -> [u8; 32] {
         check_time(&index, records, record.time + 1);
     }
     for term in (0..=u8::MAX).map(hash) {
-        let scan = |holds: fn(&Told, TermHash) -> bool| -> Vec<u64> {
+        let scan = |holds: fn(&ExpectedRecord, TermHash) -> bool| -> Vec<u64> {
             records.iter().filter(|told| holds(told, term)).map(|told| told.sequence).collect()
         };
         let with_term = scan(|told, term| told.terms.contains(&term));
@@ -128,7 +128,7 @@ fn check_built(bytes: &[u8], records: &[Told]) -> [u8; 32] {
     index.digest().0
 }
 
-fn check_time(index: &Index<&[u8]>, records: &[Told], time: u64) {
+fn check_time(index: &Index<&[u8]>, records: &[ExpectedRecord], time: u64) {
     let due = records.iter().find(|told| told.time >= time).map(|told| told.sequence);
     let found = index.first_at_or_after(time).expect("the times hold");
     assert_eq!(due.is_some(), found.is_some());

@@ -1,6 +1,6 @@
 //! The simulated disk as its user sees it.
 
-use super::fault::{Call, Fault, Made, ReadFault};
+use super::fault::{Call, CallRecord, Fault, ReadFault};
 use super::file::Unsynced;
 use super::machine::Machine;
 use super::names::Node;
@@ -83,7 +83,7 @@ impl SimulatedDisk {
 
     /// The calls that were made, oldest first.
     #[must_use]
-    pub fn made(&self) -> Vec<Made> {
+    pub fn made(&self) -> Vec<CallRecord> {
         self.machine.lock().made.clone()
     }
 

@@ -88,7 +88,7 @@ pub enum Call {
 
 /// A call that was made, in the order of [`super::SimulatedDisk::calls`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct CallRecord {
     /// Kind of the call.
     pub call: Call,
     /// The file or directory, relative to the root; a renamed file's new name.

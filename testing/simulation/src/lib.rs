@@ -54,4 +54,4 @@ mod tests;
 
 pub use calls::{SimulatedFile, SimulatedLock};
 pub use disk::{Moment, Pending, PendingWhat, SimulatedDisk, Tear};
-pub use fault::{Call, Effect, Fault, Made, ReadFault};
+pub use fault::{Call, CallRecord, Effect, Fault, ReadFault};

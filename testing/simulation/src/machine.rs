@@ -1,7 +1,7 @@
 //! The machine behind a simulated disk: files and names in two images, calls, and the faults that
 //! were asked for.
 
-use super::fault::{Call, Effect, Fault, Made, ReadFault};
+use super::fault::{Call, CallRecord, Effect, Fault, ReadFault};
 use super::file::FileContent;
 use super::names::{Names, Node};
 use super::pages::{Hash, PAGE};
@@ -29,7 +29,7 @@ pub(super) struct Machine {
     pub(super) locked: BTreeSet<u64>,
     /// Segments that were written to while nobody had locked them.
     pub(super) written_unlocked: BTreeSet<String>,
-    pub(super) made: Vec<Made>,
+    pub(super) made: Vec<CallRecord>,
     pub(super) reads: u64,
     pub(super) faults: BTreeMap<u64, Fault>,
     /// Faults of the next call of a kind.
@@ -63,7 +63,7 @@ impl Machine {
     fn begin(&mut self, call: Call, path: &str) -> io::Result<Option<Fault>> {
         self.check_power()?;
         self.record_moment(self.made.len());
-        self.made.push(Made { call, path: path.to_string() });
+        self.made.push(CallRecord { call, path: path.to_string() });
         let fault = self.fault_now(call);
         self.happened.extend(fault.as_ref().map(Fault::name));
         Ok(fault)

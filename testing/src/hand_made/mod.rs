@@ -30,7 +30,7 @@ pub const BEGINNING_NS: u64 = 1_769_356_800_000_000_000;
 pub const OTHER_BOOT: BootId = BootId([0xb0; 16]);
 
 /// A log in memory.
-pub struct HandMade {
+pub struct HandMadeLog {
     pub world: World,
     pub log: LogId,
     pub chain: ChainPosition,
@@ -43,7 +43,7 @@ pub struct HandMade {
     commands: u128,
 }
 
-impl HandMade {
+impl HandMadeLog {
     /// A log with one empty segment.
     pub fn new() -> Self {
         Self::of(LogId([7; 16]))

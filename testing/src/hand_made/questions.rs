@@ -1,13 +1,13 @@
 //! Questions of an agent, as the rules record them.
 
-use super::HandMade;
+use super::HandMadeLog;
 use crate::story::Story;
 use crate::story::points::agent;
 use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::decision_point::{CreateDecisionPoint, DecisionPointCommand};
 use holdpoint_domain::{ActorId, Command, Envelope};
 
-impl HandMade {
+impl HandMadeLog {
     /// A question that waits, with this in its id. Gives the id.
     pub fn ask(&mut self, entropy: Entropy) -> String {
         let (by, options) = (agent(), Story::new().question().options);

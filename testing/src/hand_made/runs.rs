@@ -1,6 +1,6 @@
 //! Runs of a command, as the rules record them.
 
-use super::{HandMade, SECRET};
+use super::{HandMadeLog, SECRET};
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::ids::Entropy;
@@ -23,7 +23,7 @@ use holdpoint_domain::{ActorId, Command, Envelope};
 
 const ENVELOPE: &[u8] = b"envelope of sh -c true";
 
-impl HandMade {
+impl HandMadeLog {
     /// A whole run of a command that ends well: six batches. Gives the loop's id.
     pub fn run(&mut self) -> String {
         self.run_of("sh -c true")

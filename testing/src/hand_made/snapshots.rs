@@ -1,6 +1,6 @@
 //! Snapshots beside a log, and the records that state them.
 
-use super::HandMade;
+use super::HandMadeLog;
 use holdpoint_domain::World;
 use holdpoint_domain::log::FingerprintRecorded;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -8,7 +8,7 @@ use holdpoint_log_files::snapshot::snapshot_path;
 use holdpoint_log_format::{SnapshotHeader, names};
 use std::path::Path;
 
-impl HandMade {
+impl HandMadeLog {
     /// Writes a snapshot of the state, and states its fingerprint. Gives the record that does.
     pub fn snapshot(&mut self, directory: &Path) -> u64 {
         self.snapshot_of(&mut self.world.clone(), directory)

@@ -68,13 +68,13 @@ pub struct Generator {
     random: Gen,
     registered: Registered,
     /// The last command, which somebody may give again.
-    last: Option<Given>,
+    last: Option<Submission>,
     keys: u64,
 }
 
 /// A command, who gives it, what proves that, and the key under which it is carried out once.
 #[derive(Debug, Clone)]
-struct Given {
+struct Submission {
     command: Command,
     by: ActorId,
     proof: Option<Proof>,
@@ -134,7 +134,7 @@ impl Generator {
         story.wait(below(&mut self.random, most));
     }
 
-    fn next(&mut self, story: &mut Story) -> Given {
+    fn next(&mut self, story: &mut Story) -> Submission {
         let random = &mut self.random;
         if let Some(last) = self.last.as_ref().filter(|_| one_in(random, 40)) {
             return last.clone();
@@ -147,7 +147,7 @@ impl Generator {
             && !matches!(command, Command::DecisionPoint(DecisionPointCommand::ConsumeApproval(_)));
         self.keys += u64::from(is_keyed);
         let key = self.keys.saturating_sub(u64::from(one_in(random, 20)));
-        Given { command, by, proof, key: is_keyed.then(|| format!("key {key}")) }
+        Submission { command, by, proof, key: is_keyed.then(|| format!("key {key}")) }
     }
 
     fn command(&mut self, story: &mut Story) -> Command {
@@ -258,7 +258,7 @@ impl Generator {
     }
 }
 
-impl Given {
+impl Submission {
     /// As a writer does it: form, caller, key, person, rules. A refusal that is a fact is recorded
     /// in the command's place.
     fn carry_out(&self, story: &mut Story) -> Result<Vec<Event>, Refusal> {

@@ -61,7 +61,7 @@ pub(super) fn vectors() -> String {
     define(&mut book);
     set_up(&mut book);
     for (state, is_live, turns) in STATES {
-        let found = Found { state, is_live, turns };
+        let found = StartState { state, is_live, turns };
         found.inputs(&mut book);
         found.interruptions(&mut book);
         found.others(&mut book);
@@ -193,13 +193,13 @@ fn set_up(book: &mut Book) {
 }
 
 /// A state from which turns are tried.
-struct Found {
+struct StartState {
     state: &'static str,
     is_live: bool,
     turns: &'static [&'static [&'static str]],
 }
 
-impl Found {
+impl StartState {
     /// Every input with every relation; a relation to nothing is refused.
     fn inputs(&self, book: &mut Book) {
         for input in INPUTS {

@@ -7,7 +7,7 @@ use holdpoint_domain::log::HistoryArchived;
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_forger::pair::{ARCHIVE, LOG};
 use holdpoint_log_format::{ChainPosition, Head, names};
-use holdpoint_testing::hand_made::{HandMade, change_head};
+use holdpoint_testing::hand_made::{HandMadeLog, change_head};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -39,7 +39,7 @@ pub(crate) fn archived_log() -> TempDir {
 }
 
 /// That all records up to now are in the archive. A relative path is one beside the log.
-fn statement(log: &HandMade) -> HistoryArchived {
+fn statement(log: &HandMadeLog) -> HistoryArchived {
     let (state, state_fingerprint) = log.world.clone().carry_with_fingerprint();
     HistoryArchived {
         first_sequence: 1,

@@ -22,7 +22,7 @@ use holdpoint_domain::{ActorId, Command, Envelope, Idempotency, decide};
 use holdpoint_log_index::file::index_path;
 use holdpoint_log_index::{Index, layout::INDEX_VERSION};
 use holdpoint_replay::machine::this_boot;
-use holdpoint_testing::hand_made::{HandMade, envelope};
+use holdpoint_testing::hand_made::{HandMadeLog, envelope};
 use holdpoint_testing::history::{Entry, History};
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::points::{option, person};
@@ -47,9 +47,9 @@ pub(crate) fn attacked_log() -> TempDir {
 }
 
 /// Runs, a thread and decisions in sealed segments, and behind them one that is empty.
-fn sealed_log() -> HandMade {
+fn sealed_log() -> HandMadeLog {
     let history = History::of(EVENTS);
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     log.boot = this_boot();
     for part in history.entries.chunks(history.entries.len().div_ceil(PARTS)) {
         if log.chain.sequence > 0 {
@@ -67,7 +67,7 @@ fn sealed_log() -> HandMade {
 }
 
 /// One batch of a history, at the end of the log.
-pub(crate) fn put(log: &mut HandMade, history: &History, batch: &[Entry]) {
+pub(crate) fn put(log: &mut HandMadeLog, history: &History, batch: &[Entry]) {
     log.now = batch[0].at;
     for (sequence, entry) in (log.chain.sequence + 1..).zip(batch) {
         log.world.judge_and_evolve(sequence, entry.at, &history.decode(entry));
@@ -81,14 +81,14 @@ pub(crate) fn put(log: &mut HandMade, history: &History, batch: &[Entry]) {
 }
 
 /// A thread with one turn. The history has registered whom a person allows to take it.
-pub(crate) fn talk(log: &mut HandMade) {
+pub(crate) fn talk(log: &mut HandMadeLog) {
     let mut lines = setting("acme", "talk").split_off(1);
     lines.push(turn("acme", "talk", 1, chat("It is noon, and it rains.")));
     lines.iter().for_each(|line| submit(log, line));
 }
 
 /// Two more turns of it, which leave an outcome for `thread list --health`.
-fn interrupt(log: &mut HandMade) {
+fn interrupt(log: &mut HandMadeLog) {
     let said = interruption_at(log.now.nanoseconds(), "It is noon, and it rains.", 1);
     submit(log, &turn("acme", "talk", 2, said));
     let mut back = chat("At eight.");
@@ -98,13 +98,13 @@ fn interrupt(log: &mut HandMade) {
     submit(log, &turn("acme", "talk", 3, back));
 }
 
-pub(crate) fn submit(log: &mut HandMade, line: &Value) {
+pub(crate) fn submit(log: &mut HandMadeLog, line: &Value) {
     let actor = serde_json::from_value(line["actor"].clone()).unwrap();
     give(log, actor, &serde_json::from_value(line["submit"].clone()).unwrap());
 }
 
 /// A policy, by a person.
-fn demand(log: &mut HandMade) {
+fn demand(log: &mut HandMadeLog) {
     let policy = GatePolicy { retry_needs_person: true, ..GatePolicy::default() };
     let change = ChangePolicy { people: None, by: person("alice"), policy, approval: None };
     let alice = ActorId { kind: Actor::Human, id: "alice".into() };
@@ -112,7 +112,7 @@ fn demand(log: &mut HandMade) {
 }
 
 /// A question that is answered, and one that is not.
-pub(crate) fn ask(log: &mut HandMade) {
+pub(crate) fn ask(log: &mut HandMadeLog) {
     for entropy in [0xdd, 0xde] {
         let mut question = Story::new().question();
         question.entropy = Entropy::from_bytes([entropy; 16]);
@@ -131,7 +131,7 @@ pub(crate) fn ask(log: &mut HandMade) {
 }
 
 /// One batch of what somebody's command makes.
-pub(crate) fn give(log: &mut HandMade, actor: ActorId, command: &Command) {
+pub(crate) fn give(log: &mut HandMadeLog, actor: ActorId, command: &Command) {
     let events = decide(&log.world, command, log.now).unwrap();
     let mut encoded = Vec::new();
     for (sequence, event) in (log.chain.sequence + 1..).zip(events) {
@@ -155,7 +155,7 @@ fn key_of(command: &Command) -> Option<Idempotency> {
 }
 
 /// Puts the index of every sealed segment beside it, and states it.
-pub(crate) fn state_indexes(log: &mut HandMade, directory: &Path) {
+pub(crate) fn state_indexes(log: &mut HandMadeLog, directory: &Path) {
     for (first_sequence, built) in build_all(directory) {
         let index = Index::new(&built[..]).unwrap();
         let last_sequence = index.scope().last.sequence;

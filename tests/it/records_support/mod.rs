@@ -8,7 +8,7 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_format::names;
 use holdpoint_log_index::file::{build_index, index_path};
 use holdpoint_log_index::{Index, layout::INDEX_VERSION};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -20,7 +20,7 @@ const LOOPS_IN_SEGMENT: usize = 6;
 /// A log of four sealed segments and one that is written to.
 pub(crate) struct Sample {
     pub(crate) directory: TempDir,
-    pub(crate) log: HandMade,
+    pub(crate) log: HandMadeLog,
     /// The loops, in their order.
     pub(crate) loops: Vec<String>,
 }
@@ -31,9 +31,11 @@ pub(crate) fn indexed() -> Sample {
 }
 
 /// The same of what is written into each of four segments.
-pub(crate) fn indexed_of(fill: &mut dyn FnMut(&mut HandMade, usize, &mut Vec<String>)) -> Sample {
+pub(crate) fn indexed_of(
+    fill: &mut dyn FnMut(&mut HandMadeLog, usize, &mut Vec<String>),
+) -> Sample {
     let directory = TempDir::new().unwrap();
-    let mut log = HandMade::new();
+    let mut log = HandMadeLog::new();
     let mut loops = Vec::new();
     for at in 0..4 {
         fill(&mut log, at, &mut loops);

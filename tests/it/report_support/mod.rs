@@ -8,7 +8,7 @@ use crate::verify_py::python;
 use base64ct::{Base64, Encoding};
 use block::Block;
 use holdpoint_log_format::{Flags, LogId};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use holdpoint_testing::story::seed;
 pub(crate) use misread::{Misread, misread};
 use quickcheck::{Arbitrary, Gen};
@@ -48,10 +48,10 @@ pub(crate) fn found_by_python(pages: &[PathBuf]) -> Vec<Vec<String>> {
 
 /// A log of two segments with two runs, and records that are about none.
 pub(crate) fn place() -> Place {
-    place_of(HandMade::new(), "sh -c true")
+    place_of(HandMadeLog::new(), "sh -c true")
 }
 
-fn place_of(mut log: HandMade, command_line: &str) -> Place {
+fn place_of(mut log: HandMadeLog, command_line: &str) -> Place {
     let place = Place::new();
     log.run_of(command_line);
     log.roll();
@@ -72,9 +72,9 @@ impl Pages {
     pub(crate) fn made() -> Self {
         let page = |log, command| page_of(&place_of(log, command), &["--since", "1"]);
         Self {
-            own: page(HandMade::new(), "sh -c true"),
-            other_log: page(HandMade::of(LogId([8; 16])), "sh -c true"),
-            other_history: page(HandMade::new(), "sh -c fals"),
+            own: page(HandMadeLog::new(), "sh -c true"),
+            other_log: page(HandMadeLog::of(LogId([8; 16])), "sh -c true"),
+            other_history: page(HandMadeLog::new(), "sh -c fals"),
         }
     }
 }

@@ -8,7 +8,7 @@ use holdpoint_log_files::DirectoryStorage;
 use holdpoint_log_files::snapshot::snapshot_path;
 use holdpoint_log_format::{BootId, SnapshotHeader, names};
 use holdpoint_replay::{ReadOptions, Timeline, Until};
-use holdpoint_testing::hand_made::HandMade;
+use holdpoint_testing::hand_made::HandMadeLog;
 use holdpoint_testing::story::Story;
 use holdpoint_testing::story::points::{option, person};
 use holdpoint_testing::story::random::next_command;
@@ -27,7 +27,7 @@ pub(crate) fn opened(storage: &DirectoryStorage) -> Timeline<'_, DirectoryStorag
 
 /// A log, and what its writer's state was.
 pub(crate) struct History {
-    pub(crate) log: HandMade,
+    pub(crate) log: HandMadeLog,
     pub(crate) directory: TempDir,
     /// The last record of every batch, and 0, with the fingerprint of the state behind it where it
     /// was looked at.
@@ -44,7 +44,7 @@ pub(crate) struct History {
 impl History {
     /// A log that has only begun, and what makes it go on as this seed says.
     pub(crate) fn new(seed: u64) -> Self {
-        let log = HandMade::new();
+        let log = HandMadeLog::new();
         let fingerprints = BTreeMap::from([(0, Some(log.world.fingerprint()))]);
         Self {
             log,
@@ -136,7 +136,7 @@ impl History {
     }
 
     /// One batch, after which the state is remembered.
-    pub(crate) fn append(&mut self, batch: impl FnOnce(&mut HandMade)) {
+    pub(crate) fn append(&mut self, batch: impl FnOnce(&mut HandMadeLog)) {
         batch(&mut self.log);
         let is_looked_at = self.fingerprints.len().is_multiple_of(self.every);
         let fingerprint = is_looked_at.then(|| self.log.world.fingerprint());

@@ -1,6 +1,6 @@
 //! The inbox over a whole terminal: the logs are followed, and questions answered in place.
 
-use super::screen::{Action, Key, Opened, Place, Screen, Shown, View};
+use super::screen::{Action, Key, Opened, Place, Renderer, Screen, View};
 use super::terminal::FullTerminal;
 use crate::args::LockWaitArgs;
 use crate::log::configuration::hides_output;
@@ -8,7 +8,7 @@ use crate::log::named_logs::NamedLogs;
 use crate::log::{Directory, captured_output};
 use crate::questions::decision_view::{self, Doubts};
 use crate::questions::hold_view::{self, Detail};
-use crate::questions::log_snapshot::Asked;
+use crate::questions::log_snapshot::SnapshotScope;
 use crate::questions::respond::{self, Reply, Terms};
 use crate::questions::waiting_item::Item;
 use crate::questions::waiting_logs::Logs;
@@ -39,7 +39,11 @@ struct Session<'a> {
 }
 
 /// Shows the inbox until whoever looks at it has seen enough. Exit codes as those of the list.
-pub(super) fn show(named: &NamedLogs, asked: Asked, turn: &LockWaitArgs) -> Result<Exit, Failure> {
+pub(super) fn show(
+    named: &NamedLogs,
+    asked: SnapshotScope,
+    turn: &LockWaitArgs,
+) -> Result<Exit, Failure> {
     let (notices, logs) = Logs::read(named, asked)?;
     let mut session =
         Session { logs, screen: Screen::new(), turn, looked: Instant::now(), answered: Vec::new() };
@@ -191,7 +195,7 @@ fn item<'a>(logs: &'a Logs, place: &Place) -> Option<&'a Item> {
 }
 
 /// A question, and how it is shown; else why it is not to be seen.
-fn opening(logs: &Logs, place: &Place) -> Result<(Item, Shown), String> {
+fn opening(logs: &Logs, place: &Place) -> Result<(Item, Renderer), String> {
     let found = item(logs, place).and_then(|item| Some((item.clone(), shown(logs, item)?)));
     found.ok_or_else(|| {
         let problem = logs.logs.get(place.log).and_then(|log| log.problem.as_ref());
@@ -201,7 +205,7 @@ fn opening(logs: &Logs, place: &Place) -> Result<(Item, Shown), String> {
 }
 
 /// A question as `decision show` and `decision show` have it.
-fn shown(logs: &Logs, item: &Item) -> Option<Shown> {
+fn shown(logs: &Logs, item: &Item) -> Option<Renderer> {
     let log = logs.logs.get(item.log)?;
     let state = log.state.as_ref()?;
     let world = state.world();

@@ -6,7 +6,7 @@ use crate::log::LiveState;
 use crate::log::clock::Dated;
 use crate::log::coverage::none_yet_told;
 use crate::log::named_logs::NamedLogs;
-use crate::questions::log_snapshot::{Asked, Change};
+use crate::questions::log_snapshot::{Change, SnapshotScope};
 use crate::questions::waiting_item::{Item, Stands};
 use crate::questions::waiting_logs::Logs;
 use crate::ui::screen::columns;
@@ -28,7 +28,7 @@ const UNKNOWN: &str = "unknown";
 pub(super) fn list(
     global: &Global,
     named: &NamedLogs,
-    asked: Asked,
+    asked: SnapshotScope,
     watch: bool,
 ) -> Result<Exit, Failure> {
     let (notices, logs) = Logs::read(named, asked)?;

@@ -18,7 +18,7 @@ use crate::verbs::decide::inbox::screen::output_pane::output;
 use holdpoint_domain::Time;
 use list::list;
 use question::foot;
-pub(super) use question::{Opened, Shown};
+pub(super) use question::{Opened, Renderer};
 use room::{MESSAGES_MAX, Part, above, help};
 use std::mem::discriminant;
 use std::ops::Range;

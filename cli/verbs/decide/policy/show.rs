@@ -1,7 +1,7 @@
 //! `holdpoint policy show`: every layer, and what is in force.
 
 use crate::args::Global;
-use crate::log::configuration::{Asked, Configuration, Demands, InForce, floors};
+use crate::log::configuration::{Configuration, Demands, HoldOptions, InForce, floors};
 use crate::log::open::read_end;
 use crate::log::{Directory, refuse_damaged, warn};
 use crate::ui::{Exit, Failure, Output, path};
@@ -23,7 +23,7 @@ pub(super) fn show(global: &Global) -> Result<Exit, Failure> {
     refuse_damaged(&rebuilt.report)?;
     let world = &rebuilt.world;
     let demands = Demands::read(&floors, Some(world))?;
-    let in_force = demands.in_force(&configuration, &Asked::default())?;
+    let in_force = demands.in_force(&configuration, &HoldOptions::default())?;
     let mut out = Output::stdout().folding();
     match global.json {
         true => out.json(&value(&floors, &demands, &in_force, world)),

@@ -1,7 +1,7 @@
 //! The records behind the newest ones, as they are written.
 
 use crate::args::Global;
-use crate::log::coverage::WitnessWait;
+use crate::log::coverage::{WitnessWait, tell_missed};
 use crate::log::records::failed;
 use crate::log::{Directory, damage_in_part};
 use crate::ui::screen::columns_of_screen;
@@ -9,8 +9,7 @@ use crate::ui::{Exit, Failure, Output, complain};
 use crate::verbs::look::log::{durable_to, put};
 use holdpoint_engine::shell::Watch;
 use holdpoint_log_files::Standing;
-use holdpoint_replay::{Filter, LogTail, Missed, records_named};
-use std::time::Duration;
+use holdpoint_replay::{Filter, LogTail};
 
 /// Shows each wanted record behind one, until nobody reads any more.
 pub(super) fn follow(
@@ -34,24 +33,10 @@ pub(super) fn follow(
             exit = Exit::VERIFICATION_FAILED;
         }
         out.flush();
-        if let Some(Missed { first, last }) =
-            caught_up.map_err(|error| failed(directory, &error))?
-        {
-            complain(&format!(
-                "{}: moved to an archive before that was shown; `holdpoint log --archive DIR` \
-                 shows it",
-                records_named(first, last)
-            ));
-        }
-        if !global.json {
-            awaited.look(tail.witnessed());
-        }
-        // Looked at though nothing was written: whoever closes a pipe is not kept waiting for us.
-        if !out.has_reader() {
+        tell_missed(caught_up.map_err(|error| failed(directory, &error))?, "log");
+        if !awaited.wait(global, &tail, &mut out, watch) {
             break;
         }
-        // What was written is looked for in any case.
-        let _ = watch.wait(Duration::MAX);
     }
     out.finish()?;
     Ok(exit)

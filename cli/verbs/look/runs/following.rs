@@ -2,19 +2,17 @@
 
 use super::{Args, RunListing, put_lines};
 use crate::args::Global;
-use crate::log::coverage::WitnessWait;
+use crate::log::coverage::{WitnessWait, tell_missed};
 use crate::log::records::failed;
 use crate::log::run_records::tell_uncounted;
 use crate::log::{Directory, VERIFY_TELLS, recorders, retries};
 use crate::ui::table::Layout;
-use crate::ui::{Exit, Failure, Output, complain};
+use crate::ui::{Exit, Failure, Output};
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::{
-    Begun, Filter, Line, LogTail, Missed, RUN_BEGINS, Run, RunFilter, RunLookup, records_named,
-    run_of,
+    Begun, Filter, Line, LogTail, RUN_BEGINS, Run, RunFilter, RunLookup, run_of,
 };
-use std::time::Duration;
 
 /// What ends a run.
 const RUN_ENDS: &str = "execution_loop.halted";
@@ -48,22 +46,10 @@ pub(super) fn follow(
             out.finish()?;
             return Ok(exit);
         }
-        if let Some(Missed { first, last }) = missed {
-            complain(&format!(
-                "{}: moved to an archive before that was looked at; `holdpoint runs --archive DIR` \
-                 shows its runs",
-                records_named(first, last)
-            ));
-        }
-        if !global.json {
-            awaited.look(tail.witnessed());
-        }
-        // Looked at though nothing was written: whoever closes a pipe is not kept waiting for us.
-        if !out.has_reader() {
+        tell_missed(missed, "runs");
+        if !awaited.wait(global, &tail, &mut out, watch) {
             break;
         }
-        // What was written is looked for in any case.
-        let _ = watch.wait(Duration::MAX);
     }
     out.finish()?;
     Ok(Exit::DONE)

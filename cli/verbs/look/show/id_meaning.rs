@@ -8,7 +8,7 @@ use holdpoint_replay::id_text::DIGITS_MIN;
 use holdpoint_replay::{RunLookup, Searched};
 
 /// What is shown.
-pub(super) enum Meant {
+pub(super) enum IdTarget {
     /// A run, with what was read of it where it was met on the way.
     Run(String, Option<(RunLookup, Searched)>),
     /// A decision.
@@ -19,7 +19,7 @@ pub(super) enum Meant {
     Record(u64),
 }
 
-impl Meant {
+impl IdTarget {
     /// Finds it: digits alone are a record, or the beginning of one id of all that there are. Exit
     /// 2 for what is no id, 3 where there is none such, 4 where several begin so, 6 where the log
     /// is damaged where it would be.

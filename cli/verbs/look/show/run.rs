@@ -92,7 +92,7 @@ pub(crate) struct RunDocument<'r> {
     /// The command of its first attempt and of each that was given another one, where one was.
     #[serde(skip_serializing_if = "Option::is_none")]
     commands: Option<&'r BTreeMap<u8, String>>,
-    outputs: Vec<Kept<'r>>,
+    outputs: Vec<OutputDocument<'r>>,
     /// Its processes while it ran, first to last.
     snapshots: Vec<&'r ResourceSnapshot>,
     /// The size of the terminal of each attempt that had one of its own.
@@ -125,7 +125,7 @@ struct Who<'r> {
 }
 
 #[derive(Serialize)]
-struct Kept<'r> {
+struct OutputDocument<'r> {
     attempt: u8,
     stream: OutputStream,
     length: u64,
@@ -137,7 +137,7 @@ struct Kept<'r> {
 
 impl<'r> RunDocument<'r> {
     pub(crate) fn of((run, relations): (&'r Run, &'r Relations), reach: &'r Reach) -> Self {
-        let kept = |output: &'r CapturedOutput| Kept {
+        let kept = |output: &'r CapturedOutput| OutputDocument {
             attempt: output.attempt,
             stream: output.stream,
             length: output.length(),

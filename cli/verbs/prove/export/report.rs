@@ -14,7 +14,7 @@ use crate::log::verdict::{exit_of, verify_tells};
 use crate::log::{Directory, coverage, other_logs, warn};
 use crate::ui::{Exit, Failure, Output, complain, counted, path};
 use crate::verbs::prove::export::Args;
-use gather::{Told, gather};
+use gather::{ReportContents, gather};
 use holdpoint_replay::{Finding, Head, Reach, Verdict, leading};
 use serde::Serialize;
 use std::io::Write;
@@ -98,7 +98,7 @@ fn report(global: &Global, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Names what is wrong with the log now and was not while all of it was verified.
-fn tell_found(told: &Told) {
+fn tell_found(told: &ReportContents) {
     if let Some(first) = leading(&told.extract.findings).filter(|_| !told.report.failed()) {
         let tells = verify_tells(&told.extract.findings);
         complain(&format!("the log is corrupt: {first}; {tells}"));
@@ -115,7 +115,7 @@ fn put(target: Target, file: &Path, text: &str) -> Result<String, Failure> {
     target.finish()
 }
 
-fn show(global: &Global, told: &Told, written: &str) -> Result<(), Failure> {
+fn show(global: &Global, told: &ReportContents, written: &str) -> Result<(), Failure> {
     let mut out = Output::stdout();
     let records = &told.extract.records;
     let with_payload = records.iter().filter(|record| record.has_payload).count();

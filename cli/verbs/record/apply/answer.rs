@@ -27,7 +27,7 @@ pub(super) struct Answer {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
     /// Carried out, now or before.
-    Receipt(Box<Carried>),
+    Receipt(Box<CommandReceipt>),
     /// A rule said no.
     Refusal {
         /// The stable reason code.
@@ -54,7 +54,7 @@ pub(super) enum Outcome {
 
 /// The receipt of a command.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct Carried {
+pub(super) struct CommandReceipt {
     first_sequence: u64,
     last_sequence: u64,
     /// Left away where the records were moved to an archive: then `events` is empty, too, and
@@ -101,8 +101,12 @@ impl Outcome {
     /// What became of a command.
     pub(super) fn of(submitted: Submitted, command: &Command) -> Self {
         match submitted {
-            Submitted::Accepted(receipt) => Self::Receipt(Box::new(Carried::of(receipt, false))),
-            Submitted::Repeated(receipt) => Self::Receipt(Box::new(Carried::of(receipt, true))),
+            Submitted::Accepted(receipt) => {
+                Self::Receipt(Box::new(CommandReceipt::of(receipt, false)))
+            }
+            Submitted::Repeated(receipt) => {
+                Self::Receipt(Box::new(CommandReceipt::of(receipt, true)))
+            }
             Submitted::Refused(refusal) => Self::Refusal {
                 code: refusal.code(),
                 message: visible_once(&refusal.to_string()),
@@ -129,7 +133,7 @@ impl Outcome {
     }
 }
 
-impl Carried {
+impl CommandReceipt {
     fn of(receipt: Receipt, repeated: bool) -> Self {
         let events = &receipt.events;
         Self {

@@ -101,12 +101,9 @@ impl Behind {
 
 /// What of a run is on the log, and how its end waits where that is not.
 pub(super) fn recorded(run: &HeldRun) -> (Recorded, Option<&'static str>) {
-    let (sequence, id, waits) = match run {
-        HeldRun::Ended(report) => (report.last_sequence, &report.loop_id, None),
-        HeldRun::LeftOpen(open) => (open.last_sequence, &open.loop_id, None),
-        HeldRun::EndWaits(end) => (end.last_sequence, &end.loop_id, Some(WAITS)),
-    };
-    (Recorded::new(sequence, Some(id)), waits)
+    let summary = run.summary();
+    let waits = matches!(run, HeldRun::EndWaits(_)).then_some(WAITS);
+    (Recorded::new(summary.last_sequence, Some(&summary.loop_id)), waits)
 }
 
 /// A question, and that the command was not started.

@@ -2,7 +2,7 @@
 
 use super::not_started;
 use crate::args::durations;
-use crate::log::configuration::{Asked, InForce};
+use crate::log::configuration::{HoldOptions, InForce};
 use crate::ui::Failure;
 use clap::ValueEnum;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -207,14 +207,14 @@ pub(super) fn expect_asked(
 
 impl HoldArgs {
     /// What the command line asks for.
-    pub(super) fn asked(&self) -> Result<Asked, Failure> {
+    pub(super) fn asked(&self) -> Result<HoldOptions, Failure> {
         if self.approvers.len() > MAX_LIST_ITEMS {
             let found = self.approvers.len();
             let message = format!("{found} approvers; the limit is {MAX_LIST_ITEMS}");
             return Err(not_started("hold", message));
         }
         let approvers: Vec<_> = self.approvers.iter().map(|name| name.trim().to_string()).collect();
-        Ok(Asked {
+        Ok(HoldOptions {
             never: self.hold == Some(Hold::Never),
             before: self.hold.map(Hold::is_before),
             after: self.hold.map(Hold::after),
@@ -224,7 +224,7 @@ impl HoldArgs {
             decision_timeout: self.expires.iter().find_map(|[_, after]| *after),
             retry_needs_person: self.retry_needs_person,
             escalate_to: self.to.clone(),
-            ..Asked::default()
+            ..HoldOptions::default()
         })
     }
 }

@@ -22,7 +22,6 @@ use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::io::IsTerminal;
-use std::time::Duration;
 
 /// What is said where the disk had no room for what was printed.
 const EVIDENCE_DROPPED: &str = "the disk is full: some of what the command printed is not on the \
@@ -31,29 +30,21 @@ const EVIDENCE_DROPPED: &str = "the disk is full: some of what the command print
 /// The status that a run ends with as far as it went well, and its id. Where its end waits, that is
 /// the command's own, unless a person is to be asked or another attempt was due.
 pub(super) fn status_and_id(run: &HeldRun) -> (u8, &str) {
-    match run {
-        HeldRun::Ended(report) => (report.exit_status, &report.loop_id),
-        HeldRun::LeftOpen(open) => (EXIT_LEFT_WAITING, &open.loop_id),
-        HeldRun::EndWaits(end) if end.may_be_asked || end.is_cut_short => {
-            (EXIT_LEFT_WAITING, &end.loop_id)
-        }
-        HeldRun::EndWaits(end) => (end.exit_status, &end.loop_id),
-    }
+    let status = match run {
+        HeldRun::Ended(report) => report.exit_status,
+        HeldRun::EndWaits(end) if !end.may_be_asked && !end.is_cut_short => end.exit_status,
+        HeldRun::LeftOpen(_) | HeldRun::EndWaits(_) => EXIT_LEFT_WAITING,
+    };
+    (status, &run.summary().loop_id)
 }
 
 /// Tells what came of a run, on stderr to a person, on stdout with `--json`.
 pub(super) fn tell_run(global: &Global, run: &HeldRun, behind: &Behind) -> Result<(), Failure> {
-    tell_left_behind(run.execution());
+    tell_left_behind(run.summary().execution.as_ref());
     if global.json {
         behind.complain();
         let mut out = Output::stdout();
-        match run {
-            HeldRun::Ended(report) => out.json(&Told::of(global, report, behind)),
-            HeldRun::LeftOpen(open) => out.json(&Told::of_open(global, open, behind)),
-            HeldRun::EndWaits(end) => {
-                out.json(&Told::of_waiting(global, end, (behind, &waiting(end))));
-            }
-        }
+        out.json(&OutcomeDocument::of(global, run, behind));
         return out.finish();
     }
     match run {
@@ -67,7 +58,7 @@ pub(super) fn tell_run(global: &Global, run: &HeldRun, behind: &Behind) -> Resul
 
 /// Tells a person how a run ended.
 fn tell(global: &Global, report: &RunReport) {
-    if report.is_evidence_dropped {
+    if report.summary.is_evidence_dropped {
         complain(EVIDENCE_DROPPED);
     }
     if let Some(remark) = remark(global, report) {
@@ -76,7 +67,7 @@ fn tell(global: &Global, report: &RunReport) {
     if std::io::stderr().is_terminal() && !streams::is_stuck() {
         let is_plain = AutoStream::choice(&std::io::stderr()) == ColorChoice::Never;
         let dim = if is_plain { Style::new() } else { Style::new().dimmed() };
-        let (id, place) = (&report.loop_id, place(global));
+        let (id, place) = (&report.summary.loop_id, place(global));
         // Where stderr is closed there is nobody to tell.
         let _ = streams::mention(&format!("{dim}holdpoint: recorded as {id} in {place}{dim:#}"));
     }
@@ -84,10 +75,10 @@ fn tell(global: &Global, report: &RunReport) {
 
 /// Tells a person what else than the open question the attempt came to.
 fn tell_open(open: &LeftOpen) {
-    if open.is_evidence_dropped {
+    if open.summary.is_evidence_dropped {
         complain(EVIDENCE_DROPPED);
     }
-    if let Some(needed) = open.fault.as_ref().and_then(needed) {
+    if let Some(needed) = open.summary.fault.as_ref().and_then(needed) {
         complain(&needed);
     }
 }
@@ -102,7 +93,7 @@ pub(super) fn hint(is_tty: bool, exit: Exit) {
 
 /// One line about an end that is safe, and not on the log yet.
 fn waiting(end: &EndWaits) -> String {
-    let then = match (end.may_be_asked, end.is_evidence_dropped) {
+    let then = match (end.may_be_asked, end.summary.is_evidence_dropped) {
         (true, false) => "then a person is asked, if the hold applies",
         (true, true) => "then a person is asked, if the hold applies; of the output a part is lost",
         (false, false) => "nothing is lost",
@@ -126,14 +117,14 @@ fn waiting(end: &EndWaits) -> String {
     let why = visible(why);
     format!(
         "{why}: how the command ended (status {}) is safe in runs/{}{who}; {then}{cut_short}",
-        end.exit_status, end.loop_id
+        end.exit_status, end.summary.loop_id
     )
 }
 
 /// One line when anything but an answer of the command ended the loop.
 fn remark(global: &Global, report: &RunReport) -> Option<String> {
-    let halted = &report.halted;
-    let (name, code) = match (halted.reason, halted.stop_condition, &report.fault) {
+    let (halted, summary) = (&report.halted, &report.summary);
+    let (name, code) = match (halted.reason, halted.stop_condition, &summary.fault) {
         (HaltReason::Completed | HaltReason::ResponseRejected, _, _) => return None,
         (HaltReason::HumanDecisionTimedOut, _, _) => (halted.reason.name(), String::new()),
         (_, Some(condition), _) => (condition.name(), String::new()),
@@ -144,9 +135,9 @@ fn remark(global: &Global, report: &RunReport) -> Option<String> {
         (reason, None, None) => (reason.name(), String::new()),
     };
     let said = report.details.clone().unwrap_or_else(|| code_in_words(name));
-    let needed = report.fault.as_ref().and_then(needed);
+    let needed = summary.fault.as_ref().and_then(needed);
     let person = needed.map(|needed| format!(": {needed}")).unwrap_or_default();
-    Some(format!("{said} ({name}{code}){person}; see `{}`", show(global, &report.loop_id)))
+    Some(format!("{said} ({name}{code}){person}; see `{}`", show(global, &summary.loop_id)))
 }
 
 /// Says that a person is needed, where Phase-21 escalates.
@@ -189,7 +180,7 @@ fn place(global: &Global) -> String {
 
 /// What a program is told.
 #[derive(Serialize)]
-struct Told<'a> {
+struct OutcomeDocument<'a> {
     loop_id: &'a str,
     exit_status: Exit,
     /// None: the loop waits for a person.
@@ -217,7 +208,7 @@ struct Told<'a> {
     /// Whether the end waits in the run's own file: the next writer puts it on the log.
     end_waits: bool,
     /// What a person would be warned of.
-    warning: Option<Cow<'a, str>>,
+    warning: Option<Cow<'static, str>>,
     /// Who lives on after the last attempt.
     left_behind: Vec<LeftBehind<'a>>,
     /// How many of them were to be stopped, and could not be.
@@ -262,22 +253,12 @@ struct Stream {
     gap: u64,
 }
 
-/// Parts that every outcome of a run tells.
-struct Common<'a> {
-    loop_id: &'a str,
-    attempts: u8,
-    records: Records,
-    wall: Duration,
-    fault: Option<&'a FaultOutcome>,
-    execution: Option<&'a ExecutionReport>,
-    is_evidence_dropped: bool,
-}
-
-impl<'a> Common<'a> {
-    fn told(self, global: &Global, behind: &Behind) -> Told<'a> {
-        let Self { fault, execution, .. } = self;
-        Told {
-            loop_id: self.loop_id,
+impl<'a> OutcomeDocument<'a> {
+    fn of(global: &Global, run: &'a HeldRun, behind: &Behind) -> Self {
+        let summary = run.summary();
+        let (fault, execution) = (summary.fault.as_ref(), summary.execution.as_ref());
+        let common = Self {
+            loop_id: &summary.loop_id,
             exit_status: behind.exit,
             reason: None,
             stop_condition: None,
@@ -288,75 +269,37 @@ impl<'a> Common<'a> {
             details: None,
             decision: None,
             request_id: None,
-            attempts: self.attempts,
-            records: self.records,
-            wall_ms: u64::try_from(self.wall.as_millis()).unwrap_or(u64::MAX),
+            attempts: summary.attempts,
+            records: Records { first: summary.first_sequence, last: summary.last_sequence },
+            wall_ms: u64::try_from(summary.wall.as_millis()).unwrap_or(u64::MAX),
             stdout: execution.map(|execution| Stream::of(&execution.stdout)),
             stderr: execution.map(|execution| Stream::of(&execution.stderr)),
-            evidence_dropped: self.is_evidence_dropped,
+            evidence_dropped: summary.is_evidence_dropped,
             containment: execution.map(|execution| execution.containment.name()),
             end_waits: false,
-            warning: warning(fault, self.is_evidence_dropped),
+            warning: warning(fault, summary.is_evidence_dropped),
             left_behind: left_behind(execution),
             could_not_be_stopped: beyond_reach(execution),
             log: absolute(global),
             error: behind.error(),
-        }
-    }
-}
-
-impl<'a> Told<'a> {
-    fn of(global: &Global, report: &'a RunReport, behind: &Behind) -> Self {
-        let common = Common {
-            loop_id: &report.loop_id,
-            attempts: report.attempts,
-            records: Records { first: report.first_sequence, last: report.last_sequence },
-            wall: report.wall,
-            fault: report.fault.as_ref(),
-            execution: report.execution.as_ref(),
-            is_evidence_dropped: report.is_evidence_dropped,
         };
-        Self {
-            reason: Some(report.halted.reason),
-            stop_condition: report.halted.stop_condition,
-            details: report.details.as_deref(),
-            decision: report.decision.as_ref().map(Decision::of),
-            ..common.told(global, behind)
-        }
-    }
-
-    fn of_open(global: &Global, open: &'a LeftOpen, behind: &Behind) -> Self {
-        let common = Common {
-            loop_id: &open.loop_id,
-            attempts: open.attempts,
-            records: Records { first: open.first_sequence, last: open.last_sequence },
-            wall: open.wall,
-            fault: open.fault.as_ref(),
-            execution: open.execution.as_ref(),
-            is_evidence_dropped: open.is_evidence_dropped,
-        };
-        Self { request_id: Some(open.question.request_id()), ..common.told(global, behind) }
-    }
-
-    fn of_waiting(
-        global: &Global,
-        end: &'a EndWaits,
-        (behind, warning): (&Behind, &'a str),
-    ) -> Self {
-        let common = Common {
-            loop_id: &end.loop_id,
-            attempts: end.attempts,
-            records: Records { first: end.first_sequence, last: end.last_sequence },
-            wall: end.wall,
-            fault: None,
-            execution: end.execution.as_ref(),
-            is_evidence_dropped: end.is_evidence_dropped,
-        };
-        Self {
-            details: end.details.as_deref(),
-            end_waits: true,
-            warning: Some(warning.into()),
-            ..common.told(global, behind)
+        match run {
+            HeldRun::Ended(report) => Self {
+                reason: Some(report.halted.reason),
+                stop_condition: report.halted.stop_condition,
+                details: report.details.as_deref(),
+                decision: report.decision.as_ref().map(Decision::of),
+                ..common
+            },
+            HeldRun::LeftOpen(open) => {
+                Self { request_id: Some(open.question.request_id()), ..common }
+            }
+            HeldRun::EndWaits(end) => Self {
+                details: end.details.as_deref(),
+                end_waits: true,
+                warning: Some(waiting(end).into()),
+                ..common
+            },
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::approve::StartPerson;
 use super::behind::Behind;
-use super::{Carried, not_started, unrecorded};
+use super::{RunRequest, not_started, unrecorded};
 use crate::args::Global;
 use crate::log::decision_id::is_by_beginning;
 use crate::log::question::resolve;
@@ -43,7 +43,7 @@ pub(super) struct NotStarted {
 
 /// What a program is told.
 #[derive(Serialize)]
-struct Told<'a> {
+struct ApprovalDocument<'a> {
     decision_id: &'a str,
     /// Why nothing was started; `pending`: the approval can be spent later.
     outcome: &'static str,
@@ -56,7 +56,7 @@ struct Told<'a> {
 
 /// Everything that the start is bound to.
 pub(super) fn bind(
-    carried: &Carried<'_>,
+    carried: &RunRequest<'_>,
     start: &StartArgs,
     signals: &mut Signals,
 ) -> Result<Bound, Failure> {
@@ -67,7 +67,7 @@ pub(super) fn bind(
 }
 
 /// The decision that is meant. What nothing is called is for the rules to refuse.
-pub(super) fn find(carried: &Carried<'_>, wanted: &str) -> Result<String, Failure> {
+pub(super) fn find(carried: &RunRequest<'_>, wanted: &str) -> Result<String, Failure> {
     let ambiguous =
         |failure: Failure| not_started("ambiguous_decision", failure.message().to_string());
     let found = carried.engine.query(|world| match resolve(world, wanted) {
@@ -87,7 +87,7 @@ pub(super) fn find(carried: &Carried<'_>, wanted: &str) -> Result<String, Failur
 
 /// Asks, and waits. The approved question, or why nothing is started.
 pub(super) fn ask(
-    carried: &Carried<'_>,
+    carried: &RunRequest<'_>,
     bound: &Bound,
     signals: &mut Signals,
 ) -> Result<Result<String, Box<NotStarted>>, Failure> {
@@ -186,7 +186,7 @@ impl NotStarted {
         if global.json {
             let (outcome, details) = (self.outcome, &*self.said);
             let (exit_status, error) = (behind.exit, behind.error());
-            out.json(&Told { decision_id: id, outcome, exit_status, details, error });
+            out.json(&ApprovalDocument { decision_id: id, outcome, exit_status, details, error });
         } else if let Some(spending) = &self.spending {
             out.line(id);
             let program = program(&global.log);

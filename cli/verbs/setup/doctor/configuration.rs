@@ -2,8 +2,8 @@
 
 use crate::args::Global;
 use crate::log::configuration::Demands;
-use crate::log::configuration::{Asked, InForce};
 use crate::log::configuration::{Configuration, floors};
+use crate::log::configuration::{HoldOptions, InForce};
 use crate::log::open::read_end;
 use crate::log::{Directory, refuse_damaged};
 use crate::ui::{Exit, Failure, Output, path};
@@ -24,7 +24,7 @@ pub(super) fn check(global: &Global) -> Result<Exit, Failure> {
     let rebuilt = read_end(&Directory::open(global)?)?;
     refuse_damaged(&rebuilt.report)?;
     let demands = Demands::read(&floors, Some(&rebuilt.world))?;
-    let in_force = demands.in_force(&configuration, &Asked::default())?;
+    let in_force = demands.in_force(&configuration, &HoldOptions::default())?;
     let evidence = configuration.evidence_over(floors.defaults());
     let show_output = configuration.shows_output()?;
     let mut out = Output::stdout().folding();

@@ -3,11 +3,12 @@
 use super::check::{Check, State};
 use super::command::{Line, OnFailure, is_executable};
 use super::matcher::Matcher;
-use super::script;
 use crate::args::hook_line::{HookLine, HookLineReader};
 use crate::args::host::{Event, Host};
 use crate::ui::path;
 use serde_json::Value;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, absolute};
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub(super) struct Hook<'a> {
 
 /// What was found of a hook.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct HookFindings {
     /// What is wrong.
     pub(super) checks: Vec<Check>,
     /// It runs this program's `hook`.
@@ -102,13 +103,13 @@ impl<'a> Hook<'a> {
 }
 
 /// What is wrong with a hook, where it has to do with decisions.
-pub(super) fn check_hook(hook: &Hook<'_>, log: &Path, read: HookLineReader) -> Found {
+pub(super) fn check_hook(hook: &Hook<'_>, log: &Path, read: HookLineReader) -> HookFindings {
     let line = Line::split(hook.command);
-    let flaws = script::flaws_of(hook.command, &line);
+    let flaws = flaws_of(hook.command, &line);
     let Some(words) = line.of_holdpoint().filter(|words| words.iter().any(|w| w == "hook")) else {
-        return Found { checks: flaws, ..Found::default() };
+        return HookFindings { checks: flaws, ..HookFindings::default() };
     };
-    let mut found = Found { checks: flaws, is_ours: true, ..Found::default() };
+    let mut found = HookFindings { checks: flaws, is_ours: true, ..HookFindings::default() };
     match read(&words) {
         Ok(Some(args)) => {
             let is_for = |event| hook.is_of(event) && args.events.contains(&event);
@@ -127,7 +128,7 @@ pub(super) fn check_hook(hook: &Hook<'_>, log: &Path, read: HookLineReader) -> F
             }
             found.checks.extend(check_timeout(hook, args.takes_at_most));
         }
-        Ok(None) => return Found::default(),
+        Ok(None) => return HookFindings::default(),
         Err(error) => {
             let said = error.to_string();
             let said = said.lines().next().unwrap_or_default().trim_start_matches("error: ");
@@ -315,5 +316,78 @@ fn check_failure(hook: &Hook<'_>, line: &Line) -> Option<Check> {
             (!is_block).then(|| Check::fail(HOOKS, runs, "add \"failClosed\": true"))
         }
         Host::CopilotCli | Host::OpenCode => None,
+    }
+}
+
+/// The longest script that is read, in bytes (1 MiB).
+const SCRIPT_BYTES_MAX: u64 = 1 << 20;
+
+/// What such a script asks.
+const ASKS: &str = "decision list";
+
+/// What is wrong with the script that a hook is or runs, where it asks for decisions.
+fn flaws_of(command: &str, line: &Line) -> Vec<Check> {
+    let words = line.program().into_iter().chain(line.arguments());
+    let files = words.filter_map(|word| read(Path::new(word)));
+    std::iter::once(command.to_string()).chain(files).flat_map(|text| flaws(&text)).collect()
+}
+
+/// What is wrong with a script.
+fn flaws(text: &str) -> Vec<Check> {
+    if !text.contains(ASKS) {
+        return Vec::new();
+    }
+    let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
+    let code = code.join("\n");
+    let mut flaws = Vec::new();
+    if has_words(&code, &["exit", "1"]) {
+        let message =
+            "its script ends with `exit 1`, after which the host runs the tool all the same";
+        flaws.push(Check::fail(HOOKS, message, "`exit 2` blocks"));
+    }
+    if has_words(&code, &["[", "-n"]) || has_words(&code, &["test", "-n"]) {
+        let message = "its script takes any output for a pending decision: an empty list prints []";
+        flaws.push(Check::fail(HOOKS, message, "compare with the empty list: != \"[]\""));
+    }
+    if code.contains("2>/dev/null") {
+        let message = "its script throws away why the list could not be read";
+        flaws.push(Check::warn(HOOKS, message, "leave stderr alone, and exit 2 when it fails"));
+    }
+    flaws
+}
+
+/// Whether these words stand behind one another.
+fn has_words(code: &str, words: &[&str]) -> bool {
+    let separated = code.replace([';', '&', '|', '(', ')', '{', '}'], " ");
+    let found: Vec<&str> = separated.split_whitespace().collect();
+    found.windows(words.len()).any(|window| window == words)
+}
+
+/// A script; `None` where the word names none.
+fn read(file: &Path) -> Option<String> {
+    if !file.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(file).ok()?.take(SCRIPT_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    // A program is not looked into.
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_flaws_are_found_in_scripts_that_list_decisions_and_nowhere_else() {
+        let broken = "pending=$(bd decision list --json 2>/dev/null)\n\
+                      if [ -n \"$pending\" ]; then exit 1; fi";
+        assert_eq!(flaws(broken).len(), 3);
+        let sound = "#!/bin/sh\n# never `exit 1` [ -n\n\
+                     pending=$(holdpoint decision list --json) || exit 2\n\
+                     [ \"$pending\" = \"[]\" ] || exit 2\n";
+        assert_eq!(flaws(sound), []);
+        assert_eq!(flaws("if [ -n \"$x\" ]; then exit 1; fi"), []);
+        assert_eq!(flaws("decision list; exit 10"), []);
     }
 }

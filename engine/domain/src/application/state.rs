@@ -57,19 +57,19 @@ pub(crate) struct StreamIndex {
 }
 
 /// Form in which streams are carried: in the order of their versions.
-type Carried<T> = (Vec<(u64, T)>, u64);
+type StreamsCheckpoint<T> = (Vec<(u64, T)>, u64);
 
 impl Serialize for StreamIndex {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let streams = self.by_version.iter().map(|(version, stream)| (*version, &**stream));
-        let carried: Carried<&str> = (streams.collect(), self.forgotten);
+        let carried: StreamsCheckpoint<&str> = (streams.collect(), self.forgotten);
         carried.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for StreamIndex {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Carried::<&str>::deserialize(deserializer).map(Self::from_carried)
+        StreamsCheckpoint::<&str>::deserialize(deserializer).map(Self::from_carried)
     }
 }
 
@@ -123,7 +123,7 @@ impl StreamIndex {
     }
 
     /// Each counts once: whatever the bytes say, what is held is what is carried on.
-    fn from_carried((streams, forgotten): Carried<&str>) -> Self {
+    fn from_carried((streams, forgotten): StreamsCheckpoint<&str>) -> Self {
         let carried = streams.into_iter().take(MAX_KNOWN_STREAMS);
         let carried: Vec<(Name, u64)> =
             carried.map(|(version, stream)| (Name::of(stream), version)).collect();

@@ -129,16 +129,16 @@ impl Writer for BodyWriter {
 }
 
 /// Bytes that are carried so far: all of them are written once, where they stay.
-pub(crate) struct Carried(pub(crate) Vec<u8>);
+pub(crate) struct CheckpointBytes(pub(crate) Vec<u8>);
 
-impl Carried {
+impl CheckpointBytes {
     pub(crate) fn add<T: Serialize + ?Sized>(&mut self, value: &T) {
         let added = bincode::serde::encode_into_writer(value, self, configuration());
         added.expect("the state holds only types that encode, and memory takes every byte");
     }
 }
 
-impl Writer for Carried {
+impl Writer for CheckpointBytes {
     fn write(&mut self, bytes: &[u8]) -> Result<(), bincode::error::EncodeError> {
         self.0.extend_from_slice(bytes);
         Ok(())
@@ -404,7 +404,7 @@ impl<T: Serialize> Serialize for Lazy<T> {
         let value = self.value.get().and_then(Option::as_deref);
         let value = value.ok_or_else(|| S::Error::custom("there is neither value nor bytes"))?;
         // Room for most values, so that they are written without growing.
-        let mut bytes = Carried(Vec::with_capacity(4_000));
+        let mut bytes = CheckpointBytes(Vec::with_capacity(4_000));
         bytes.add(value);
         let bytes = Run::Own(bytes.0.into_boxed_slice());
         serializer.serialize_bytes(self.carried.get_or_init(|| bytes).bytes())

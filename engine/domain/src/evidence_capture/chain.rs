@@ -43,7 +43,7 @@ impl ChainHead {
             chain_id: String::from(chain_id),
             length: 0,
             head_hash: String::new(),
-            injective_head: injective_genesis_hash(context, chain_id),
+            injective_head: identity("holdpoint.evidence-genesis", context, chain_id).finish(),
             is_sealed: false,
         }
     }
@@ -301,11 +301,6 @@ impl SessionHash {
     pub fn of(context: &ObservationContext, chain_id: &str) -> Self {
         Self(identity("holdpoint.evidence-record", context, chain_id).into_hasher())
     }
-}
-
-/// The injective head of an empty chain: binds the chain to its session, loop, executor, envelope.
-fn injective_genesis_hash(context: &ObservationContext, chain_id: &str) -> Digest {
-    identity("holdpoint.evidence-genesis", context, chain_id).finish()
 }
 
 /// The hash of a seal: nothing follows `length` records ending in `injective_head`.

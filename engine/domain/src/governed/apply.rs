@@ -296,7 +296,7 @@ const fn is_ending(reason: HaltReason) -> bool {
 
 /// The stop condition and the fault that a halt for this reason names; `None` where the loop's
 /// history gives no such reason.
-fn expected_halt(entity: &ExecutionLoop, reason: HaltReason) -> Option<Named> {
+fn expected_halt(entity: &ExecutionLoop, reason: HaltReason) -> Option<HaltCause> {
     match reason {
         HaltReason::StopCondition => Some((Some(entity.stop.as_ref()?.condition), None)),
         HaltReason::HandshakeFailed => {
@@ -318,7 +318,7 @@ fn expected_halt(entity: &ExecutionLoop, reason: HaltReason) -> Option<Named> {
     }
 }
 
-type Named = (Option<StopCondition>, Option<ExecutionFaultType>);
+type HaltCause = (Option<StopCondition>, Option<ExecutionFaultType>);
 
 /// The evidence of a step is the newest record of the chain.
 fn check_evidence(entity: &ExecutionLoop, step: LoopStep, checks: &mut RuleChecks) {

@@ -115,13 +115,8 @@ pub(crate) fn recorded(
         return;
     }
     if let Some(stream) = outputs.stream(&body.loop_id, attempt, body.stream) {
-        stream.take(view, &sha256_of(body));
+        stream.take(view, &body.raw_data.known_sha256().unwrap_or_else(|| body.raw_data.sha256()));
     }
-}
-
-/// The digest of a piece's bytes, computed once where `decide` made the piece.
-fn sha256_of(body: &OutputRecorded) -> crate::core::hash::Digest {
-    body.raw_data.known_sha256().unwrap_or_else(|| body.raw_data.sha256())
 }
 
 pub(crate) fn judge_recorded(

@@ -74,14 +74,9 @@ pub fn present_evidence(request: &HumanDecisionRequest) -> EvidenceSummary {
     let time: Result<Timestamp, _> = summary.timestamp.parse();
     EvidenceSummary {
         timestamp: if time.is_ok() { summary.timestamp.clone() } else { "NOT A TIME".into() },
-        chain_hash: shown_hash_text(&summary.chain_hash).into(),
+        chain_hash: visible(bounded(&summary.chain_hash, 128)).to_string().into(),
         ..summary.clone()
     }
-}
-
-/// A hash of the seed is 64 hexadecimal digits. Other text is made visible, and cut.
-fn shown_hash_text(hash: &str) -> String {
-    visible(bounded(hash, 128)).to_string()
 }
 
 /// The name under which nobody answers. No person may use it.

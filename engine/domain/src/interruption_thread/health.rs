@@ -18,6 +18,19 @@ use crate::interruption_thread::event::InterruptionThreadEvent as Event;
 use crate::interruption_thread::event::{OutcomeRow, RowCommitted, RowRefused};
 use crate::interruption_thread::types::{Fate, ReasonCode, ResumePolicy};
 
+/// Reads the outcome that a row of any kind states, and its turn.
+macro_rules! outcome {
+    ($row:ident, $turn_id:expr) => {
+        Outcome {
+            tenant_id: &$row.tenant_id,
+            correlation_id: &$row.correlation_id,
+            reason_code: $row.reason_code,
+            issue_fingerprint: $row.issue_fingerprint.as_ref(),
+            turn_id: $turn_id,
+        }
+    };
+}
+
 /// The longest fingerprint, in bytes, its marker included.
 pub const MAX_FINGERPRINT_BYTES: usize = 128;
 
@@ -77,13 +90,13 @@ impl HealthReport {
     pub fn apply(&mut self, sequence: u64, at: Timestamp, event: &Event) {
         if let Event::RowCommitted(row) = event {
             if is_outcome(row) {
-                self.count(sequence, at, &Outcome::committed(row));
+                self.count(sequence, at, &outcome!(row, Some(row.turn_id)));
             }
         } else if let Event::RowRefused(refused) = event {
             let count = self.refusals.entry(refused.tenant_id.clone()).or_default();
             *count = count.saturating_add(1);
             if is_outcome_of_refusal(refused) {
-                self.count(sequence, at, &Outcome::refused(refused));
+                self.count(sequence, at, &outcome!(refused, Some(refused.turn_id)));
             }
         } else {
             // Words that passed on to the next plan or turn came to nothing yet.
@@ -93,7 +106,7 @@ impl HealthReport {
                 row.passed_to_turn.is_none() && row.pending_state.is_none() && !went_on(event)
             };
             let rows = event.outcome_rows().into_iter().filter(is_outcome);
-            rows.for_each(|row| self.count(sequence, at, &Outcome::unasked(&row)));
+            rows.for_each(|row| self.count(sequence, at, &outcome!(row, row.turn_id)));
         }
     }
 
@@ -147,38 +160,6 @@ struct Outcome<'a> {
     reason_code: ReasonCode,
     issue_fingerprint: Option<&'a Text>,
     turn_id: Option<u64>,
-}
-
-impl<'a> Outcome<'a> {
-    fn committed(row: &'a RowCommitted) -> Self {
-        Self {
-            tenant_id: &row.tenant_id,
-            correlation_id: &row.correlation_id,
-            reason_code: row.reason_code,
-            issue_fingerprint: row.issue_fingerprint.as_ref(),
-            turn_id: Some(row.turn_id),
-        }
-    }
-
-    fn refused(row: &'a RowRefused) -> Self {
-        Self {
-            tenant_id: &row.tenant_id,
-            correlation_id: &row.correlation_id,
-            reason_code: row.reason_code,
-            issue_fingerprint: row.issue_fingerprint.as_ref(),
-            turn_id: Some(row.turn_id),
-        }
-    }
-
-    fn unasked(row: &'a OutcomeRow) -> Self {
-        Self {
-            tenant_id: &row.tenant_id,
-            correlation_id: &row.correlation_id,
-            reason_code: row.reason_code,
-            issue_fingerprint: row.issue_fingerprint.as_ref(),
-            turn_id: row.turn_id,
-        }
-    }
 }
 
 /// `rows`, the newest outcome first, and `refusals` by tenant.

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::core::codec::{
-    Before, Carried, Carrier, Lazy, LazyPart, SharedBytes, configuration, read_first,
+    Before, Carrier, CheckpointBytes, Lazy, LazyPart, SharedBytes, configuration, read_first,
 };
 use crate::core::hash::Digest;
 use crate::core::payload::Text;
@@ -31,7 +31,7 @@ use crate::interruption_thread::state::Threads;
 use crate::log::event::LogEvent;
 use crate::log::state::UnprovenRecords;
 use crate::registration::state::{HeldRegistrations, granted_by_unknown};
-use crate::world::due::{Carried as CarriedRequests, Loops, Requests};
+use crate::world::due::{Loops, Requests, RequestsCheckpoint};
 use crate::world::event::{DecisionPointTotals, Event};
 use crate::world::keys::{HeldKeys, Keys, Spelled as SpelledKeys};
 use crate::world::person::Gates;
@@ -46,7 +46,7 @@ const SHOWN_NAME_BYTES_MAX: usize = 64;
 struct Room {
     name: &'static str,
     version: u32,
-    write: fn(&LiveState, &mut Carried),
+    write: fn(&LiveState, &mut CheckpointBytes),
     read: Read,
     /// Reads the versions before, from 1 on.
     older: &'static [Read],
@@ -76,7 +76,11 @@ impl<'a> Source<'a> {
 }
 
 /// A room that has had one version by now.
-const fn first(name: &'static str, write: fn(&LiveState, &mut Carried), read: Read) -> Room {
+const fn first(
+    name: &'static str,
+    write: fn(&LiveState, &mut CheckpointBytes),
+    read: Read,
+) -> Room {
     Room { name, version: 1, write, read, older: &[] }
 }
 
@@ -135,7 +139,7 @@ const ROOMS: [Room; 24] = [
                 Ok(())
             },
             |room, hot| {
-                let (live, due, closed): CarriedRequests<'_> = room.decoded()?;
+                let (live, due, closed): RequestsCheckpoint<'_> = room.decoded()?;
                 hot.requests = Requests::from_carried((live, due, Vec::new()), room.of);
                 for (_, (_, held)) in closed {
                     let Before(held): Before<HeldRequest> = decoded(held)?;
@@ -352,9 +356,9 @@ impl World {
 
     /// Does the same as [`World::carry`], into room that was used before.
     pub(crate) fn carry_into(&self, room: &mut Vec<u8>) {
-        let mut carried = Carried(core::mem::take(room));
+        let mut carried = CheckpointBytes(core::mem::take(room));
         carried.0.clear();
-        let (nothing, mut empty) = (LiveState::default(), Carried(Vec::new()));
+        let (nothing, mut empty) = (LiveState::default(), CheckpointBytes(Vec::new()));
         let gap = carried.leave_gap();
         let mut sections: u64 = 0;
         for room in &ROOMS {
@@ -454,7 +458,7 @@ impl World {
 const GAP: [u8; 5] = [0; 5];
 
 /// The length of a room stands before it, and is known behind it.
-impl Carried {
+impl CheckpointBytes {
     /// A room that is kept as it was, or has changed.
     fn add_kept<T: Serialize + DeserializeOwned + Default>(&mut self, room: &LazyPart<T>) {
         match room.carried() {

@@ -118,7 +118,7 @@ pub fn check_repeated(
     }
     let KeyReceipt { first_sequence: first, last_sequence: last, .. } = *receipt;
     let subject = format!("what record {first} says under the same key");
-    refuse_doubted(&subject, world.doubt_of_records(first, last))
+    refuse_doubted(&subject, world.hot.doubt(first, last, None))
 }
 
 fn refuse_doubted(subject: &str, doubt: Option<Doubt>) -> Result<(), Refusal> {

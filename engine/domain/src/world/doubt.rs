@@ -15,18 +15,13 @@ impl LiveState {
     /// Why something is in doubt that began with this record and that another one changed last;
     /// `ended` is the record that ended it, where it lives no more. What ended before records were
     /// lost is as it was.
-    fn doubt(&self, began: u64, newest: u64, ended: Option<u64>) -> Option<Doubt> {
+    pub(crate) fn doubt(&self, began: u64, newest: u64, ended: Option<u64>) -> Option<Doubt> {
         if let Some((first, last)) = self.unproven.among(began, newest) {
             return Some(Doubt::Unproven { first, last });
         }
         let may_have_ended =
             began < self.lost_before && ended.is_none_or(|it| it > self.lost_before);
         may_have_ended.then_some(Doubt::LostBefore(self.lost_before))
-    }
-
-    /// Returns whether a salvage left anything in doubt.
-    pub(crate) fn has_doubts(&self) -> bool {
-        self.lost_before > 0 || !self.unproven.is_empty()
     }
 }
 
@@ -43,16 +38,11 @@ impl World {
         (self.hot.lost_before > 0).then_some(self.hot.lost_before)
     }
 
-    /// Why nothing is permitted by what these records say.
-    pub(crate) fn doubt_of_records(&self, first: u64, last: u64) -> Option<Doubt> {
-        self.hot.doubt(first, last, None)
-    }
-
     /// Why nothing is permitted by what was decided, where it is not: of all that was recorded from
     /// the question on, in its first round, to the newest that is about this one.
     #[must_use]
     pub fn doubt_of_point(&self, point: &DecisionPoint) -> Option<Doubt> {
-        if !self.hot.has_doubts() {
+        if self.hot.lost_before == 0 && self.hot.unproven.is_empty() {
             return None;
         }
         let ended = point.ending.as_ref().filter(|_| !point.is_live());

@@ -50,7 +50,7 @@ pub(crate) struct Requests {
 
 /// [`Requests`] as they are carried: the members in their order, and of each that is remembered the
 /// bytes in which it is.
-pub(crate) type Carried<'a> =
+pub(crate) type RequestsCheckpoint<'a> =
     (Vec<(String, String)>, Vec<(Timestamp, String)>, Vec<(u64, (Text, &'a [u8]))>);
 
 /// Something that falls due: in a request, in an interruption thread, in a decision point.
@@ -101,7 +101,7 @@ impl World {
             let due_at = point.next_due().filter(is_over)?;
             return Some(self.point_due(due_at, point, now));
         }
-        if let Some((tenant_id, correlation_id)) = thread_of_limit(id) {
+        if let Some((tenant_id, correlation_id)) = id.split_once(ZERO) {
             let thread = self.hot.threads.live(tenant_id, correlation_id)?;
             let due_at = thread.next_expiry().filter(is_over)?;
             return Some(thread_due((due_at, thread)));
@@ -208,10 +208,6 @@ impl World {
 /// The times of all that a thread keeps, as one limit. No id of another one has a zero in it.
 pub(super) fn limit_of_thread((tenant_id, correlation_id): (&str, &str)) -> String {
     format!("{tenant_id}{ZERO}{correlation_id}")
-}
-
-fn thread_of_limit(id: &str) -> Option<(&str, &str)> {
-    id.split_once(ZERO)
 }
 
 /// Between the names of a thread in the id of its limit.
@@ -354,7 +350,10 @@ impl Requests {
     }
 
     /// The requests that were carried.
-    pub(crate) fn from_carried((live, due, closed): Carried<'_>, of: &Arc<Carrier>) -> Self {
+    pub(crate) fn from_carried(
+        (live, due, closed): RequestsCheckpoint<'_>,
+        of: &Arc<Carrier>,
+    ) -> Self {
         let remembered = |(at, (id, held)): (u64, (Text, &[u8]))| (at, (id, of.part(held).into()));
         Self {
             live: live.into_iter().collect(),

@@ -267,7 +267,7 @@ fn thread_of(event: &Event) -> Option<(&str, &str)> {
 type Entry = (KeyScope, KeyReceipt);
 
 /// The keys of what lives, by their owner; and those without one.
-type Carried = (Vec<(String, Vec<Entry>)>, Vec<Entry>);
+type KeysCheckpoint = (Vec<(String, Vec<Entry>)>, Vec<Entry>);
 
 /// The same, of keys that are held.
 type Lent<'a> = (Vec<(&'a str, Vec<LentEntry<'a>>)>, Vec<LentEntry<'a>>);
@@ -314,7 +314,7 @@ impl Serialize for HeldKeys {
 
 impl<'de> Deserialize<'de> for HeldKeys {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Carried::deserialize(deserializer).map(Self::from_carried)
+        KeysCheckpoint::deserialize(deserializer).map(Self::from_carried)
     }
 }
 
@@ -332,7 +332,7 @@ impl HeldKeys {
 
     /// The keys that were carried. Each counts once, and of two with one first record the first:
     /// whatever the bytes say, what is held is what is carried on.
-    fn from_carried((of_owners, retired): Carried) -> Self {
+    fn from_carried((of_owners, retired): KeysCheckpoint) -> Self {
         let mut keys = Self::default();
         for (owner, entries) in of_owners {
             admit(entries, &mut keys.receipts, keys.of_owners.entry(owner).or_default());

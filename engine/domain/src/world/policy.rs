@@ -9,7 +9,7 @@ use alloc::string::ToString as _;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::core::actor::{Actor, Authentication, PersonTerms, Proof};
+use crate::core::actor::{Actor, Authentication, PersonTerms, Principal, Proof};
 use crate::core::clocks::Moment;
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::payload::Text;
@@ -238,6 +238,18 @@ pub(crate) fn policy_unlocked(world: &mut World, record: Record<'_>, body: &Poli
     }
 }
 
+/// Returns whether a person at a terminal says by a record what that person says of itself.
+fn is_of_person(record: Record<'_>, by: &Principal, checks: &mut RuleChecks) -> bool {
+    let rule = Rule::PolicyInForce;
+    if record.actor.kind != Actor::Human || !by.is(record.actor) {
+        return forbid(checks, rule, "a person's own name", record.actor.kind);
+    }
+    match PersonTerms::AT_A_TERMINAL.admit(record.proof) {
+        Ok(()) => true,
+        Err(reason) => forbid(checks, rule, "a person at a terminal", reason),
+    }
+}
+
 /// Returns whether root may set a policy without an approval: at a terminal, where the one before
 /// names somebody who is gone.
 pub(crate) fn may_unlock(
@@ -247,11 +259,8 @@ pub(crate) fn may_unlock(
     checks: &mut RuleChecks,
 ) -> bool {
     let rule = Rule::PolicyInForce;
-    if record.actor.kind != Actor::Human || !body.by.is(record.actor) {
-        return forbid(checks, rule, "a person's own name", record.actor.kind);
-    }
-    if let Err(reason) = PersonTerms::AT_A_TERMINAL.admit(record.proof) {
-        return forbid(checks, rule, "a person at a terminal", reason);
+    if !is_of_person(record, &body.by, checks) {
+        return false;
     }
     if !matches!(record.proof, Some(Proof { user: 0, .. })) {
         return forbid(checks, rule, "root", &body.by.id);
@@ -271,11 +280,8 @@ pub(crate) fn may_change(
     checks: &mut RuleChecks,
 ) -> bool {
     let rule = Rule::PolicyInForce;
-    if record.actor.kind != Actor::Human || !body.by.is(record.actor) {
-        return forbid(checks, rule, "a person's own name", record.actor.kind);
-    }
-    if let Err(reason) = PersonTerms::AT_A_TERMINAL.admit(record.proof) {
-        return forbid(checks, rule, "a person at a terminal", reason);
+    if !is_of_person(record, &body.by, checks) {
+        return false;
     }
     if let Err(reason) = body.policy.check() {
         return forbid(checks, rule, "a policy that can be kept", reason);

@@ -112,9 +112,8 @@ pub enum ContinueError {
     },
     /// Another directory took its place in the moment of the exchange, and cannot get it back.
     #[error(
-        "something else was put in the place of the log at {path} while it was continued; it is \
-         now at {building}, and cannot be put back: {source}. Nothing of it is lost: let the two \
-         change places with `mv`"
+        "another directory replaced the log at {path} while it was continued, and cannot be put \
+         back: {source}; it is whole at {building}: exchange the two with `mv`"
     )]
     Displaced {
         /// The directory.

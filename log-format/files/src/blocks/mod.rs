@@ -39,10 +39,11 @@ impl Default for BlockLength {
 }
 
 /// Called with each valid record, its place, and what a worker made of it, in order.
-pub type VisitMade<'a, T> = dyn FnMut(&RecordPlace, &Record<'_>, T) + 'a;
+pub type VisitWithValue<'a, T> = dyn FnMut(&RecordPlace, &Record<'_>, T) + 'a;
 
-/// Visitor like [`VisitMade`], until it has had enough.
-pub type VisitMadeWhile<'a, T> = dyn FnMut(&RecordPlace, &Record<'_>, T) -> ControlFlow<()> + 'a;
+/// Visitor like [`VisitWithValue`], until it has had enough.
+pub type VisitWithValueWhile<'a, T> =
+    dyn FnMut(&RecordPlace, &Record<'_>, T) -> ControlFlow<()> + 'a;
 
 /// [`walk_blocks_while`], to the end.
 ///
@@ -53,7 +54,7 @@ pub fn walk_blocks<F: ReadFile + Sync, T: Send>(
     header: &SegmentHeader,
     from: Run,
     workers: &Workers<'_, T>,
-    visit: &mut VisitMade<'_, T>,
+    visit: &mut VisitWithValue<'_, T>,
 ) -> io::Result<Run> {
     walk_blocks_while(window, header, from, workers, &mut |place, record, made| {
         visit(place, record, made);
@@ -72,9 +73,9 @@ pub fn walk_blocks_while<F: ReadFile + Sync, T: Send>(
     header: &SegmentHeader,
     from: Run,
     workers: &Workers<'_, T>,
-    visit: &mut VisitMadeWhile<'_, T>,
+    visit: &mut VisitWithValueWhile<'_, T>,
 ) -> io::Result<Run> {
-    let line = Line::new(workers, Cutter::new(window, *header, &from, workers.block_length()));
+    let line = Line::new(workers, Cutter::new(window, *header, &from, workers.length));
     let mut step = Step::begun(header, from);
     let stop = line.with(|next| {
         while let Some(checked) = next() {
@@ -96,7 +97,7 @@ fn step_through<T>(
     step: &mut Step,
     checked: Checked<T>,
     workers: &Workers<'_, T>,
-    visit: &mut VisitMadeWhile<'_, T>,
+    visit: &mut VisitWithValueWhile<'_, T>,
 ) -> Option<Stop> {
     let Checked { block, mut valid, mut made, fault, thread } = checked;
     let stopped = show(step, &block, valid.drain(..).zip(made.drain(..)), visit);
@@ -114,7 +115,7 @@ fn show<T>(
     step: &mut Step,
     block: &Block,
     records: impl Iterator<Item = (RecordHeader, T)>,
-    visit: &mut VisitMadeWhile<'_, T>,
+    visit: &mut VisitWithValueWhile<'_, T>,
 ) -> Option<Stop> {
     for (cut, (header, made)) in block.records.iter().zip(records) {
         if let Err(fault) = step.check_claim(&header) {

@@ -42,7 +42,7 @@ pub struct Workers<'m, T> {
     make: &'m Make<'m, T>,
     complete: Option<&'m Complete<'m, T>>,
     threads: usize,
-    length: BlockLength,
+    pub(super) length: BlockLength,
     /// Rooms to use again: they are large, and the system clears memory before it hands it out.
     /// Each thread has its own back, for what another one wrote lies in the cache of another
     /// processor.
@@ -73,10 +73,6 @@ impl<'m, T> Workers<'m, T> {
         if let Some(complete) = self.complete {
             complete(made);
         }
-    }
-
-    pub(super) fn block_length(&self) -> BlockLength {
-        self.length
     }
 
     /// Counts the blocks that are read before they are needed: alone, each is checked while it is
@@ -161,7 +157,7 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
             let _closed = Closing(self);
             let mut is_alone = true;
             work(&mut || {
-                if is_alone && self.is_worth_help() {
+                if is_alone && (self.workers.threads > 1 && lock(&self.cutter).is_long()) {
                     is_alone = false;
                     for thread in 1..self.workers.threads {
                         // Where no thread can be had, fewer do the same.
@@ -177,11 +173,6 @@ impl<'w, 'f, 'm, F: ReadFile, T: Send> Line<'w, 'f, 'm, F, T> {
     /// Returns what the disk said behind the last block.
     pub(super) fn failure(self) -> Option<io::Error> {
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).failed
-    }
-
-    /// Starting a thread takes about as long as checking a small block.
-    fn is_worth_help(&self) -> bool {
-        self.workers.threads > 1 && lock(&self.cutter).is_long()
     }
 
     /// The next block in order, checked. As long as another thread has it, this one checks too.

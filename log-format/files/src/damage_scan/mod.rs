@@ -7,7 +7,6 @@
 //! tied.
 
 mod frames;
-mod images;
 mod moved;
 mod outcome;
 mod part;

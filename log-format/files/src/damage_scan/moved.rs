@@ -5,18 +5,19 @@
 //! place, in another order, in a segment under another name. What it says is proven where the link
 //! before it gives its own; that link is known, or some record carries it.
 
-use super::frames::Frame;
-use super::images::{Image, Images};
+use super::frames::{Frame, size_at};
 use super::outcome::{ChainPart, Loss, Moved, Piece};
 use super::part::Part;
 use super::source::{Source, SourceSegment};
 use super::survey::{Payload, Visit};
 use crate::run::{RecordPlace, Run, walk};
-use crate::storage::ReadStorage;
+use crate::storage::{ReadFile, ReadStorage};
 use crate::survey::{SurveyError, io_error, segment_path};
-use crate::window::Window;
-use holdpoint_log_format::limits::SEGMENT_CAPACITY_MAX;
-use holdpoint_log_format::{ChainPosition, Link, LogId, Record, SegmentHeader};
+use crate::window::{READ_AHEAD_MAX, Window};
+use holdpoint_log_format::limits::{RECORD_HEADER_LENGTH, SEGMENT_CAPACITY_MAX, padded};
+use holdpoint_log_format::zeros::last_nonzero;
+use holdpoint_log_format::{ChainPosition, Link, LogId, Record, RecordHeader, SegmentHeader};
+use std::io;
 use std::iter::{Peekable, once};
 use std::ops::ControlFlow;
 
@@ -46,7 +47,7 @@ pub(super) struct Recall<'a, S: ReadStorage> {
 }
 
 /// Sequence and link of a record.
-type Named = (u64, Link);
+type SequenceLink = (u64, Link);
 
 /// The pieces in order, and what of them was moved.
 type Recalled = (Vec<Piece>, Vec<Moved>);
@@ -170,7 +171,7 @@ impl<'a, S: ReadStorage> Recall<'a, S> {
     /// The record that is due, wherever it lies, where the link before it is known.
     fn find(
         &mut self,
-        due: Named,
+        due: SequenceLink,
         pieces: &[Piece],
         anchor: u64,
     ) -> Result<Option<ChainPart>, SurveyError> {
@@ -319,7 +320,7 @@ fn put(tied: &mut Vec<AnchoredRecords>, before: Option<AnchoredRecords>) {
 }
 
 /// The kept records that end with the one that is due; what is behind them is not looked at again.
-fn in_place(pieces: &mut &[Piece], due: Named) -> Option<ChainPart> {
+fn in_place(pieces: &mut &[Piece], due: SequenceLink) -> Option<ChainPart> {
     let is_before = |piece: &Piece| matches!(piece, Piece::Kept(it) if it.from.sequence < due.0);
     let here = pieces.iter().rposition(is_before);
     *pieces = pieces.get(..here.map_or(0, |here| here + 1)).unwrap_or_default();
@@ -353,4 +354,153 @@ fn gives_way(segment: u64, from: u64, to: u64) -> Piece {
     let problem = "what is tied to a later record belongs here, and lies elsewhere";
     let loss = Loss::new(segment, from, to - from, problem.to_string());
     Piece::Lost(Loss { may_hold_records: false, ..loss })
+}
+
+/// So many images are kept in mind, those with the highest sequences. While they are read, it may
+/// be twice as many: 32 MiB.
+const IMAGES_MAX: usize = 1 << 18;
+
+/// Bytes that may be the header of a record, in whatever place.
+#[derive(Clone, Copy, Debug)]
+struct Image {
+    sequence: u64,
+    /// Index of its segment.
+    segment: usize,
+    offset: u64,
+    /// Number of bytes it says it has.
+    length: u64,
+    link: Link,
+}
+
+/// The images of one pass, by sequence: places where the header of a record may begin, anywhere in
+/// the segments, so that records that are not in their place are looked up.
+#[derive(Debug)]
+struct Images {
+    found: Vec<Image>,
+    /// Images up to this sequence are left out.
+    floor: u64,
+}
+
+impl Images {
+    /// Before the first pass.
+    fn none() -> Self {
+        Self { found: Vec::new(), floor: u64::MAX }
+    }
+
+    /// Looks for records from `anchor` on, up to this one, that are not among the kept ones which
+    /// follow from each other. An image may begin at any byte: something may have been put in.
+    fn of<S: ReadStorage>(
+        storage: &S,
+        segments: impl Iterator<Item = u64>,
+        pieces: &[Piece],
+        (anchor, last): (u64, u64),
+    ) -> Result<Self, SurveyError> {
+        let mut images = Self { found: Vec::new(), floor: anchor };
+        for (index, segment) in segments.enumerate() {
+            let file = segment_path(segment);
+            let opened = storage.open(&file).map_err(io_error(&file))?;
+            let opened = opened.map(Window::new).transpose().map_err(io_error(&file))?;
+            let Some(mut window) = opened else { continue };
+            let in_place = Places::of(segment, pieces);
+            let read = images.read(&mut window, index, in_place, last);
+            read.map_err(io_error(&file))?;
+        }
+        images.keep_highest();
+        Ok(images)
+    }
+
+    fn read<F: ReadFile>(
+        &mut self,
+        window: &mut Window<F>,
+        segment: usize,
+        mut in_place: Places,
+        last: u64,
+    ) -> io::Result<()> {
+        let (mut at, end) = (0, window.readable());
+        loop {
+            let bytes = window.bytes(at, READ_AHEAD_MAX)?;
+            let whole = (bytes.len() + 1).saturating_sub(RECORD_HEADER_LENGTH);
+            if whole == 0 {
+                return Ok(());
+            }
+            // Behind the last byte that is not zero, nothing begins.
+            let written = last_nonzero(bytes).map_or(0, |last| last + 1);
+            for (offset, bytes) in (at..).zip(bytes.windows(RECORD_HEADER_LENGTH)).take(written) {
+                let Some(size) = size_at(bytes) else { continue };
+                let sequence = bytes.get(16..24).and_then(|bytes| bytes.first_chunk());
+                let sequence = sequence.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+                let length = padded(u64::from(size));
+                if in_place.has(offset, length) || sequence <= self.floor || sequence > last {
+                    continue;
+                }
+                let header = bytes.first_chunk().and_then(|it| RecordHeader::decode(it).ok());
+                if let Some(header) = header.filter(|_| offset.saturating_add(length) <= end) {
+                    self.found.push(Image { sequence, segment, offset, length, link: header.link });
+                }
+            }
+            if self.found.len() >= 2 * IMAGES_MAX {
+                self.keep_highest();
+            }
+            at += whole as u64;
+        }
+    }
+
+    /// Forgets the images with the lowest sequences where there are too many.
+    fn keep_highest(&mut self) {
+        self.found.sort_unstable_by_key(|image| (image.sequence, image.segment, image.offset));
+        if let Some(excess) = self.found.len().checked_sub(IMAGES_MAX).filter(|it| *it > 0) {
+            self.floor = self.found.get(excess - 1).map_or(self.floor, |image| image.sequence);
+            let floor = self.floor;
+            self.found.retain(|image| image.sequence > floor);
+        }
+    }
+
+    /// Returns whether every image of this sequence is here.
+    fn reach(&self, sequence: u64) -> bool {
+        sequence > self.floor
+    }
+
+    /// The images of a sequence.
+    fn of_sequence(&self, sequence: u64) -> &[Image] {
+        let from = self.found.partition_point(|image| image.sequence < sequence);
+        let to = self.found.partition_point(|image| image.sequence <= sequence);
+        self.found.get(from..to).unwrap_or_default()
+    }
+}
+
+/// Places of the kept records of one file that follow from each other.
+struct Places {
+    /// Beginning and end of each, the last of them first.
+    ranges: Vec<(u64, u64)>,
+    /// Place where the next of them begins.
+    next: u64,
+}
+
+impl Places {
+    fn of(segment: u64, pieces: &[Piece]) -> Self {
+        let linked = |piece: &Piece| match piece {
+            Piece::Kept(ChainPart { segment: here, offset, end, is_linked: true, .. }) => {
+                (*here == segment).then_some((*offset, *end))
+            }
+            _ => None,
+        };
+        let mut ranges: Vec<(u64, u64)> = pieces.iter().filter_map(linked).collect();
+        ranges.sort_unstable_by(|one, other| other.cmp(one));
+        let next = ranges.last().map_or(u64::MAX, |(from, _)| *from);
+        Self { ranges, next }
+    }
+
+    /// Returns whether one of them begins at this offset, which is not before the one that was
+    /// asked for last.
+    fn has(&mut self, offset: u64, length: u64) -> bool {
+        if offset != self.next {
+            return false;
+        }
+        self.next = offset.saturating_add(length);
+        if self.ranges.last().is_none_or(|(_, to)| self.next >= *to) {
+            self.ranges.pop();
+            self.next = self.ranges.last().map_or(u64::MAX, |(from, _)| *from);
+        }
+        true
+    }
 }

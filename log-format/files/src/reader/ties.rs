@@ -1,7 +1,7 @@
 //! Ties of records to the newest witness (`FORMAT.md`, section 33).
 
 use super::{LogReader, OpenSegment, at_begin};
-use crate::blocks::{Make, VisitMade};
+use crate::blocks::{Make, VisitWithValue};
 use crate::finding::Finding;
 use crate::run::{RecordPlace, Run};
 use crate::storage::{ReadFile, ReadStorage};
@@ -157,7 +157,7 @@ impl Ties {
         reader: &LogReader<'_, S>,
         found: &mut impl Extend<Finding>,
         make: &Make<'_, T>,
-        visit: &mut VisitMade<'_, T>,
+        visit: &mut VisitWithValue<'_, T>,
     ) -> Result<(), SurveyError> {
         let due = self.due(reader);
         let (Some(mark), Some(name)) = (self.mark.take(), due) else { return Ok(()) };
@@ -375,7 +375,7 @@ fn tie_segment<S: ReadStorage, T: Send>(
     mark: &Mark,
     found: &mut impl Extend<Finding>,
     make: &Make<'_, T>,
-    visit: &mut VisitMade<'_, T>,
+    visit: &mut VisitWithValue<'_, T>,
 ) -> Result<(Option<u64>, Links), SurveyError> {
     let header = segment.header;
     let (mut last, mut at_mark, mut links) = (header.previous, None, Vec::new());

@@ -6,7 +6,7 @@ mod segments;
 mod tail;
 mod witness;
 
-use crate::blocks::{BlockLength, Complete, Make, VisitMade, Workers};
+use crate::blocks::{BlockLength, Complete, Make, VisitWithValue, Workers};
 use crate::finding::{Finding, Place, Problem};
 use crate::run::{RecordPlace, Run};
 use crate::storage::ReadStorage;
@@ -253,7 +253,7 @@ pub fn survey_in_threads<S: ReadStorage, T: Send>(
     options: SurveyOptions,
     threads: usize,
     make: &Make<'_, T>,
-    visit: &mut VisitMade<'_, T>,
+    visit: &mut VisitWithValue<'_, T>,
 ) -> Result<Survey, SurveyError> {
     survey_completing(storage, options, threads, (make, &|_: &mut [T]| ()), visit)
 }
@@ -268,7 +268,7 @@ pub fn survey_completing<S: ReadStorage, T: Send>(
     options: SurveyOptions,
     threads: usize,
     (make, complete): (&Make<'_, T>, &Complete<'_, T>),
-    visit: &mut VisitMade<'_, T>,
+    visit: &mut VisitWithValue<'_, T>,
 ) -> Result<Survey, SurveyError> {
     let mut surveyor = Surveyor::begun(storage, options)?;
     surveyor.check_layout();
@@ -284,7 +284,7 @@ pub fn survey_completing<S: ReadStorage, T: Send>(
 /// Means by which records are checked, and the visitor that is shown them.
 struct Records<'r, 'm, 'v, T> {
     workers: &'r Workers<'m, T>,
-    visit: &'r mut VisitMade<'v, T>,
+    visit: &'r mut VisitWithValue<'v, T>,
 }
 
 /// The survey while it is made.

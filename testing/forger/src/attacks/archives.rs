@@ -1,5 +1,5 @@
 use super::heads::{anchor_of, set_anchor};
-use super::places::{Found, active_segment, put, remove_segments_before};
+use super::places::{AttackResult, active_segment, put, remove_segments_before};
 use super::snapshots::forged_state;
 use super::{Attack, Forged, row};
 use crate::chain::Position;
@@ -57,7 +57,7 @@ fn marker_directory(log: &mut Log, _: u64) -> Forged {
 }
 
 /// A statement of an anchor, with a state that never was.
-fn archived(log: &Log, variant: u64, anchor: &Position) -> Found<Archived> {
+fn archived(log: &Log, variant: u64, anchor: &Position) -> AttackResult<Archived> {
     let first = log.segments().first().ok_or("there is no segment")?.first_sequence();
     let (schema, state) = forged_state(log, variant)?;
     let to = "/nowhere/at/all".to_owned();
@@ -69,7 +69,7 @@ fn statement(log: &mut Log, variant: u64) -> Forged {
 }
 
 /// The segment behind the anchor, and the anchor that is stated.
-fn stated(log: &mut Log, variant: u64) -> Found<(usize, Position)> {
+fn stated(log: &mut Log, variant: u64) -> AttackResult<(usize, Position)> {
     active_segment(log)?;
     let (segment, anchor) = anchor_of(log, variant)?;
     let archived = archived(log, variant, &anchor)?;

@@ -1,6 +1,6 @@
 use super::chains::rechain_with_head;
 use super::places::{
-    Found, a_record_where, a_segment, first_record_of, forge_head, forge_lock, put,
+    AttackResult, a_record_where, a_segment, first_record_of, forge_head, forge_lock, put,
     remove_segments_before,
 };
 use super::{Attack, Forged, row};
@@ -91,7 +91,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     }),
 ];
 
-fn an_end(log: &Log, variant: u64) -> Found<RecordAt> {
+fn an_end(log: &Log, variant: u64) -> AttackResult<RecordAt> {
     let newest = log.newest_end();
     a_record_where(log, variant, |at| !log.record(at).has(MORE_FOLLOWS) && Some(at) != newest)
 }
@@ -212,7 +212,7 @@ fn temporary(log: &mut Log, variant: u64) -> Forged {
 }
 
 /// What is before a segment other than the first.
-pub(super) fn anchor_of(log: &Log, variant: u64) -> Found<(usize, Position)> {
+pub(super) fn anchor_of(log: &Log, variant: u64) -> AttackResult<(usize, Position)> {
     let later = log.segments().len().saturating_sub(1);
     let place = super::places::pick(variant, later).ok_or("there is one segment")? + 1;
     Ok((place, log.before(first_record_of(log, place)?)))

@@ -1,6 +1,6 @@
 use super::heads::set_anchor;
 use super::moved::{another, on, on_archive};
-use super::places::{Found, a_record_where, active_segment, first_record_of, room};
+use super::places::{AttackResult, a_record_where, active_segment, first_record_of, room};
 use super::{Attack, Forged, row};
 use crate::chain::{Position, Reach};
 use crate::derived::altered;
@@ -115,7 +115,7 @@ fn point(pair: &mut Pair, to: &str) -> Forged {
 }
 
 /// What the log says of where its first records are.
-fn statement(log: &Log) -> Found<(RecordAt, Archived)> {
+fn statement(log: &Log) -> AttackResult<(RecordAt, Archived)> {
     let head = log.head().ok_or("there is no HEAD")?;
     let (anchor, link) = (head.number(head::ANCHOR_SEQUENCE), head.array(head::ANCHOR_LINK));
     let at = a_record_where(log, 2, |at| log.record(at).kind() == HISTORY_ARCHIVED)?;

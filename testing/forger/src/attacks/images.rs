@@ -1,4 +1,4 @@
-use super::places::{Found, a_record_where, active_segment, room};
+use super::places::{AttackResult, a_record_where, active_segment, room};
 use super::{Attack, Forged, row};
 use crate::block::Block;
 use crate::chain::Reach;
@@ -61,10 +61,10 @@ pub(super) const ATTACKS: &[Attack] = &[
 const IMAGE_AT: usize = 64;
 
 /// What the images of an attack are, for the place of the record that will hold them.
-type Images = fn(&Log, RecordAt) -> Found<Vec<Item>>;
+type Images = fn(&Log, RecordAt) -> AttackResult<Vec<Item>>;
 
 /// A record that says something else than the one in its place, and is small.
-fn forged_for(log: &Log, at: RecordAt, sequence: u64, link: &[u8; 32]) -> Found<Record> {
+fn forged_for(log: &Log, at: RecordAt, sequence: u64, link: &[u8; 32]) -> AttackResult<Record> {
     let records = log.records().into_iter().map(|at| log.record(at));
     let smallest = records.min_by_key(|record| record.length()).ok_or("there is no record")?;
     let mut forged = smallest.clone();
@@ -79,24 +79,24 @@ fn forged_for(log: &Log, at: RecordAt, sequence: u64, link: &[u8; 32]) -> Found<
     Ok(forged)
 }
 
-fn in_its_place(log: &Log, at: RecordAt) -> Found<Vec<Item>> {
+fn in_its_place(log: &Log, at: RecordAt) -> AttackResult<Vec<Item>> {
     let before = log.before(at);
     Ok(vec![Item::Record(forged_for(log, at, before.sequence + 1, &before.link)?)])
 }
 
-fn two_records(log: &Log, at: RecordAt) -> Found<Vec<Item>> {
+fn two_records(log: &Log, at: RecordAt) -> AttackResult<Vec<Item>> {
     let before = log.before(at);
     let first = forged_for(log, at, before.sequence + 1, &before.link)?;
     let second = forged_for(log, at, before.sequence + 2, &first.link())?;
     Ok(vec![Item::Record(first), Item::Record(second)])
 }
 
-fn later_record(log: &Log, at: RecordAt) -> Found<Vec<Item>> {
+fn later_record(log: &Log, at: RecordAt) -> AttackResult<Vec<Item>> {
     let before = log.before(at);
     Ok(vec![Item::Record(forged_for(log, at, before.sequence + 2, &before.link)?)])
 }
 
-fn closing_seal(log: &Log, at: RecordAt) -> Found<Vec<Item>> {
+fn closing_seal(log: &Log, at: RecordAt) -> AttackResult<Vec<Item>> {
     let (before, segment) = (log.before(at), log.segment(at.segment));
     let offset = segment.offset_of(at.item) + RECORD_HEADER_LENGTH + IMAGE_AT;
     let mut block = Block::zeros(SEAL_LENGTH);
@@ -111,7 +111,7 @@ fn closing_seal(log: &Log, at: RecordAt) -> Found<Vec<Item>> {
 }
 
 /// Puts images into a record's payload and chains everything anew: a command printed them.
-fn captured(log: &mut Log, variant: u64, images: Images) -> Found<(RecordAt, Vec<Item>)> {
+fn captured(log: &mut Log, variant: u64, images: Images) -> AttackResult<(RecordAt, Vec<Item>)> {
     let least = least_payload(log);
     let at = a_record_where(log, variant, |at| log.record(at).payload.len() >= least)?;
     let images = images(log, at)?;

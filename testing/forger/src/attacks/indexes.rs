@@ -1,5 +1,5 @@
 use super::places::{
-    Found, a_record_where, a_sealed_segment, active_segment, mixed, pick, put, room,
+    AttackResult, a_record_where, a_sealed_segment, active_segment, mixed, pick, put, room,
 };
 use super::{Attack, Forged, row};
 use crate::append::Fact;
@@ -133,7 +133,7 @@ pub(super) const ATTACKS: &[Attack] = &[
 type Change = fn(&mut Index, u64) -> Forged;
 
 /// A sealed segment's place, the path of its index, and the index.
-fn an_index(log: &Log, variant: u64) -> Found<(usize, String, Index)> {
+fn an_index(log: &Log, variant: u64) -> AttackResult<(usize, String, Index)> {
     let segment = a_sealed_segment(log, variant)?;
     let path = index::path(log.segment(segment).first_sequence());
     match log.files.get(&path) {
@@ -227,7 +227,7 @@ fn of_other_segment(log: &mut Log, variant: u64) -> Forged {
 }
 
 /// What the chain says of an index that is what it says.
-fn statement(log: &Log, segment: usize, digest: &[u8; 32]) -> Found<Fact> {
+fn statement(log: &Log, segment: usize, digest: &[u8; 32]) -> AttackResult<Fact> {
     let segment = log.segment(segment);
     let last = segment.last_record().ok_or("the segment has no record")?.sequence();
     Ok(payload::segment_indexed(segment.first_sequence(), last, index::VERSION, digest))
@@ -292,7 +292,7 @@ fn state_instead(log: &mut Log, genuine: &[u8; 32], forged: &[u8; 32]) -> Forged
 
 /// Forges a record, the chain behind it up to the seal, and the index; gives the place of the
 /// segment and the digests of the genuine index and the forged one.
-fn forge_with_index(log: &mut Log, variant: u64) -> Found<(usize, [u8; 32], [u8; 32])> {
+fn forge_with_index(log: &mut Log, variant: u64) -> AttackResult<(usize, [u8; 32], [u8; 32])> {
     let (segment, path, mut index) = an_index(log, variant)?;
     let genuine = index.digest();
     let at = a_record_where(log, variant, |at| at.segment == segment)?;

@@ -4,7 +4,7 @@ use crate::checksum;
 use crate::layout::header;
 use crate::log::{File, Log, RecordAt};
 
-pub(super) type Found<T> = Result<T, &'static str>;
+pub(super) type AttackResult<T> = Result<T, &'static str>;
 
 const NO_RECORD: &str = "there is no such record";
 const NO_SEGMENT: &str = "there is no such segment";
@@ -29,7 +29,7 @@ pub(super) fn some_of<T: Clone>(all: &[T], variant: u64) -> Option<T> {
     pick(variant, all.len()).map(|place| all[place].clone())
 }
 
-pub(super) fn a_record(log: &Log, variant: u64) -> Found<RecordAt> {
+pub(super) fn a_record(log: &Log, variant: u64) -> AttackResult<RecordAt> {
     some_of(&log.records(), variant).ok_or(NO_RECORD)
 }
 
@@ -38,13 +38,13 @@ pub(super) fn a_record_where(
     log: &Log,
     variant: u64,
     holds: impl Fn(RecordAt) -> bool,
-) -> Found<RecordAt> {
+) -> AttackResult<RecordAt> {
     let those: Vec<RecordAt> = log.records().into_iter().filter(|at| holds(*at)).collect();
     some_of(&those, variant).ok_or(NO_RECORD)
 }
 
 /// A record that another one stands behind in its segment.
-pub(super) fn a_followed_record(log: &Log, variant: u64) -> Found<RecordAt> {
+pub(super) fn a_followed_record(log: &Log, variant: u64) -> AttackResult<RecordAt> {
     a_record_where(log, variant, |at| {
         log.segment(at.segment).items.get(at.item + 1).is_some_and(|next| next.record().is_some())
     })
@@ -54,25 +54,25 @@ pub(super) fn behind(at: RecordAt) -> RecordAt {
     RecordAt { item: at.item + 1, ..at }
 }
 
-pub(super) fn a_segment(log: &Log, variant: u64) -> Found<usize> {
+pub(super) fn a_segment(log: &Log, variant: u64) -> AttackResult<usize> {
     pick(variant, log.segments().len()).ok_or(NO_SEGMENT)
 }
 
-pub(super) fn a_sealed_segment(log: &Log, variant: u64) -> Found<usize> {
+pub(super) fn a_sealed_segment(log: &Log, variant: u64) -> AttackResult<usize> {
     let sealed =
         log.segments().into_iter().enumerate().filter(|(_, one)| one.seal_place().is_some());
     some_of(&sealed.map(|(place, _)| place).collect::<Vec<_>>(), variant).ok_or(NO_SEGMENT)
 }
 
 /// The last segment, which has no seal.
-pub(super) fn active_segment(log: &Log) -> Found<usize> {
+pub(super) fn active_segment(log: &Log) -> AttackResult<usize> {
     let last = log.segments().len().checked_sub(1).ok_or(NO_SEGMENT)?;
     let is_active = log.segment(last).seal_place().is_none();
     is_active.then_some(last).ok_or("the last segment is sealed")
 }
 
 /// The first record of a segment.
-pub(super) fn first_record_of(log: &Log, segment: usize) -> Found<RecordAt> {
+pub(super) fn first_record_of(log: &Log, segment: usize) -> AttackResult<RecordAt> {
     log.records().into_iter().find(|at| at.segment == segment).ok_or(NO_RECORD)
 }
 
@@ -82,7 +82,7 @@ pub(super) fn path_of(log: &Log, segment: usize) -> String {
 }
 
 /// The variant's one among the files with an ending.
-pub(super) fn a_file(log: &Log, variant: u64, ending: &str) -> Found<String> {
+pub(super) fn a_file(log: &Log, variant: u64, ending: &str) -> AttackResult<String> {
     let paths: Vec<String> =
         log.files.keys().filter(|path| path.ends_with(ending)).cloned().collect();
     some_of(&paths, variant).ok_or("there is no such file")

@@ -1,4 +1,4 @@
-use super::places::{Found, put, some_of};
+use super::places::{AttackResult, put, some_of};
 use super::{Attack, Forged, row};
 use crate::layout::MORE_FOLLOWS;
 use crate::log::{File, Log};
@@ -30,7 +30,7 @@ pub(super) const ATTACKS: &[Attack] = &[
 ];
 
 /// The log as it was behind the first batch, the middle one, or the one before the last.
-fn older(log: &Log, variant: u64) -> Found<Log> {
+fn older(log: &Log, variant: u64) -> AttackResult<Log> {
     let ends = ends(log);
     let before_last = &ends[..ends.len().saturating_sub(1)];
     let sequence = some_of(before_last, variant).ok_or("there was one batch at most")?;

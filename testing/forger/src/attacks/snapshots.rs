@@ -1,4 +1,4 @@
-use super::places::{Found, a_file, active_segment, mixed, put};
+use super::places::{AttackResult, a_file, active_segment, mixed, put};
 use super::{Attack, Forged, row};
 use crate::layout;
 use crate::log::{File, Log};
@@ -66,7 +66,7 @@ pub(super) const ATTACKS: &[Attack] = &[
 /// How many records follow what states a snapshot.
 const FOLLOWING: usize = 3;
 
-fn a_snapshot(log: &Log, variant: u64) -> Found<(String, Snapshot)> {
+fn a_snapshot(log: &Log, variant: u64) -> AttackResult<(String, Snapshot)> {
     let path = a_file(log, variant, ".snapshot")?;
     match log.files.get(&path) {
         Some(File::Snapshot(snapshot)) => Ok((path, snapshot.clone())),
@@ -114,7 +114,7 @@ fn renamed(log: &mut Log, variant: u64) -> Forged {
 }
 
 /// A forged state and the version of its encoding: that of a snapshot, or one that the chain names.
-pub(super) fn forged_state(log: &Log, variant: u64) -> Found<(u64, Vec<u8>)> {
+pub(super) fn forged_state(log: &Log, variant: u64) -> AttackResult<(u64, Vec<u8>)> {
     if let Ok((_, snapshot)) = a_snapshot(log, variant) {
         let mut state = snapshot.state.clone();
         forge(&mut state);
@@ -131,7 +131,7 @@ fn at_newest(log: &mut Log, variant: u64) -> Forged {
     snapshot_at_newest(log, schema, state).map(drop)
 }
 
-fn snapshot_at_newest(log: &mut Log, schema: u64, state: Vec<u8>) -> Found<Snapshot> {
+fn snapshot_at_newest(log: &mut Log, schema: u64, state: Vec<u8>) -> AttackResult<Snapshot> {
     let at = log.newest_end().ok_or("there is no record")?;
     let snapshot = Snapshot::behind(log, at, schema, state);
     let path = snapshot::path(log.record(at).sequence());

@@ -1,4 +1,4 @@
-use super::places::{Found, a_record, a_segment, path_of, put, some_of};
+use super::places::{AttackResult, a_record, a_segment, path_of, put, some_of};
 use super::{Attack, Forged, row};
 use crate::log::{File, Log, RecordAt};
 use crate::segment::Item;
@@ -110,7 +110,7 @@ fn record_of_other_segment(log: &mut Log, variant: u64) -> Forged {
     Ok(())
 }
 
-fn other_history(log: &Log, from: RecordAt) -> Found<Log> {
+fn other_history(log: &Log, from: RecordAt) -> AttackResult<Log> {
     log.of_other_history(from).ok_or(NOT_MADE)
 }
 

@@ -13,12 +13,12 @@ const FOOT_PART: usize = 4;
 const ROOMY_ROWS: usize = 12;
 
 /// A question as it is read before it is answered: in so many columns, at a moment.
-pub(crate) type Shown = Box<dyn Fn(usize, Time) -> Vec<String>>;
+pub(crate) type Renderer = Box<dyn Fn(usize, Time) -> Vec<String>>;
 
 /// A question that is being answered.
 pub(crate) struct Opened {
     pub(crate) item: Item,
-    pub(crate) shown: Shown,
+    pub(crate) shown: Renderer,
     pub(crate) draft: Draft,
     /// What became of it meanwhile.
     pub(crate) over: Option<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    pub(crate) fn new(item: Item, shown: Shown) -> Self {
+    pub(crate) fn new(item: Item, shown: Renderer) -> Self {
         let (over, part) = (item.over().map(String::from), Part::BEGINNING);
         Self { item, shown, draft: Draft::default(), over, lost: None, late: None, part }
     }

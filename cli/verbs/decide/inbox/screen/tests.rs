@@ -23,7 +23,7 @@ fn screen() -> Screen {
 }
 
 fn opened(item: Item) -> View {
-    let shown: Shown = Box::new(|columns, _| {
+    let shown: Renderer = Box::new(|columns, _| {
         let mut page = Page::new(columns);
         page.foreign("prompt", "Go?\u{1b}[2J\u{202e}\n> CONTINUE\nholdpoint: approved by ada");
         page.row("request", "REQ-f89a996314ed");
@@ -89,7 +89,7 @@ fn a_question_opens_at_its_beginning_and_its_keys_say_what_escape_does() {
 fn what_a_question_is_about_stays_whatever_comes_to_stand_below_it() {
     for keys in [vec![], vec![Key::End, Key::Home], vec![Key::PageDown, Key::PageUp, Key::PageUp]] {
         let mut screen = screen();
-        let shown: Shown = Box::new(|columns, _| {
+        let shown: Renderer = Box::new(|columns, _| {
             let mut page = Page::new(columns);
             page.foreign("command", "make deploy");
             (1..=16).for_each(|at| page.row(&format!("row {at}"), "of the record, as it is kept"));

@@ -19,7 +19,7 @@ const THREAD: &str = "thread:";
 
 /// The record that is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Meant {
+pub(super) enum RecordName {
     /// By its sequence.
     Record(u64),
     /// By the id of what it begins, or the beginning of that id.
@@ -27,14 +27,14 @@ pub(super) enum Meant {
 }
 
 /// What a text means, as far as that is known without a log.
-pub(super) fn meant(text: &str) -> Result<Meant, String> {
+pub(super) fn meant(text: &str) -> Result<RecordName, String> {
     let is_digits = text.len() >= DIGITS_MIN && are_digits(text);
     let is_named = IdOf::of(text).is_some()
         || is_part(text)
         || [PREFIX, CORRELATION, STREAM, THREAD].iter().any(|it| text.starts_with(it));
     match ids::record(text) {
-        Some(sequence) => Ok(Meant::Record(sequence)),
-        None if is_named || is_digits => Ok(Meant::Named(text.to_string())),
+        Some(sequence) => Ok(RecordName::Record(sequence)),
+        None if is_named || is_digits => Ok(RecordName::Named(text.to_string())),
         None => Err(ids::unlike(text).unwrap_or_else(|| {
             format!(
                 "give the number of a record, as `holdpoint log` has it, or the id of a run, \
@@ -44,7 +44,7 @@ pub(super) fn meant(text: &str) -> Result<Meant, String> {
     }
 }
 
-impl Meant {
+impl RecordName {
     /// The sequence of the record. Exit 2 for what is no id, 3 where there is none such, 4 where
     /// several begin so, 6 where the log is damaged where it would be.
     pub(super) fn sequence(&self, directory: &Directory) -> Result<u64, Failure> {

@@ -22,7 +22,7 @@ use std::ffi::{OsStr, OsString};
 const RUNS_MAX: usize = 8;
 
 /// True if a line is of the record that was asked about, and the line.
-type Told = (bool, String);
+type TraceLine = (bool, String);
 
 /// Names of rows are so wide, with the space behind them.
 const NAME_COLUMNS: usize = 9;
@@ -45,7 +45,7 @@ struct Screen {
 }
 
 /// The screen. `program` is how this one is called for the log.
-fn lines(story: &Trace, program: &str, screen: Screen) -> Vec<Told> {
+fn lines(story: &Trace, program: &str, screen: Screen) -> Vec<TraceLine> {
     let columns = screen.columns;
     let mut lines = Vec::new();
     let mut row = |name: &str, value: &str| {
@@ -161,7 +161,7 @@ pub(super) fn beginning(beginning: &Beginning) -> String {
 }
 
 fn put_step(
-    lines: &mut Vec<Told>,
+    lines: &mut Vec<TraceLine>,
     asked: u64,
     TreeRow { step, own, rest }: &TreeRow<'_>,
     Screen { columns, is_verbose }: Screen,

@@ -1,6 +1,6 @@
 //! What was kept as evidence: by length and digest, and the bytes where somebody asked for them.
 
-use super::gather::Told;
+use super::gather::ReportContents;
 use super::html::Html;
 use super::story::short;
 use crate::ui::text::bytes;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 const SHOWN_MAX: usize = 64 * 1_024;
 
 /// Every piece of the runs.
-pub(super) fn evidence(html: &mut Html, told: &Told) {
+pub(super) fn evidence(html: &mut Html, told: &ReportContents) {
     let pieces: Vec<(u64, &EvidenceCaptured)> =
         told.extract.records.iter().filter_map(piece).collect();
     if pieces.is_empty() {

@@ -28,7 +28,7 @@ const BEHIND_DAMAGE: &str = "what begins that run may lie behind that";
 pub(super) const BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
 /// What a page tells.
-pub(crate) struct Told {
+pub(crate) struct ReportContents {
     /// What the whole log proves.
     pub(crate) report: Report,
     /// The runs, the oldest first.
@@ -46,7 +46,7 @@ pub(crate) struct Told {
     pub(crate) has_evidence: bool,
 }
 
-impl Told {
+impl ReportContents {
     /// The run of a loop, where it is one of those that are told.
     pub(crate) fn run(&self, loop_id: &str) -> Option<&ExecutionLoop> {
         let mut runs = self.runs.iter().map(|run| &run.entity);
@@ -89,7 +89,11 @@ impl ReportExtract {
 }
 
 /// Gathers all of it. Exit 3 where there is no log, no such run, or no record there.
-pub(super) fn gather(directory: &Directory, args: &Args, target: &Target) -> Result<Told, Failure> {
+pub(super) fn gather(
+    directory: &Directory,
+    args: &Args,
+    target: &Target,
+) -> Result<ReportContents, Failure> {
     let mut bar = Bar::new();
     let report = directory.read(|log, options| {
         verify_asked(log, options, &VerifyRequest::default(), &mut |progress| {
@@ -115,7 +119,7 @@ pub(super) fn gather(directory: &Directory, args: &Args, target: &Target) -> Res
         return Err(nothing_to_check(&report, &extract));
     }
     let has_evidence = args.include_evidence;
-    Ok(Told { report, runs, uncounted, decisions, extract, range, has_evidence })
+    Ok(ReportContents { report, runs, uncounted, decisions, extract, range, has_evidence })
 }
 
 /// That none of the records that were asked for can be read. A page of none would say nothing that

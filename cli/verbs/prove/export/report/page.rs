@@ -1,7 +1,7 @@
 //! The page: a story that a person reads from the top, and below it what it rests on. Which page is
 //! made follows from what is told and from that alone: no time of making, no name of a file.
 
-use super::gather::Told;
+use super::gather::ReportContents;
 use super::html::Html;
 use super::story::{self, mark, standing};
 use super::{block, evidence};
@@ -19,7 +19,7 @@ const SCRIPT: &str = include_str!("page.js");
 
 /// The page. What stands before its records is the same in every page, but for two hashes:
 /// `verify.py` demands each byte of it, and so every program that reads a page finds these records.
-pub(crate) fn html(told: &Told) -> String {
+pub(crate) fn html(told: &ReportContents) -> String {
     let mut html = Html::default();
     html.markup("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     policy(&mut html);
@@ -43,13 +43,13 @@ fn policy(html: &mut Html) {
 }
 
 /// What is checked.
-fn block(html: &mut Html, told: &Told) {
+fn block(html: &mut Html, told: &ReportContents) {
     let lines = block::lines(&told.extract, told.report.head.as_ref());
     html.markup("<script type=\"text/plain\" id=\"holdpoint-records\">");
     html.digits(&lines.unwrap_or_default()).markup("</script>\n");
 }
 
-fn title(told: &Told) -> String {
+fn title(told: &ReportContents) -> String {
     match told.runs.as_slice() {
         [run] => format!("Holdpoint report: run {}", run.entity.loop_id()),
         [] => format!("Holdpoint report: {}", records_taken(told)),
@@ -58,7 +58,7 @@ fn title(told: &Told) -> String {
 }
 
 /// The records that the page carries, by their numbers.
-fn records_taken(told: &Told) -> String {
+fn records_taken(told: &ReportContents) -> String {
     let records = &told.extract.records;
     match (records.first(), records.last()) {
         (Some(first), Some(last)) => records_named(first.header.sequence, last.header.sequence),
@@ -67,7 +67,7 @@ fn records_taken(told: &Told) -> String {
 }
 
 /// All that is read.
-pub(crate) fn body(html: &mut Html, told: &Told) {
+pub(crate) fn body(html: &mut Html, told: &ReportContents) {
     html.markup("<header>\n<h1>").text(&title(told)).markup("</h1>\n");
     html.sentence(&summary(told));
     html.markup("<p id=\"check\">Not checked: no script ran on this page. All of it can be read ");
@@ -93,13 +93,13 @@ fn section(html: &mut Html, title: &'static str, fill: impl FnOnce(&mut Html)) {
 }
 
 /// What this is, in one sentence.
-fn summary(told: &Told) -> String {
+fn summary(told: &ReportContents) -> String {
     let log = told.report.log_id.as_deref().unwrap_or("that is not known");
     format!("Made by holdpoint from {} of log {log}.", records_taken(told))
 }
 
 /// What is wrong with the log, where something is: before all else.
-fn damage(html: &mut Html, told: &Told) {
+fn damage(html: &mut Html, told: &ReportContents) {
     if !told.is_damaged() {
         return;
     }
@@ -123,7 +123,7 @@ fn damage(html: &mut Html, told: &Told) {
 }
 
 /// Which of the records that were asked for are not here.
-fn missing(told: &Told) -> String {
+fn missing(told: &ReportContents) -> String {
     let Some((first, last)) = told.range else {
         return "What was asked for may lie behind the damage.".to_string();
     };
@@ -141,7 +141,7 @@ fn missing(told: &Told) -> String {
 }
 
 /// The verdict, four things apart, and the newest record.
-fn verdicts(html: &mut Html, told: &Told) {
+fn verdicts(html: &mut Html, told: &ReportContents) {
     let report = &told.report;
     html.sentence(
         "These are the answers of holdpoint when it made this page. Nothing on the page proves \
@@ -198,7 +198,7 @@ fn trust(html: &mut Html) {
 }
 
 /// Every record of the range: what its header says.
-fn records(html: &mut Html, told: &Told) {
+fn records(html: &mut Html, told: &ReportContents) {
     let records = &told.extract.records;
     let whole = records.iter().filter(|record| record.has_payload).count() as u64;
     html.sentence(&format!(
@@ -214,7 +214,7 @@ fn records(html: &mut Html, told: &Told) {
     html.markup("</tbody></table>\n");
 }
 
-fn row(html: &mut Html, told: &Told, record: &TakenRecord) {
+fn row(html: &mut Html, told: &ReportContents, record: &TakenRecord) {
     let header = &record.header;
     let standing = standing(told, record);
     html.markup(if standing == Standing::Proven { "<tr>" } else { "<tr class=\"unproven\">" });
@@ -238,7 +238,7 @@ mod tests {
     use holdpoint_replay::{Extracted, ReadOptions, Taken, extract, verify};
 
     /// What a page tells of the runs of the sample, from one record to another.
-    fn told(first: u64, last: u64, evidence: bool) -> Told {
+    fn told(first: u64, last: u64, evidence: bool) -> ReportContents {
         let (sample, unlocked) = (Sample::new(), || Ok(false));
         let (storage, options) = (sample.storage(), ReadOptions::new(BootId::UNKNOWN, &unlocked));
         let report = verify(&storage, options, &mut |_| {}).unwrap();
@@ -250,7 +250,7 @@ mod tests {
             panic!("the sample is small");
         };
         let range = Some((first, last));
-        Told {
+        ReportContents {
             report,
             runs,
             uncounted: Vec::new(),

@@ -1,6 +1,6 @@
 //! The decisions that belong to no run: each question, who answered what, and what became of it.
 
-use super::gather::Told;
+use super::gather::ReportContents;
 use super::html::Html;
 use crate::log::run_facts::who;
 use crate::ui::text::bytes;
@@ -22,7 +22,7 @@ const UNKNOWN_OUTCOME: &str =
     "nobody knows whether that was reported: not all of the log could be read";
 
 /// Each of them: the question, and what became of it.
-pub(super) fn decisions(html: &mut Html, told: &Told) {
+pub(super) fn decisions(html: &mut Html, told: &ReportContents) {
     for point in &told.decisions {
         html.markup("<h3>").text(&format!("Decision {}", point.decision_id));
         html.markup("</h3>\n<table class=\"facts\">\n");

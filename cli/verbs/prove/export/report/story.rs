@@ -1,6 +1,6 @@
 //! What happened, in words: each run, who took part, and one thing after another.
 
-use super::gather::Told;
+use super::gather::ReportContents;
 use super::html::Html;
 use crate::log::run_facts::{approved, asked, ended, length, marked, outcome, proven, reason_of};
 use crate::log::snapshots::until;
@@ -25,7 +25,7 @@ const ID_CHARACTERS: usize = 15;
 const UNKNOWN_END: &str = "nobody knows how it ended: not all of the log could be read";
 
 /// Each run, and how it ended.
-pub(super) fn runs(html: &mut Html, told: &Told) {
+pub(super) fn runs(html: &mut Html, told: &ReportContents) {
     if told.runs.is_empty() {
         html.sentence("No run is told here: no record of one lies in this range.");
     }
@@ -98,7 +98,7 @@ fn points(told: &[UsageStretch], peak: u64) -> String {
 }
 
 /// Tells whether all that the log has of a run was read: else what is missing may say how it ended.
-fn is_all_read(run: &Run, told: &Told) -> bool {
+fn is_all_read(run: &Run, told: &ReportContents) -> bool {
     run.unread.is_empty() && !told.is_damaged()
 }
 
@@ -148,12 +148,12 @@ fn end(run: &Run) -> String {
 }
 
 /// The records whose payloads are read for the story, with what they say.
-fn lines(told: &Told) -> impl Iterator<Item = (&TakenRecord, &Line)> {
+fn lines(told: &ReportContents) -> impl Iterator<Item = (&TakenRecord, &Line)> {
     told.extract.records.iter().filter_map(|record| Some((record, record.line.as_ref()?)))
 }
 
 /// Everybody in whose name something was recorded.
-pub(super) fn people(html: &mut Html, told: &Told) {
+pub(super) fn people(html: &mut Html, told: &ReportContents) {
     let mut people: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for (record, line) in lines(told) {
         if let Some(actor) = &line.actor {
@@ -176,7 +176,7 @@ pub(super) fn people(html: &mut Html, told: &Told) {
 
 /// One thing after another; what evidence was taken has a table of its own. Where there is one run
 /// alone, it is not named in each row.
-pub(super) fn timeline(html: &mut Html, told: &Told) {
+pub(super) fn timeline(html: &mut Html, told: &ReportContents) {
     let names_run = told.runs.len() > 1;
     html.markup("<table class=\"story rows\">\n").columns(match names_run {
         true => &["record", "time (UTC)", "who", "what", "run"],
@@ -197,7 +197,7 @@ pub(super) fn timeline(html: &mut Html, told: &Told) {
 }
 
 /// What is proven of a record.
-pub(super) fn standing(told: &Told, record: &TakenRecord) -> Standing {
+pub(super) fn standing(told: &ReportContents, record: &TakenRecord) -> Standing {
     let header = &record.header;
     told.report.reach.standing(header.sequence, header.flags.withheld())
 }
@@ -228,7 +228,7 @@ fn is_evidence(line: &Line) -> bool {
 
 /// What happened, in words that need no other. Of an attempt it is known here whether somebody
 /// watched its process.
-fn happened(told: &Told, line: &Line) -> String {
+fn happened(told: &ReportContents, line: &Line) -> String {
     match &line.event {
         Some(Event::ExecutionLoop(ExecutionLoopEvent::ResponseEvaluated(body))) => {
             let mut attempts = told.run(&body.loop_id).into_iter().flat_map(|it| &it.attempts);

@@ -4,29 +4,21 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 /// Of every verb but `run` and `hook`.
 const EVERY_VERB: [(&str, &str); 7] = [
-    ("0", "done: whole, and what was printed is so"),
+    ("0", "success; the output is complete"),
     ("1", "the disk or this program failed"),
     ("2", "not understood: see `--help`"),
     ("3", "not found, or no log there, or not all of what was asked for was kept"),
-    (
-        "4",
-        "a conflict: somebody answered otherwise before, or holds the lock, or what was named is \
-        several things, or the file to be made is there",
-    ),
+    ("4", "a conflict: another answer, a held lock, an ambiguous name, or an existing output file"),
     ("5", "refused by a rule"),
     ("6", "the log does not verify"),
 ];
 
 /// Of `decision wait`, beside those.
 const WAITS: [(&str, &str); 8] = [
-    ("10", "still open when the wait's own time was over"),
-    (
-        "11",
-        "nobody answered in time, and the default was taken, where no approval was asked for and \
-         it does not reject",
-    ),
-    ("12", "nobody answered in time, and nothing was decided"),
-    ("13", "cancelled, an approval that was revoked, or the run ended before anybody answered"),
+    ("10", "still open when the wait timed out"),
+    ("11", "expired, and the default was taken: it does not reject, and no approval was asked for"),
+    ("12", "expired, and nothing was decided"),
+    ("13", "cancelled, revoked, or the run ended before an answer"),
     ("14", "superseded by another decision"),
     ("15", "guidance was given; the next round is in the JSON"),
     (

@@ -36,7 +36,8 @@ pub(in crate::verbs::state::diff) fn show(
     let (good, bad) = (read(directory, &good)?, read(directory, &failing.first)?);
     searched.join(good.searched);
     searched.join(bad.searched);
-    let found = Found { good: &good.run, bad: &bad.run, failing: failing.count, not_comparable };
+    let found =
+        RunComparison { good: &good.run, bad: &bad.run, failing: failing.count, not_comparable };
     let mut out = Output::stdout();
     if global.json {
         let difference = Difference::between(found.good, found.bad);
@@ -206,7 +207,7 @@ impl Like {
 }
 
 /// What was found.
-struct Found<'r> {
+struct RunComparison<'r> {
     good: &'r Run,
     bad: &'r Run,
     failing: u64,
@@ -215,7 +216,7 @@ struct Found<'r> {
 
 /// What a program is shown.
 #[derive(Serialize)]
-struct ShownFound<'r> {
+struct ComparisonDocument<'r> {
     last_good: &'r str,
     first_failing: &'r str,
     /// How many failed from the first failing one to the one that was named.
@@ -226,9 +227,9 @@ struct ShownFound<'r> {
     difference: DifferenceDocument<'r>,
 }
 
-impl<'r> Found<'r> {
-    fn shown(&self, difference: &'r Difference) -> ShownFound<'r> {
-        ShownFound {
+impl<'r> RunComparison<'r> {
+    fn shown(&self, difference: &'r Difference) -> ComparisonDocument<'r> {
+        ComparisonDocument {
             last_good: self.good.entity.loop_id(),
             first_failing: self.bad.entity.loop_id(),
             failing_runs: self.failing,
@@ -239,7 +240,7 @@ impl<'r> Found<'r> {
 }
 
 /// The screen.
-fn lines(found: &Found<'_>, view: &View<'_>) -> Vec<String> {
+fn lines(found: &RunComparison<'_>, view: &View<'_>) -> Vec<String> {
     let mut page = Page::new(view.columns);
     page.recorded("command", &found.bad.entity.command_line);
     put_run(&mut page, "last good", found.good, view.clock);
@@ -269,7 +270,7 @@ mod tests {
     fn when_it_began_to_fail_is_told_on_one_screen_at_every_width() {
         let sample = Sample::new();
         let runs = sample.whole();
-        let found = Found { good: &runs[0], bad: &runs[1], failing: 3, not_comparable: 1 };
+        let found = RunComparison { good: &runs[0], bad: &runs[1], failing: 3, not_comparable: 1 };
         for columns in golden::COLUMNS {
             let view = View { columns, clock: &Clock::at(sample.now), program: "holdpoint" };
             golden::compare("bisect-run", columns, &lines(&found, &view));
