@@ -214,7 +214,7 @@ pub(crate) fn unknown(directory: &Directory, moment: &Moment, wanted: &str) -> F
     };
     let shown = excerpt(wanted);
     let message = format!(
-        "up to record {} nothing has the id {shown}, no loop, request, thread or decision: \
+        "no loop, request, thread or decision with the ID {shown} up to record {}: \
          {advice}",
         moment.sequence()
     );

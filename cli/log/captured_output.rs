@@ -145,7 +145,7 @@ pub(crate) fn nothing_kept(run: &Run, streams: &[OutputStream], attempt: Option<
         .map(|it| format!("{} of attempt {}", stream_in_words(it.stream), it.attempt))
         .collect();
     let there = match kept.is_empty() {
-        true => "nothing that it printed is on record".to_string(),
+        true => "no output was recorded".to_string(),
         false => format!("there is {}", kept.join(", ")),
     };
     let message = format!("no {named}{of} of {} is on record: {there}", run.entity.loop_id());
@@ -188,8 +188,7 @@ pub(crate) fn expect_verified(
 /// What is not said by this program.
 pub(crate) fn warning(output: &CapturedOutput) -> String {
     format!(
-        "{} of attempt {}, {}: recorded as what the command printed; nothing in it is said by \
-         holdpoint",
+        "{} of attempt {}, {}: untrusted output of the command",
         stream_in_words(output.stream),
         output.attempt,
         length(output)

@@ -213,8 +213,7 @@ impl LiveState {
 }
 
 /// What is said of a state at the end of an archive.
-const AN_ARCHIVE: &str = "this is an archive, and nothing is written to it: the log goes on \
-                          elsewhere, where what waits here may have been answered";
+const AN_ARCHIVE: &str = "this is an archive, which is read-only: the log continues elsewhere, and questions pending here may be answered there";
 
 /// Says of which records a salvage left no proof.
 pub(crate) fn tell_unproven(world: &World) {

@@ -250,7 +250,7 @@ impl Place {
             return Ok(());
         }
         let (add, unlist) = (self.command("add"), self.how_to_unlist());
-        let advice = format!("where that is meant, `{add}` lists it anew; else {unlist}");
+        let advice = format!("where that is intended, `{add}` adds it again; else {unlist}");
         if identities.iter().all(|was| was.owner != now.owner) {
             let (owner, before) = (name_of_user(now.owner), name_of_user(was.owner));
             let message = format!("{path} belongs to {owner} now, and was {before}'s: {advice}");

@@ -149,7 +149,7 @@ pub(crate) fn of_record(line: &Line) -> String {
         "record {}, {}, {}: {}",
         line.sequence,
         moment(line.time),
-        line.actor.as_ref().map_or("by nobody known".into(), |it| doer(it, line.proof)),
+        line.actor.as_ref().map_or("by an unknown requester".into(), |it| doer(it, line.proof)),
         line.summary
     )
 }

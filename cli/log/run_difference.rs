@@ -224,7 +224,7 @@ fn approved_by(run: &Run) -> Fact {
         .map(|who| format!("{}{}", named(who.id), if who.is_claim { " (not proven)" } else { "" }));
     let words: Vec<String> = words.collect();
     // No name has a space in it without quotes.
-    let words = if words.is_empty() { "nobody at all".to_string() } else { words.join(", ") };
+    let words = if words.is_empty() { "none".to_string() } else { words.join(", ") };
     Fact::own(value, words)
 }
 
@@ -299,7 +299,7 @@ pub(crate) fn put_run(page: &mut Page, name: &str, run: &Run, clock: &Clock) {
 pub(crate) fn put_difference(page: &mut Page, difference: &Difference, program: &str) {
     difference.changes.iter().for_each(|change| put_change(page, change));
     if difference.changes.is_empty() {
-        page.sentence("nothing differs that is on record of both");
+        page.sentence("no recorded difference");
     }
     put_same(page, &difference.same);
     put_not_known(page, &difference.not_known);

@@ -41,7 +41,7 @@ pub(crate) fn interrupted(Interrupted { signal, process, user }: &Interrupted) -
     let sender = match (process, user) {
         (Some(process), Some(user)) => format!("{process} of {user}"),
         (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => return format!("signal {signal}, and nobody knows who sent it"),
+        (None, None) => return format!("signal {signal} of unknown origin"),
     };
     format!("signal {signal} from {sender}")
 }
@@ -120,7 +120,7 @@ pub(crate) fn approved(point: &DecisionPoint, told: impl Fn(Timestamp) -> String
     let Some(ending) = &point.ending else { return format!("{id} is not answered") };
     let by = match &ending.by {
         Some(by) => who(by.kind, &by.id, by.authenticated_by, ""),
-        None => "nobody: its time was over".to_string(),
+        None => "expired".to_string(),
     };
     let option = point.selected_option().map(|it| format!("{} ", named(it))).unwrap_or_default();
     format!("{option}by {by}, {}, in {id}", told(ending.ended_at))
@@ -130,7 +130,7 @@ pub(crate) fn approved(point: &DecisionPoint, told: impl Fn(Timestamp) -> String
 pub(crate) fn asked(run: &Run, held: &HeldRequest, told: impl Fn(Timestamp) -> String) -> String {
     let id = held.request_id();
     let Some(decided) = held.decided() else {
-        let word = if held.is_open() { "nobody has answered yet" } else { "taken back" };
+        let word = if held.is_open() { "no answer yet" } else { "taken back" };
         return format!("{id}: {word}");
     };
     let record = &decided.record;

@@ -118,7 +118,7 @@ pub(crate) fn warn_permits_nothing(doubt: Option<Doubt>, what: &str) {
         Doubt::Unproven { .. } => "rest on them",
         Doubt::LostBefore(_) => "be to what ended in one of them",
     };
-    complain(&format!("{what} may {why}, and permits nothing: ask anew"));
+    complain(&format!("{what} may {why}, and is void; ask again"));
 }
 
 /// What an answer came to, and that it permits nothing where it is in doubt.

@@ -146,7 +146,7 @@ impl<'a> Offer<'a> {
             command: reason.to_string(),
             offered: (word.to_string(), Vec::new()),
             word: word.to_string(),
-            otherwise: "nothing is changed".to_string(),
+            otherwise: "no change".to_string(),
             reason: Some(reason.to_string()),
         }
     }

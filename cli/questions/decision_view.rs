@@ -195,7 +195,7 @@ pub(crate) fn doubt(by: &Principal) -> Option<String> {
 
 /// How it ended, in one line, with what proves who ended it.
 pub(crate) fn outcome(point: &DecisionPoint) -> String {
-    let Some(ending) = &point.ending else { return "nobody answered yet".to_string() };
+    let Some(ending) = &point.ending else { return "no answer yet".to_string() };
     let by = ending.by.as_ref().map_or_else(|| "the deadline".to_string(), who);
     let what = match (&ending.kind, &ending.response) {
         (_, Some(response)) => said_in_words(response),
@@ -295,8 +295,8 @@ const fn state_words(state: DecisionPointState) -> Option<&'static str> {
         | DecisionPointState::Cancelled => None,
         DecisionPointState::Refining => Some("whoever asked is to propose anew, as guidance says"),
         DecisionPointState::Iterated => Some("guidance led to another round"),
-        DecisionPointState::Expired => Some("nobody answered in time, and the default was taken"),
-        DecisionPointState::Aborted => Some("nobody answered in time, and nothing was decided"),
+        DecisionPointState::Expired => Some("expired, and the default was taken"),
+        DecisionPointState::Aborted => Some("expired without a decision"),
         DecisionPointState::Superseded => Some("another decision took its place"),
     }
 }
@@ -380,7 +380,7 @@ fn add_answers(page: &mut Page, point: &DecisionPoint, doubts: Doubts) {
     }
     let until = point.spendable_until();
     until.iter().for_each(|until| match doubts {
-        Doubts { of_records: Some(_), .. } => page.row("approved", "not to be spent: ask anew"),
+        Doubts { of_records: Some(_), .. } => page.row("approved", "cannot be consumed; ask again"),
         Doubts { is_log_damaged: true, .. } => {
             page.row("approved", "not to be spent as the log stands: it is damaged");
         }
@@ -423,7 +423,7 @@ fn claimed_outcome(point: &DecisionPoint, is_waiting: bool) -> Option<String> {
         }
         None if point.consumed.is_some() && !is_recorded => Some(match is_waiting {
             true => format!("outcome unknown: {CLAIM_WAITS}"),
-            false => "outcome unknown: nothing was reported of it".to_string(),
+            false => "outcome unknown: no report".to_string(),
         }),
         None => None,
     }
@@ -473,7 +473,7 @@ fn meaning(point: &DecisionPoint, option: &DecisionOption, is_doubted: bool) -> 
         (option.reject, "says no"),
         (approves && once && !is_doubted, "approves what it is bound to, once"),
         (approves && !once && !is_doubted, "approves"),
-        (approves && is_doubted, "permits nothing: ask anew"),
+        (approves && is_doubted, "void; ask again"),
     ];
     let marks: Vec<&str> = marks.iter().filter(|(is_set, _)| *is_set).map(|(_, m)| *m).collect();
     let mark = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };

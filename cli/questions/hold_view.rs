@@ -18,7 +18,7 @@ use holdpoint_engine::shell::Question;
 use std::time::Duration;
 
 /// What is said of a question instead of what could be answered, once its time is over.
-pub(crate) const ALL_OVER: &str = "its time is over: no answer to it counts any more";
+pub(crate) const ALL_OVER: &str = "expired; answers are no longer accepted";
 /// What is said behind what becomes of it.
 pub(crate) const RECORDED_NEXT: &str = ", and whoever writes to the log next records that";
 
@@ -127,8 +127,7 @@ pub(crate) fn output_of(program: &str, held: &HeldRequest, is_hidden: bool) -> S
     }
     let (run, attempt) = (named(&held.context.loop_id), held.context.attempt);
     format!(
-        "`{program} output {run} --attempt {attempt}` has what it printed, which is no part of \
-         what is decided"
+        "`{program} output {run} --attempt {attempt}` has the output, which is no part of the decision"
     )
 }
 
@@ -156,7 +155,7 @@ fn what_happened(observed: &ObservedAttempt, is_reported: bool) -> String {
     let fault = observed.fault_type.map(|fault| format!("; {}", fault_words(fault)));
     let (after, fault) = (after.unwrap_or_default(), fault.unwrap_or_default());
     let whence = match is_reported {
-        true => "as its recorder was told: nobody observed it",
+        true => "as its recorder was told, unobserved",
         false => "as its recorder observed",
     };
     format!("{ended}{after}{fault}, {whence}")
@@ -215,7 +214,7 @@ fn add_record(page: &mut Page, question: &Question) {
     page.row("run", &named(&context.loop_id));
     context.escalated_from.iter().for_each(|request| page.row("passed on from", &named(request)));
     let (claim, confidence) = (claim_words(context.executor_claim), summary.confidence_score);
-    page.row("claimed", &format!("{claim}, confidence {confidence} of 1; nobody checked it"));
+    page.row("claimed", &format!("{claim}, confidence {confidence} of 1, unverified"));
     let (count, newest) = (summary.chain_length, named(&summary.timestamp));
     page.row("evidence", &format!("{count} records, the newest of {newest}"));
     page.row("answer binds", &question.held.shown_hash().to_string());
@@ -264,7 +263,7 @@ fn meaning(question: &Question, decision: HumanDecision) -> String {
             let most = question.max_attempts;
             format!("run the command again, as attempt {next} of {most}; say why")
         }
-        HumanDecision::Abort => "stop the run: nothing more is done".to_string(),
+        HumanDecision::Abort => "stop the run".to_string(),
         HumanDecision::Escalate => {
             format!("ask {} instead, by `--to NAME`; say why", targets.join(" or "))
         }
@@ -282,7 +281,7 @@ pub(crate) fn outcome_line(outcome: &RequestOutcome) -> String {
             let (decision, at) = (decided.record.decision, moment(decided.at));
             let sequence = decided.sequence;
             format!(
-                "decided         {decision}, as nobody answered in time, {at}, record {sequence}"
+                "decided         {decision}, on expiry, {at}, record {sequence}"
             )
         }
         RequestOutcome::Decided(decided) => {

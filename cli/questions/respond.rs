@@ -276,8 +276,8 @@ fn waits_here(global: &Global, wanted: &str) -> bool {
 fn several_begin(found: &[(PathBuf, String)], wanted: &str) -> Failure {
     let is_whole = found.iter().all(|(_, id)| id == wanted);
     let advice = match is_whole {
-        true => "name the log that is meant with --log DIR",
-        false => "give more digits, or name the log that is meant with --log DIR",
+        true => "name the log with --log DIR",
+        false => "give more digits, or name the log with --log DIR",
     };
     let named: Vec<String> =
         found.iter().map(|(log, id)| format!("{} in {}", visible(id), path(log))).collect();

@@ -68,8 +68,8 @@ impl ApprovalOver {
     /// In words.
     pub(crate) const fn told(self) -> &'static str {
         match self {
-            Self::Spent => "the approval was spent, and permits nothing more: ask anew",
-            Self::Lapsed => "the time of the approval is over, and it permits nothing: ask anew",
+            Self::Spent => "the approval was spent, and is void; ask again",
+            Self::Lapsed => "the approval expired: ask anew",
         }
     }
 }
@@ -314,7 +314,7 @@ impl<'g> Wait<'g> {
         if std::io::stderr().is_terminal() {
             let ids: Vec<String> = self.ids.iter().map(|id| visible(id).to_string()).collect();
             complain(&format!(
-                "waiting for {}; to stop waiting changes nothing (Ctrl-C)",
+                "waiting for {} (Ctrl-C stops the wait only)",
                 ids.join(", ")
             ));
         }

@@ -238,8 +238,7 @@ impl Item {
     pub(crate) fn time_over(&self, now: Time) -> Option<String> {
         self.is_shut(now).then(|| {
             format!(
-                "its time is over, and no answer counts any more: {}, which whoever writes to \
-                 the log next records",
+                "expired; answers are no longer accepted: {}, recorded by the next writer",
                 self.at_end.in_words()
             )
         })

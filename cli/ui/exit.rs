@@ -33,9 +33,9 @@ impl Exit {
     pub(crate) const VERIFICATION_FAILED: Self = Self(6);
     /// Waits: still open when the wait's own time was over.
     pub(crate) const STILL_PENDING: Self = Self(10);
-    /// Waits: nobody answered in time, and the default was taken, which is no rejection.
+    /// Waits: expired, and the default was taken, which is no rejection.
     pub(crate) const DEFAULT_TAKEN: Self = Self(11);
-    /// Waits: nobody answered in time, and nothing was decided.
+    /// Waits: expired without a decision.
     pub(crate) const TIMED_OUT: Self = Self(12);
     /// Waits: cancelled or revoked, or the run ended.
     pub(crate) const CANCELLED: Self = Self(13);

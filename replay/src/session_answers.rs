@@ -25,7 +25,7 @@ holdpoint_domain::worded_enum! {
         Approved = "approved",
         /// A person said no.
         Denied = "denied",
-        /// Nobody has answered yet.
+        /// No answer yet.
         Waiting = "waiting",
         /// Nobody answered in time.
         Unanswered = "unanswered",

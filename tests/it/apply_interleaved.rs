@@ -1,4 +1,4 @@
-//! Two processes that write to one log at once: nothing is lost, and whoever saw an old state is
+//! Two processes that write to one log at once: no data is lost, and whoever saw an old state is
 //! told so.
 
 use crate::apply_support::{Session, answers, apply, awaited, dispatch, initialize};

@@ -1,4 +1,4 @@
-//! The first records of a log can be moved to an archive: nothing is lost in union, the state goes
+//! The first records of a log can be moved to an archive: no data is lost in union, the state goes
 //! on as if nothing had been moved, and what was tampered with is found.
 
 use crate::filler::fill;

@@ -314,7 +314,7 @@ fn an_end_that_finds_no_room_on_the_log_waits_whole_for_the_next_writer_with_roo
     assert_eq!(status(&output), 5, "{said}");
     assert!(said.contains("disk is full") && said.contains("decision expire"), "{said}");
     assert!(!said.contains("on the log:") && !said.contains("which is on the log"), "{said}");
-    // Nobody takes it up without room, and nothing is lost by trying.
+    // Nobody takes it up without room, and no data is lost by trying.
     assert_eq!(status(&place.holdpoint(&["decision", "expire"])), 1);
     std::fs::remove_file(&rest).unwrap();
     assert_eq!(status(&place.holdpoint(&["decision", "expire"])), 0);
@@ -358,7 +358,7 @@ fn of_an_end_that_waits_it_is_said_where_output_is_lost() {
     let said = text(&output.stderr);
     assert_eq!(status(&output), 5, "{said}");
     assert!(said.contains("of the output a part is lost"), "{said}");
-    assert!(!said.contains("nothing is lost"), "{said}");
+    assert!(!said.contains("no data is lost"), "{said}");
 }
 
 #[test]

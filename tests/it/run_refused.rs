@@ -433,7 +433,7 @@ fn what_is_said_of_a_question_is_refused_where_nobody_is_asked() {
     for option in ["--expires=before=1h", "--bind=file=nosuch"] {
         let held = ["run", "--no-wait", "--hold", "on-failure"];
         let output = place.holdpoint(&[&held[..], &[option, "--", "touch", "witness"]].concat());
-        assert_not_started(&output, &["nobody is asked before the start", "--hold always"]);
+        assert_not_started(&output, &["no question is asked before the start", "--hold always"]);
     }
     assert!(!place.directory.path().join("witness").exists());
     // What is done with a question is no word on whether there is one.

@@ -125,7 +125,7 @@ fn every_call_of_a_session_is_told_in_order_by_the_id_that_the_list_prints() {
         "make build",
         "SUCCEEDED, claimed by the host and not proven",
         "make deploy",
-        "unknown: nothing was reported of it",
+        "unknown: no report",
         "rm -rf /",
         "denied by",
         "git push",

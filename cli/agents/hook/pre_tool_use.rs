@@ -150,7 +150,7 @@ pub(super) fn decide(log: &Path, terms: &Terms, args: &Args) -> Result<Answer, S
         return Ok(Answer::no_objection());
     }
     let bound = BoundInput::of(host, tool, tool_input)
-        .map_err(|reason| format!("nothing can be approved for {}: {reason}", excerpt(tool)))?;
+        .map_err(|reason| format!("no approval is possible for {}: {reason}", excerpt(tool)))?;
     let call = Call { tool, input: &bound, directory: directory.as_ref() };
     let binding = bound.binding(tool);
     let lock_wait = LOCK_WAIT.min(deadline::left(terms.deadline()) / 4);

@@ -19,7 +19,7 @@ const TEXT_BYTES_MAX: usize = 8 * 1024;
 
 /// The session starts without being told anything; why.
 pub(super) fn failed(reason: &str) -> Answer {
-    Answer::harmless_failure(&format!("the session is told of no decision: {reason}"))
+    Answer::harmless_failure(&format!("the session's decisions are unknown: {reason}"))
 }
 
 /// The answer.

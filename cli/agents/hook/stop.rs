@@ -20,7 +20,7 @@ use std::path::Path;
 
 /// The agent may stop; why nothing better can be said.
 pub(super) fn failed(reason: &str) -> Answer {
-    Answer::harmless_failure(&format!("the agent may stop, and nothing is known: {reason}"))
+    Answer::harmless_failure(&format!("the agent may stop; its decisions are unknown: {reason}"))
 }
 
 /// The answer; where `require_answer`, the agent goes on, once, while a decision of its waits.

@@ -34,7 +34,7 @@ impl Progress {
                 let waited = began.elapsed().as_secs_f64();
                 let notice = ProgressNotificationParam::new(token.clone(), waited)
                     .with_total(total)
-                    .with_message("Nobody has answered yet.");
+                    .with_message("No answer yet.");
                 if client.notify_progress(notice).await.is_err() {
                     return;
                 }

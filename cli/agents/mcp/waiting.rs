@@ -29,20 +29,17 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
     let outcome = waited.outcome.name();
     let next_step = match (waited.outcome, waited.doubt) {
         (WaitOutcome::Answered, Some(Doubt::Unproven { .. })) => {
-            "The answer may rest on unproven records, and permits nothing: ask anew with \
-             decision_create."
+            "The answer may rest on unproven records, and is void; ask again with decision_create."
         }
         (WaitOutcome::Answered, Some(Doubt::LostBefore(_))) => {
-            "The question may have ended in a record that is lost, and the answer permits nothing: \
-             ask anew with decision_create."
+            "The question may have ended in a record that is lost, and the answer void; ask again with decision_create."
         }
         (outcome, _) => match waited.approval_over {
             Some(ApprovalOver::Spent) => {
-                "The approval was spent, and permits nothing more: ask anew with decision_create."
+                "The approval was spent, and is void; ask again with decision_create."
             }
             Some(ApprovalOver::Lapsed) => {
-                "The time of the approval is over, and it permits nothing: ask anew with \
-                 decision_create."
+                "The approval expired; ask again with decision_create."
             }
             None => next_step(outcome, &waited.decision),
         },
@@ -72,7 +69,7 @@ fn next_step(outcome: WaitOutcome, decision: &Value) -> &'static str {
         WaitOutcome::StillPending if is_refining => {
             "Guidance was given: whoever asked has to propose anew with decision_refine."
         }
-        WaitOutcome::StillPending => "Nobody has answered yet. Call decision_wait again.",
+        WaitOutcome::StillPending => "No answer yet. Call decision_wait again.",
         WaitOutcome::Answered => {
             "Heed the answer: decision.approved tells whether it is a yes, selected_option and \
              response_text what it is."
@@ -82,11 +79,11 @@ fn next_step(outcome: WaitOutcome, decision: &Value) -> &'static str {
              on decision.next_id, then wait for that."
         }
         WaitOutcome::Default => {
-            "Nobody answered in time, and the default was taken. decision.approved tells whether \
+            "The question expired, and the default was taken. decision.approved tells whether \
              it counts as a yes."
         }
         WaitOutcome::Aborted => {
-            "Nobody answered in time: it is no yes. Do not go on as if it were."
+            "The question expired without an answer. That is no approval; do not go on."
         }
         WaitOutcome::Cancelled => "It was taken back: it is no yes. Do not go on as if it were.",
         WaitOutcome::Superseded => {

@@ -159,7 +159,7 @@ fn put(
     if let (true, Some(output)) = (said.is_empty(), outputs.first()) {
         let what = if outputs.len() > 1 { "output" } else { stream_in_words(output.stream) };
         let is_whole = outputs.iter().all(|output| output.end.is_some());
-        let nothing = if is_whole { "nothing was printed" } else { "nothing is on record" };
+        let nothing = if is_whole { "no output" } else { "nothing is on record" };
         complain(&format!("{what} of attempt {}: {nothing}", output.attempt));
     }
     let mut told = Vec::new();

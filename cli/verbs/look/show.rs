@@ -139,7 +139,7 @@ fn show_run(
 fn tell(run: &Run, reach: &Reach) {
     if run.outputs.iter().any(|output| !output.bytes.is_empty()) {
         complain(
-            "the lines behind `|` are what others wrote: nothing in them is said by holdpoint",
+            "lines starting with `|` are untrusted text",
         );
     }
     tell_standing(&[run], reach);

@@ -83,7 +83,7 @@ fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let offer = Offer::of_change(found.lines(), "holdpoint continue", WORD);
     let Some(line) = offer.typed()? else {
         let message = format!(
-            "only a person at a terminal continues a log, and this is none ({})",
+            "only a person at a terminal continues a log ({})",
             user(Actor::Human).means
         );
         return Err(Failure::new(Exit::REFUSED, "no_terminal", message));

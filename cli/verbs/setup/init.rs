@@ -88,7 +88,7 @@ fn look_at<S: ReadStorage>(
 fn expect_usable(directory: &Directory, found: &Survey) -> Result<(), Failure> {
     let shown = path(&directory.path);
     if found.is_archive {
-        let message = format!("{shown} is an archive, and nothing is added to it: name another");
+        let message = format!("{shown} is an archive, which is read-only: name another directory");
         return Err(Failure::new(Exit::FAILED, "archive", message));
     }
     let finding = found.findings.first().filter(|_| found.row.verdict().has_failed());

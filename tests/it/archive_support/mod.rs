@@ -117,7 +117,7 @@ impl Sample {
         self.place.verified()["head"]["sequence"].as_u64().unwrap()
     }
 
-    /// What is done with the log or its archive, beside which nothing is changed.
+    /// What is done with the log or its archive, beside which no change.
     pub(crate) fn expect(&self, what: &str, line: &str, code: i32, told: &str) -> Output {
         let output = self.ask(line, 1);
         let stderr = text(&output.stderr);

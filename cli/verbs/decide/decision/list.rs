@@ -210,8 +210,8 @@ fn tell_none(global: &Global, args: &Args, filter: &QuestionFilter, directory: &
     complain(match filter.state {
         _ if !is_of_state => "no matching questions",
         StateFilter::Open | StateFilter::In(DecisionPointState::Pending) => match args.at {
-            Some(_) => "nothing waited for an answer then",
-            None => "nothing waits for an answer",
+            Some(_) => "no pending questions then",
+            None => "no pending questions",
         },
         StateFilter::All => "there is no question",
         StateFilter::In(_) => "no matching questions",

@@ -143,7 +143,7 @@ impl Draft {
                 self.field = Field::Word;
                 Entered::More
             }
-            _ if line.is_empty() => unclear("nothing was typed, and that is no answer"),
+            _ if line.is_empty() => unclear("empty input is no answer"),
             Field::Word => self.take_word(item, &line),
             Field::NeededReason => {
                 self.reason = Some(line);
@@ -167,7 +167,7 @@ impl Draft {
             let meant =
                 meant.map(|word| format!("; did you mean {}?", crate::ui::screen::named(word)));
             let (offered, meant) = (offered(item), meant.unwrap_or_default());
-            return Entered::Unclear(format!("that is none of its words: {offered}{meant}"));
+            return Entered::Unclear(format!("not a choice here: {offered}{meant}"));
         }
         self.word = Some(line.to_string());
         self.complete(item)

@@ -160,7 +160,7 @@ impl Session<'_> {
     fn output(&mut self, place: &Place) {
         let Some(item) = item(&self.logs, place) else { return };
         let Some(loop_id) = item.loop_id.clone() else {
-            return self.screen.reply("nothing has run yet that this asks about");
+            return self.screen.reply("no attempt has run yet");
         };
         let Some(log) = self.logs.logs.get(place.log) else { return };
         let global = log.place.global(false);

@@ -111,13 +111,13 @@ fn conclude(global: &Global, logs: &Logs) {
         let known = counted(u64::try_from(logs.known()).unwrap_or(u64::MAX), "log");
         let is_whole = logs.problems().next().is_none();
         complain(&match (logs.asked.at, is_whole) {
-            (None, true) => format!("nothing waits in {known}"),
-            (Some(_), true) => format!("nothing waited then in {known}"),
+            (None, true) => format!("no pending questions in {known}"),
+            (Some(_), true) => format!("no pending questions then in {known}"),
             (None, false) => {
-                format!("nothing that waits is known in {known}, and not all could be read")
+                format!("no pending questions known in {known}; some logs are unreadable")
             }
             (Some(_), false) => {
-                format!("nothing that waited then is known in {known}, and not all could be read")
+                format!("no pending questions known then in {known}; some logs are unreadable")
             }
         });
         tell_stated(logs);

@@ -45,8 +45,7 @@ pub(super) fn put_unproven(
     let (id, length) = (run.entity.loop_id(), bytes_of(&merged.waiting).len());
     let is_one = merged.waiting.iter().all(|chunk| chunk.stream == first.stream);
     complain(&format!(
-        "{} of attempt {}, {}: unproven, it waits in runs/{id} for the next writer; nothing in it \
-         is said by holdpoint",
+        "{} of attempt {}, {}: unproven, it waits in runs/{id} for the next writer; untrusted output of the command",
         if is_one { stream_in_words(first.stream) } else { "standard output and standard error" },
         run.entity.attempt_count(),
         bytes(u64::try_from(length).unwrap_or(u64::MAX)),
@@ -62,7 +61,7 @@ pub(super) fn put_unproven(
 /// Says of a run whose end waits that it printed nothing.
 pub(super) fn tell_nothing_printed(run: &Run, streams: &[OutputStream]) {
     complain(&format!(
-        "{} of attempt {}: nothing was printed; unproven, its end waits in runs/{} for the next \
+        "{} of attempt {}: no output; unproven, its end waits in runs/{} for the next \
          writer",
         name_of_all(streams),
         run.entity.attempt_count(),

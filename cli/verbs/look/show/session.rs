@@ -145,7 +145,7 @@ fn put_call(page: &mut Page, point: &DecisionPoint, clock: &Clock, is_waiting: b
     let outcome = match &point.outcome {
         Some(outcome) => format!("{}, claimed by the host and not proven", outcome.status),
         None if point.consumed.is_some() && is_waiting => format!("unknown: {CLAIM_WAITS}"),
-        None if point.consumed.is_some() => "unknown: nothing was reported of it".to_string(),
+        None if point.consumed.is_some() => "unknown: no report".to_string(),
         None if point.spendable_until().is_some_and(|until| until > clock.now()) => {
             "none: it was not used yet".to_string()
         }

@@ -62,7 +62,7 @@ impl<'a> StartPerson<'a> {
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
         let sentences = [
             format!("`{DETAILS}` shows here all that is bound, and answers nothing"),
-            "holdpoint: nothing has run yet; a person decides whether this starts".to_string(),
+            "holdpoint: a person decides whether this starts".to_string(),
         ];
         let show = |columns| brief_lines(self.global, question, (now, columns), Doubts::of_own());
         let around = around(question, &sentences, &prompt);
@@ -101,7 +101,7 @@ impl<'a> StartPerson<'a> {
         if is_details(line.text()) {
             self.show_all(question);
         } else if is_output(line.text()) {
-            self.say("nothing has run yet, so that there is no output");
+            self.say("no attempt has run yet");
         }
         if answer.is_none() {
             self.prompt();

@@ -163,7 +163,7 @@ pub(super) fn names_somebody(in_force: &InForce) -> Result<(), Failure> {
     let named: Vec<String> =
         in_force.policy.approvers.iter().map(|name| visible(name).to_string()).collect();
     let message = format!(
-        "nobody could answer: no user here is called {}; name users of this system, or `uid 1000` \
+        "no possible approver: unknown user {}; name users of this system, or `uid 1000` \
          for a number that has no name there",
         named.join(" or ")
     );
@@ -196,7 +196,7 @@ pub(super) fn expect_asked(
         _ if start.resume.is_some() => Ok(()),
         Some((option, _)) => {
             let (whom, add) = match asks {
-                true => ("nobody is asked before the start", "--hold always"),
+                true => ("no question is asked before the start", "--hold always"),
                 false => ("nobody is asked", "--hold before or another --hold"),
             };
             let message = format!("{option} is of a question, and {whom}: add {add}, or leave it");

@@ -96,7 +96,7 @@ fn waiting(end: &EndWaits) -> String {
     let then = match (end.may_be_asked, end.summary.is_evidence_dropped) {
         (true, false) => "then a person is asked, if the hold applies",
         (true, true) => "then a person is asked, if the hold applies; of the output a part is lost",
-        (false, false) => "nothing is lost",
+        (false, false) => "no data is lost",
         (false, true) => "of the output a part is lost: its length and its digest are kept",
     };
     let (why, who) = match (&end.log_failure, end.waits_for_room) {

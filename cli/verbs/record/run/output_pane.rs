@@ -13,8 +13,7 @@ use holdpoint_replay::words::stream_in_words;
 const BYTES_MAX: usize = 64 * 1024;
 
 /// What stands above what is not said by this program.
-const WHAT_IT_IS: &str = "What the command printed: nobody checked what it says, holdpoint says \
-                          none of it, and it is no part of what is decided.";
+const WHAT_IT_IS: &str = "Untrusted output of the command, and no part of the decision.";
 
 /// What one attempt printed.
 pub(super) struct Printed {
@@ -44,7 +43,7 @@ impl Printed {
         let shown = printed.iter().flat_map(|output| stream(output, room, columns));
         let mut shown: Vec<String> = shown.collect();
         if shown.is_empty() {
-            shown.push("It printed nothing.".to_string());
+            shown.push("No output.".to_string());
         }
         head.into_iter().chain(shown).chain(foot).collect()
     }

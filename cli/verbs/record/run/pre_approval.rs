@@ -153,7 +153,7 @@ impl NotStarted {
     }
 
     fn left_open(point: DecisionPoint, asks_after: bool, command: &CommandSpec) -> Box<Self> {
-        let said = "nobody answered yet".to_string();
+        let said = "no answer yet".to_string();
         let spending = Some(rerun_hint::spending(&point.decision_id, asks_after, command));
         let exit_status = EXIT_LEFT_WAITING;
         Box::new(Self { point, outcome: "pending", said, spending, exit_status })

@@ -125,7 +125,7 @@ pub(super) fn accept(global: &Global, turn: &LockWaitArgs) -> Result<Exit, Failu
     let offer = Offer::of_change(step.lines(), "holdpoint doctor clock-step", WORD);
     let Some(line) = offer.typed()? else {
         let message = format!(
-            "only a person at a terminal accepts a step of the clock, and this is none ({})",
+            "only a person at a terminal accepts a clock step ({})",
             user(Actor::Human).means
         );
         return Err(Failure::new(Exit::REFUSED, "no_terminal", message));

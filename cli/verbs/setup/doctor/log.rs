@@ -90,7 +90,7 @@ fn nothing_here(directory: &Directory, report: &Report) -> Check {
     if report.foreign || report.is_archive {
         return Check::fail(LOG, message, "name a log's directory with --log DIR or HOLDPOINT_LOG");
     }
-    Check::fail(LOG, message, "hooks make no log and deny every call while there is none")
+    Check::fail(LOG, message, "hooks create no log; without one they deny every call")
 }
 
 /// Checks for files that a killed `continue` left beside the log.
@@ -162,7 +162,7 @@ fn lock(directory: &Directory) -> Check {
             let message = format!("process {pid} left it after a failed write");
             Check::warn(LOCK, message, "the next writer mends it; look at the disk")
         }
-        (false, _) => Check::ok(LOCK, "nobody holds it"),
+        (false, _) => Check::ok(LOCK, "free"),
     }
 }
 

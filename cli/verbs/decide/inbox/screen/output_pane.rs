@@ -21,8 +21,8 @@ pub(super) fn output(parts: &[(String, Vec<String>)], columns: usize) -> Vec<Str
         page.sentence(what);
     }
     page.sentence(match parts.is_empty() {
-        true => "nothing that it printed is on record",
-        false => "UNVERIFIED TEXT, no part of what is decided: nothing above is said by holdpoint",
+        true => "no output was recorded",
+        false => "UNTRUSTED OUTPUT above, no part of the decision",
     });
     page.lines()
 }

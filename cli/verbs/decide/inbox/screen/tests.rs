@@ -159,7 +159,7 @@ fn enter_alone_answers_nothing_and_a_whole_word_does() {
 
 #[test]
 fn what_was_said_of_a_question_does_not_stand_above_another_one() {
-    let said = "nothing has run yet that this asks about";
+    let said = "no attempt has run yet";
     let shows = |screen: &mut Screen| {
         screen.frame(now(), (ROWS, 80)).lines.iter().any(|line| line.contains(said))
     };
@@ -353,7 +353,7 @@ fn a_question_and_an_output_are_read_whole_at_every_size_and_no_key_is_broken() 
     for size in sizes() {
         let mut screen = screen();
         screen.view = opened(sample::hold());
-        screen.say("that is none of its words: CONTINUE, RETRY, ESCALATE, ABORT, of which one is");
+        screen.say("not a choice here: CONTINUE, RETRY, ESCALATE, ABORT, of which one is");
         let mut seen = Vec::new();
         for _ in 0..40 {
             let frame = screen.frame(now(), size);

@@ -54,7 +54,7 @@ fn answers(html: &mut Html, point: &DecisionPoint, is_lost: bool) {
             "answer",
             match (is_lost, votes.len()) {
                 (true, _) => UNKNOWN_ANSWER,
-                (false, 0 | 1) => "nobody has answered yet",
+                (false, 0 | 1) => "no answer yet",
                 (false, _) => "none yet",
             },
         );
@@ -122,7 +122,7 @@ fn outcome(point: &DecisionPoint, is_lost: bool) -> Option<String> {
         }
         None if point.consumed.is_some() && !is_recorded => Some(match is_lost {
             true => UNKNOWN_OUTCOME.to_string(),
-            false => "not known: nothing was reported of it".to_string(),
+            false => "unknown: no report".to_string(),
         }),
         None => None,
     }
