@@ -57,12 +57,12 @@ pub(crate) fn lines(
 }
 
 /// What the command finds around it, and what of that is not bound.
-fn beside(summary: &StartSummary) -> [Beside; 7] {
+fn beside(summary: &StartSummary) -> [Beside; 6] {
     let StartSummary { directory, program, .. } = summary;
     let is_told_apart = ![program, directory].iter().any(|path| path.contains(IN));
-    let (program, directory) = match is_told_apart {
-        true => (format!("{program}{IN}{directory}"), None),
-        false => (program.clone(), Some(directory)),
+    let program = match is_told_apart {
+        true => vec![format!("{program}{IN}{directory}")],
+        false => vec![program.clone(), directory.clone()],
     };
     let value = |it: &NamedLine| format!("{} = {}", it.name, it.shown);
     let variables = summary.unbound.iter().map(|it| {
@@ -75,8 +75,7 @@ fn beside(summary: &StartSummary) -> [Beside; 7] {
     let besides = summary.unbound_besides;
     unbound.extend((besides > 0).then(|| format!("{besides} more, which have no room here")));
     [
-        Beside("program", vec![program]),
-        Beside("directory", directory.cloned().into_iter().collect()),
+        Beside("program", program),
         Beside("NOT bound", unbound),
         Beside("code", summary.code.iter().map(value).collect()),
         Beside("PATH", summary.search.clone().into_iter().collect()),

@@ -4,7 +4,7 @@
 use crate::questions::choice::Answer;
 use crate::questions::respond::Reply;
 use crate::questions::waiting_item::Item;
-use crate::ui::closest;
+use crate::ui::{closest, named};
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_replay::question::Kind;
 
@@ -153,8 +153,7 @@ impl Draft {
     fn take_word(&mut self, item: &Item, line: &str) -> Entered {
         if !item.words.iter().any(|word| word == line) {
             let meant = closest(item.words.iter().map(String::as_str), line);
-            let meant =
-                meant.map(|word| format!("; did you mean {}?", crate::ui::screen::named(word)));
+            let meant = meant.map(|word| format!("; did you mean {}?", named(word)));
             let (offered, meant) = (names(&item.words), meant.unwrap_or_default());
             return Entered::Unclear(format!("that is none of its words: {offered}{meant}"));
         }
@@ -193,7 +192,7 @@ impl Draft {
 
 /// Words as they are typed.
 fn names(words: &[String]) -> String {
-    words.iter().map(|word| crate::ui::screen::named(word)).collect::<Vec<_>>().join(", ")
+    words.iter().map(|word| named(word)).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

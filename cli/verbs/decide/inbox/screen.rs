@@ -116,17 +116,6 @@ pub(super) struct Frame {
     pub(super) cursor: Option<(usize, usize)>,
 }
 
-impl Frame {
-    /// Gives the texts of others and the keys on the last line their colours.
-    fn add_tones(&mut self) {
-        let tone = |(at, line): (usize, &String)| match line.trim_start().starts_with('|') {
-            true => Some((at, Tone::Foreign)),
-            false => (at.saturating_add(1) == self.lines.len()).then_some((at, Tone::Faint)),
-        };
-        self.tones.extend(self.lines.iter().enumerate().filter_map(tone));
-    }
-}
-
 /// Keys, and what each does.
 const KEYS: [(&str, &str); 9] = [
     ("arrows, k, j", "choose or scroll; PgUp, PgDn, Home, End go further"),
@@ -355,7 +344,10 @@ impl Screen {
                 Frame { lines: above.lines, ..Frame::default() }
             }
         };
-        frame.add_tones();
+        let lines = frame.lines.iter().enumerate();
+        let foreign = lines.filter(|(_, line)| line.trim_start().starts_with('|'));
+        frame.tones.extend(foreign.map(|(at, _)| (at, Tone::Foreign)));
+        frame.tones.push((frame.lines.len().saturating_sub(1), Tone::Faint));
         // What is answered by stands below, and stays where there is little room.
         let over = frame.lines.len().saturating_sub(height);
         frame.lines.drain(..over);

@@ -137,11 +137,9 @@ fn missing(told: &Told) -> String {
         return "What was asked for may lie behind the damage.".to_string();
     };
     match told.last() {
-        carried if carried >= last && told.report.verdict.is_of_damage() => {
-            "The records that were found are all here; others may lie behind the damage."
-                .to_string()
+        carried if carried >= last => {
+            "The records that were found are all here; others may lie behind the damage.".into()
         }
-        carried if carried >= last => "All records that were asked for are here.".to_string(),
         0 => format!("Of {} none is here.", records_named(first, last)),
         carried => {
             format!("Of {} those behind record {carried} are not here.", records_named(first, last))
@@ -182,19 +180,15 @@ fn verdicts(html: &mut Html, told: &Told) {
 
 /// What a check is worth, and how to make one that counts.
 fn trust(html: &mut Html) {
-    html.sentence(
-        "The script of this page checks every record on it, and says at the top what it found. \
-         Whoever can change the page can change its script. Only a check from outside counts:",
-    );
+    html.sentence("Whoever can change a page can change its script. A check from outside counts:");
     html.markup(
         "<pre>holdpoint export --format verifier --output verify.py\n\
          python3 -I verify.py THIS-PAGE.html</pre>\n",
     );
     html.sentence(
         "Take verify.py from a holdpoint that you trust. Compare the link with which it ends with \
-         the log (`holdpoint log --json`), or with one that was kept elsewhere. The words are told \
-         from these records, and no check looks at them: the same report, made again from the \
-         log, has the same words.",
+         the log (`holdpoint log --json`), or with one that was kept elsewhere. No check looks at \
+         the words: the same report, made again from the log, has the same words.",
     );
 }
 

@@ -45,11 +45,9 @@ pub(super) fn runs(html: &mut Html, told: &Told) {
     for begun in &told.uncounted {
         html.sentence(&match &begun.twice {
             Some(twice) => format!("Not told: {twice}."),
-            None => format!(
-                "Not told: a run that record {} begins, which the rules forbid, or whose approval \
-                 cannot be read.",
-                begun.sequence
-            ),
+            None => {
+                format!("Not told: the run of record {}, which the rules forbid.", begun.sequence)
+            }
         });
     }
 }
@@ -69,8 +67,7 @@ fn while_it_ran(html: &mut Html, entity: &ExecutionLoop, attempt: u8) {
     let told = stretches(entity, attempt, STRETCHES_MAX);
     let Some(peak) = told.iter().map(|it| it.resident_bytes).max() else { return };
     html.sentence(&format!(
-        "The processes of attempt {attempt} while it ran, from {}: how many there were, their \
-         resident memory ({} at most) and their part of a processor.",
+        "The processes of attempt {attempt} while it ran, from {}, with {} of memory at most.",
         counted(entity.snapshots(attempt).count() as u64, "snapshot"),
         bytes(peak)
     ));
@@ -133,8 +130,7 @@ fn facts(run: &Run, is_lost: bool) -> Vec<(String, String)> {
     facts.push(fact("ended", if is_lost { UNKNOWN_END.to_string() } else { end(run) }));
     facts.push(fact("records", format!("{} to {}", run.first, run.last)));
     if run.standing() != Standing::Proven {
-        let why = "nothing ties one of its records to the newest proof of the log, or not yet";
-        facts.push(fact("standing", format!("not proven: {why}")));
+        facts.push(fact("standing", "not proven: no witness ties all of it to the log".into()));
     }
     if !run.is_linked() {
         facts.push(fact("evidence", "not what its chain says".to_string()));
