@@ -4,10 +4,10 @@
 mod agents;
 mod args;
 mod arguments;
-#[cfg(test)]
-mod golden;
 mod log;
 mod questions;
+#[cfg(test)]
+mod tests;
 mod ui;
 mod verbs;
 
@@ -28,6 +28,8 @@ use crate::verbs::thread;
 use arguments::{Arguments, Deferred, Rules, Verb, read_hook_line};
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
+#[cfg(test)]
+use tests::golden;
 
 /// Readers of what others write, for whoever gives them any bytes at all.
 pub mod readers {

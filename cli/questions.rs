@@ -18,6 +18,7 @@ pub(crate) mod offered_options;
 pub(crate) mod open;
 pub(crate) mod overdue;
 pub(crate) mod permits;
+pub(crate) mod printed;
 pub(crate) mod question_filter;
 pub(crate) mod reason;
 pub(crate) mod rejecting;

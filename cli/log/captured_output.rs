@@ -36,11 +36,10 @@ pub(crate) fn expect_not_hidden(global: &Global, run: &Run) -> Result<(), Failur
 /// visible, below what they are. Nothing of it before all has verified.
 pub(crate) fn last_shown(
     global: &Global,
-    directory: &Directory,
     loop_id: &str,
     most_lines: usize,
 ) -> Result<Vec<(String, Vec<String>)>, Failure> {
-    let Read { run, searched } = read(directory, loop_id)?;
+    let Read { run, searched } = read(&Directory::open(global)?, loop_id)?;
     expect_not_hidden(global, &run)?;
     let mut shown = Vec::new();
     for stream in [OutputStream::Stdout, OutputStream::Stderr] {
@@ -56,18 +55,6 @@ pub(crate) fn last_shown(
         shown.push((what, seen_lines(kept)));
     }
     Ok(shown)
-}
-
-/// What an attempt printed, each stream of it, once all of it has verified.
-pub(crate) fn verified(
-    global: &Global,
-    loop_id: &str,
-    attempt: u8,
-) -> Result<Vec<CapturedOutput>, Failure> {
-    let Read { run, searched } = read(&Directory::open(global)?, loop_id)?;
-    let of_attempt = run.outputs.iter().filter(|output| output.attempt == attempt);
-    of_attempt.clone().try_for_each(|output| expect_verified(&run, output, searched.reach()))?;
-    Ok(of_attempt.cloned().collect())
 }
 
 /// A run that was read whole, and what was read for it.

@@ -20,7 +20,10 @@ use std::time::Duration;
 /// Says of a log that was just made that it approves nothing, where that is so.
 pub(crate) fn tell_of_new(engine: &Engine) {
     if let Some(error) = engine.not_listed() {
-        complain(&format!("approvals in this log do not count: {}", visible_once(&error.to_string())));
+        complain(&format!(
+            "approvals in this log do not count: {}",
+            visible_once(&error.to_string())
+        ));
     }
 }
 

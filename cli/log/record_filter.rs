@@ -5,7 +5,7 @@ use crate::log::Directory;
 use crate::log::position::Point;
 use crate::log::question_look::Look;
 use crate::log::records::first_wanted;
-use crate::log::run_id::expect_sound;
+use crate::log::run_id::{expect_sound, whole};
 use crate::ui::suggest::Closest;
 use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_domain::core::actor::Actor;
@@ -33,6 +33,8 @@ impl WantedArgs {
     pub(crate) fn filter(self, directory: &Directory) -> Result<Filter, Failure> {
         let mut filter = Condition::put(&self.wanted, Filter::default())?;
         filter.kind.as_deref().map_or(Ok(()), expect_kind)?;
+        let whole = |id: Option<String>| id.map(|id| whole(directory, id)).transpose();
+        (filter.loop_id, filter.entity) = (whole(filter.loop_id)?, whole(filter.entity)?);
         if let Some(wanted) = &filter.decision {
             filter.decision = Some(decision(directory, wanted)?);
         }

@@ -126,6 +126,11 @@ pub(crate) fn approved(point: &DecisionPoint, told: impl Fn(Timestamp) -> String
     format!("{option}by {by}, {}, in {id}", told(ending.ended_at))
 }
 
+/// The reason of whoever approved a start.
+pub(crate) fn reason_of_approval(point: &DecisionPoint) -> Option<&str> {
+    point.ending.as_ref()?.comment.as_deref()
+}
+
 /// Words a question about an attempt and its answer; `told` words a time.
 pub(crate) fn asked(run: &Run, held: &HeldRequest, told: impl Fn(Timestamp) -> String) -> String {
     let id = held.request_id();

@@ -1,12 +1,15 @@
 //! The run that an id means: the id of an execution loop, the beginning of one, or a record about
 //! it.
 
-use crate::log::ids::{self, DIGITS, are_digits};
+use crate::log::ids::{self, DIGITS, IdText, are_digits};
 use crate::log::records::{expect_log, first_wanted};
 use crate::log::{Directory, IdOf, damage_in_part};
 use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_replay::id_text::DIGITS_MIN;
-use holdpoint_replay::{Filter, Order, Searched, span};
+use holdpoint_replay::{Filter, Order, Searched, begun, span};
+
+/// The name of the newest run.
+pub(crate) const NEWEST: &str = "@";
 
 /// What a number names.
 pub(crate) enum OfRecord {
@@ -35,10 +38,30 @@ pub(crate) fn find(directory: &Directory, wanted: &str) -> Result<String, Failur
     }
 }
 
+fn newest(directory: &Directory) -> Result<String, Failure> {
+    let (found, searched) =
+        directory.read(|log, options| begun(log, &Filter::default(), 1, options))?;
+    expect_log(directory, &searched)?;
+    expect_sound(&searched)?;
+    let none = || directory.or_missing(Failure::new(Exit::NOT_FOUND, "no_such_run", "no run yet"));
+    found.into_iter().next().map(|begun| begun.loop_id).ok_or_else(none)
+}
+
+/// The whole id where a text names the newest run or is the beginning of one id, else the text.
+pub(crate) fn whole(directory: &Directory, wanted: String) -> Result<String, Failure> {
+    let found = match IdText::read(&wanted) {
+        Some(IdText::Beginning(digits, of)) => ids::only(directory, digits, &of),
+        _ if wanted == NEWEST => newest(directory),
+        _ => return Ok(wanted),
+    };
+    found.or_else(|failure| if failure.exit == Exit::NOT_FOUND { Ok(wanted) } else { Err(failure) })
+}
+
 fn of_digits(directory: &Directory, wanted: &str) -> Result<String, Failure> {
     let prefix = IdOf::Run.prefix();
     let digits = wanted.strip_prefix(prefix).unwrap_or(wanted);
     match digits.len() {
+        _ if wanted == NEWEST => newest(directory),
         _ if !are_digits(digits) => Err(no_id(wanted)),
         DIGITS => Ok(format!("{prefix}{digits}")),
         DIGITS_MIN..DIGITS => ids::only(directory, digits, &[IdOf::Run]),
@@ -49,7 +72,8 @@ fn of_digits(directory: &Directory, wanted: &str) -> Result<String, Failure> {
 /// Whether a text can be nothing but a run's id or the beginning of one: digits alone are a record.
 pub(crate) fn is_meant(text: &str) -> bool {
     let has_letter = text.bytes().any(|byte| byte.is_ascii_lowercase());
-    text.starts_with(IdOf::Run.prefix())
+    text == NEWEST
+        || text.starts_with(IdOf::Run.prefix())
         || (text.len() >= DIGITS_MIN && has_letter && are_digits(text))
 }
 
@@ -57,7 +81,7 @@ fn no_id(wanted: &str) -> Failure {
     let message = ids::unlike(wanted).unwrap_or_else(|| {
         format!(
             "{} is no run: give the id of one, at least {DIGITS_MIN} of its first hexadecimal \
-             digits, or the number of a record about it; `holdpoint runs` lists them",
+             digits, the number of a record about it, or {NEWEST}; `holdpoint runs` lists them",
             excerpt(wanted)
         )
     });

@@ -11,6 +11,22 @@ use holdpoint_domain::decision_point::{ACCEPT, Response};
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_replay::Tells;
 
+/// Word that is typed at a prompt to read all that an answer binds.
+pub(crate) const DETAILS: &str = "details";
+/// Sentence for what a prompt leaves out.
+pub(crate) const DETAILS_HAS_ALL: &str = "`details` shows all";
+
+/// Returns whether a line asks for all that an answer binds. It answers nothing.
+pub(crate) fn asks_for_details(line: &str) -> bool {
+    let words = [DETAILS, "all", "show", "help", "?"];
+    words.iter().any(|word| line.trim().eq_ignore_ascii_case(word))
+}
+
+/// Sentence that says which words a prompt takes, in place of anything else that was typed.
+pub(crate) fn words_wanted(words: &str) -> String {
+    format!("type a whole word, {words}; {DETAILS_HAS_ALL}")
+}
+
 /// An answer as it is typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {

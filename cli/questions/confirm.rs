@@ -4,18 +4,17 @@
 
 use crate::args::Global;
 use crate::args::principal::user;
+use crate::questions::choice::{DETAILS, DETAILS_HAS_ALL, asks_for_details};
 use crate::questions::decision_view::{self, Doubts, what_starts};
-use crate::questions::hold_view::{self, Detail};
+use crate::questions::hold_view;
 use crate::ui::program::program;
-use crate::ui::screen::{Around, Conversation, in_line, recorded_in_line};
+use crate::ui::screen::{Around, Conversation, PROMPT_LINES, in_line, recorded_in_line};
 use crate::ui::{Exit, Failure, Page, named, now};
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::decision_point::{DecisionPoint, Response};
 use holdpoint_engine::shell::{Question, TypedLine};
 use std::time::Duration;
 
-/// What is typed to read all that an answer binds.
-const DETAILS: &str = "details";
 /// How often is looked whether this process may read what is typed.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -70,12 +69,15 @@ impl<'a> Offer<'a> {
         (reason, to): (Option<&'a str>, Option<&'a str>),
     ) -> Self {
         let beside = [("reason", reason), ("to", to)];
-        let lines = |columns, detail| {
-            hold_view::lines(question, Some(now()), columns, (&program(&global.log), detail))
-        };
+        let program = program(&global.log);
+        let all = program.clone();
         Self {
-            lines: Box::new(move |columns| lines(columns, Detail::Brief)),
-            all: Some(Box::new(move |columns| lines(columns, Detail::Verbose))),
+            lines: Box::new(move |columns| {
+                hold_view::brief_lines(question, now(), columns, &program)
+            }),
+            all: Some(Box::new(move |columns| {
+                hold_view::lines(question, Some(now()), columns, (&all, true))
+            })),
             command: recorded_in_line(&question.context().command_line),
             offered: (word.to_string(), given(beside)),
             word: word.to_string(),
@@ -91,7 +93,6 @@ impl<'a> Offer<'a> {
         doubts: Doubts,
         (response, comment): (&'a Response, Option<&'a str>),
     ) -> Self {
-        let seen = |columns| (now(), columns);
         let meant = point.meant(response);
         let (word, what) = match &meant {
             Response::Option(id) => (id.to_string(), id.to_string()),
@@ -111,10 +112,10 @@ impl<'a> Offer<'a> {
         };
         Self {
             lines: Box::new(move |columns| {
-                decision_view::brief_lines(global, point, seen(columns), doubts)
+                decision_view::brief_lines(global, point, (now(), columns, PROMPT_LINES), doubts)
             }),
             all: Some(Box::new(move |columns| {
-                decision_view::lines(global, point, seen(columns), doubts)
+                decision_view::lines(global, point, (now(), columns), doubts)
             })),
             command: in_line(&what_starts(point)),
             offered: (what, given([("text", text), ("comment", comment)])),
@@ -184,8 +185,10 @@ impl<'a> Offer<'a> {
             let line = conversation.line().map_err(|_| self.left())?;
             let Some(line) = line else { continue };
             match line.text() {
-                typed if typed.eq_ignore_ascii_case(&self.word) => return Ok(Typed::Word(line)),
-                typed if self.all.is_some() && typed.eq_ignore_ascii_case(DETAILS) => {
+                typed if typed.trim().eq_ignore_ascii_case(&self.word) => {
+                    return Ok(Typed::Word(line));
+                }
+                typed if self.all.is_some() && asks_for_details(typed) => {
                     self.show(&mut conversation, true)?;
                 }
                 _ => return Ok(Typed::Other),
@@ -195,15 +198,11 @@ impl<'a> Offer<'a> {
 
     fn show(&self, conversation: &mut Conversation, is_all: bool) -> Result<(), Failure> {
         let prompt = format!("type {} to answer; anything else leaves it: ", named(&self.word));
-        let mut sentences = Vec::new();
         let all = self.all.as_ref().filter(|_| !is_all);
-        if all.is_some() {
-            sentences
-                .push(format!("`{DETAILS}` shows here all that is bound, and answers nothing"));
-        }
         let (what, beside) = &self.offered;
-        let offered = || format!("holdpoint: what is offered is {}", named(what));
-        sentences.push(self.reason.clone().unwrap_or_else(offered));
+        let more = all.map(|_| format!("; {DETAILS_HAS_ALL}")).unwrap_or_default();
+        let offered = || format!("holdpoint: what is offered is {}{more}", named(what));
+        let sentences = [self.reason.clone().unwrap_or_else(offered)];
         let lines = self.all.as_ref().filter(|_| is_all).unwrap_or(&self.lines);
         let around = Around {
             sentences: &sentences,

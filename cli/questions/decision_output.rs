@@ -85,7 +85,9 @@ impl ChangeOutput {
             blocks.for_each(|name| put(format!("released        {}", named(name))));
             if let Some(next) = next {
                 put(format!("next round      {}", next.decision_id));
-                how_to_answer(global, next).iter().for_each(|line| out.line(line));
+                how_to_answer(global, next, screen::columns())
+                    .iter()
+                    .for_each(|line| out.line(line));
             }
         }
         out.finish()?;

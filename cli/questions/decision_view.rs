@@ -6,7 +6,7 @@ mod start;
 use crate::args::Global;
 use crate::questions::hold_view::{ALL_OVER, RECORDED_NEXT, add_root};
 use crate::ui::program::program_words;
-use crate::ui::screen::{columns, columns_of_stderr, quoted, quoted_up_to};
+use crate::ui::screen::{columns_of_stderr, quoted, quoted_up_to};
 use crate::ui::text::bytes;
 use crate::ui::time_format::span;
 use crate::ui::{Page, moment, named, streams};
@@ -80,34 +80,33 @@ pub(crate) fn lines(
     let now = doubts.on_its_scale(now);
     let mut page = Page::new(columns);
     point.terms.proposal.context.iter().for_each(|context| page.foreign("context", context));
-    add_rest(&mut page, global, point, (now, doubts, None));
+    add_texts(&mut page, point);
+    add_answered_texts(&mut page, point);
+    add_title(&mut page, point);
+    add_terms(&mut page, point, now, doubts);
+    add_root(&mut page, doubts.asked_by);
+    add_purpose(&mut page, point);
+    add_answers(&mut page, point, doubts);
+    match is_over(point, now) {
+        true => page.sentence(ALL_OVER),
+        false => add_ways(&mut page, global, point, doubts.of_records.is_some()),
+    }
     page.lines()
 }
 
-/// The same for whoever is to answer: of a start, what would run and what each answer does, and
-/// where the rest is, for which a whole screen would not do.
+/// The same for whoever is to answer: of a start so many lines at most, with what would run.
 pub(crate) fn brief_lines(
     global: &Global,
     point: &DecisionPoint,
-    (now, columns): (Time, usize),
+    (now, columns, most): (Time, usize, usize),
     doubts: Doubts,
 ) -> Vec<String> {
     let is_start = point.binding().is_some_and(|binding| *binding.tool == *RUN_TOOL);
     let context = point.terms.proposal.context.as_deref().filter(|_| is_start);
     let summary = context.and_then(StartSummary::of).filter(|summary| !summary.says_more);
-    let Some(summary) = summary else {
-        return lines(global, point, (now, columns), doubts);
-    };
-    let now = doubts.on_its_scale(now);
-    if let Some(lines) = start::lines(global, point, &summary, (now, columns), doubts) {
-        return lines;
-    }
-    let mut page = Page::new(columns);
-    start::add_command(&mut page, point, &summary);
-    start::add_surroundings(&mut page, &summary);
-    let more = start::rest(global, point, &summary);
-    add_rest(&mut page, global, point, (now, doubts, Some(&more)));
-    page.lines()
+    let seen = (doubts.on_its_scale(now), columns, most);
+    let start = summary.and_then(|it| start::lines(global, point, &it, seen, doubts));
+    start.unwrap_or_else(|| lines(global, point, (now, columns), doubts))
 }
 
 /// The command that a question before a start is about, else the question's own words.
@@ -116,44 +115,18 @@ pub(crate) fn what_starts(point: &DecisionPoint) -> String {
     summary.map_or_else(|| point.terms.proposal.prompt.to_string(), |summary| summary.command)
 }
 
-/// What stands behind the context, and what is bound besides what that shows.
-fn add_rest(
-    page: &mut Page,
-    global: &Global,
-    point: &DecisionPoint,
-    (now, doubts, more): (Time, Doubts, Option<&str>),
-) {
-    add_texts(page, point);
-    add_answered_texts(page, point);
-    add_title(page, point);
-    add_terms(page, point, now, doubts);
-    add_root(page, doubts.asked_by);
-    add_purpose(page, point);
-    more.iter().for_each(|more| page.row("and to", more));
-    add_answers(page, point, doubts);
-    match is_over(point, now) {
-        true => page.sentence(ALL_OVER),
-        false => add_ways(page, global, point, doubts.of_records.is_some()),
-    }
-}
-
 /// The command line that answers it, and what else may be answered; nothing once it is over.
-pub(crate) fn how_to_answer(global: &Global, point: &DecisionPoint) -> Vec<String> {
-    ways_to_answer(global, point, columns())
+pub(crate) fn how_to_answer(global: &Global, point: &DecisionPoint, columns: usize) -> Vec<String> {
+    let mut page = Page::new(columns);
+    add_answer(&mut page, global, point);
+    page.lines()
 }
 
 /// Says the same on stderr, in lines as they are: a command that goes on in another line is pasted
 /// as one.
 pub(crate) fn tell_how_to_answer(global: &Global, point: &DecisionPoint) {
-    let lines = ways_to_answer(global, point, columns_of_stderr());
     // Where stderr is closed there is nobody to tell.
-    let _ = streams::mention(&lines.join("\n"));
-}
-
-fn ways_to_answer(global: &Global, point: &DecisionPoint, columns: usize) -> Vec<String> {
-    let mut page = Page::new(columns);
-    add_answer(&mut page, global, point);
-    page.lines()
+    let _ = streams::mention(&how_to_answer(global, point, columns_of_stderr()).join("\n"));
 }
 
 /// How much time is left, or that none is; nothing where there is no end.

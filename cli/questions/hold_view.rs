@@ -2,9 +2,10 @@
 //! person. There is no field for what is hidden.
 
 use crate::args::Global;
+use crate::questions::choice::DETAILS_HAS_ALL;
 use crate::ui::program::program;
-use crate::ui::screen::quoted;
-use crate::ui::time_format::took;
+use crate::ui::screen::{Beside, PROMPT_LINES, brief, quoted, recorded_in_line};
+use crate::ui::time_format::{span, took};
 use crate::ui::{Page, moment, named};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;
@@ -23,7 +24,7 @@ pub(crate) const ALL_OVER: &str = "expired; answers are no longer accepted";
 pub(crate) const RECORDED_NEXT: &str = ", and whoever writes to the log next records that";
 
 /// The number of the user to whom everything is open.
-const ROOT: u32 = 0;
+pub(crate) const ROOT: u32 = 0;
 /// What an answer proves where root asks.
 pub(crate) const ROOT_IS_ALL: &str =
     "root is every approver; only a signature proves another person";
@@ -37,63 +38,27 @@ pub(crate) fn left(question: &Question, now: Time) -> String {
     if question.held.request.is_expired(now) {
         return "overdue".to_string();
     }
-    in_words(time_left(question, now))
+    span(question.held.request.timeout_at.nanoseconds_since(now))
 }
 
 /// The warning that 80 % of the time to answer a question are over, and what comes then.
 pub(crate) fn warning_line(id: &str, left: Duration, then: &str) -> String {
     format!(
         "WARNING: 80 % of the time are over, {} left to answer {}; then {then}",
-        in_words(left),
+        span(u64::try_from(left.as_nanos()).unwrap_or(u64::MAX)),
         visible(id)
     )
 }
 
-fn in_words(time: Duration) -> String {
-    match time.as_secs() {
-        0 => humantime::format_duration(Duration::from_millis(time.subsec_millis().into())),
-        seconds => humantime::format_duration(Duration::from_secs(seconds)),
-    }
-    .to_string()
-}
-
-/// The extent to which a question is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Detail {
-    /// Without ids, codes and hashes: with what an answer needs.
-    Brief,
-    /// With what is bound.
-    Whole,
-    /// With the codes and hashes as well.
-    Verbose,
-}
-
 /// The question for a person, in lines of so many columns: first what others wrote, behind a mark,
-/// then what happened, why it is asked and what each answer does, and what is bound last. `program`
-/// is how this one is called for the log.
+/// then what happened, why it is asked and what each answer does, and what is bound last, with the
+/// codes and hashes where they are asked for. `program` is how this one is called for the log.
 pub(crate) fn lines(
     question: &Question,
     now: Option<Time>,
     columns: usize,
-    (program, detail): (&str, Detail),
+    (program, is_verbose): (&str, bool),
 ) -> Vec<String> {
-    let mut page = asked(question, now, columns);
-    if detail != Detail::Brief {
-        page.sentence(&output_of(program, &question.held, question.hides_output));
-        add_record(&mut page, question);
-    }
-    match detail {
-        Detail::Brief => {}
-        Detail::Whole => page.sentence(&format!(
-            "`{program} decision show {} --verbose` has its codes and hashes",
-            named(question.request_id())
-        )),
-        Detail::Verbose => add_codes(&mut page, question),
-    }
-    page.lines()
-}
-
-fn asked(question: &Question, now: Option<Time>, columns: usize) -> Page {
     let mut page = Page::new(columns);
     page.recorded("command", &question.context().command_line);
     for (field, value) in &question.disclosed {
@@ -105,7 +70,46 @@ fn asked(question: &Question, now: Option<Time>, columns: usize) -> Page {
     add_attempt(&mut page, question);
     add_root(&mut page, question.asked_by.filter(|_| question.held.is_open()));
     add_answers(&mut page, question, now);
-    page
+    page.sentence(&output_of(program, &question.held, question.hides_output));
+    add_record(&mut page, question);
+    match is_verbose {
+        true => add_codes(&mut page, question),
+        false => page.sentence(&format!(
+            "`{program} decision show {} --verbose` has its codes and hashes",
+            named(question.request_id())
+        )),
+    }
+    page.lines()
+}
+
+/// What a prompt shows: the command, how the attempt ended, and what each answer does.
+pub(crate) fn brief_lines(
+    question: &Question,
+    now: Time,
+    columns: usize,
+    program: &str,
+) -> Vec<String> {
+    let mut page = Page::new(columns);
+    add_attempt(&mut page, question);
+    match question.held.is_open() && !question.held.request.is_expired(now) {
+        true => {
+            let is_root = question.asked_by == Some(ROOT);
+            let root = if is_root { "; root is every approver" } else { "" };
+            page.row("time", &format!("{} left, then ABORT{root}", left(question, now)));
+            add_meanings(&mut page, question);
+        }
+        false => add_answers(&mut page, question, Some(now)),
+    }
+    let mut ways = Page::new(columns);
+    let request = named(question.request_id());
+    ways.sentence(&format!("or by `{program} decision respond {request} CHOICE`"));
+    let disclosed = question.disclosed.iter().map(|(field, value)| {
+        format!("{} = {}", field.name(), serde_json::to_string(value).unwrap_or_default())
+    });
+    let beside = [Beside("disclosed", disclosed.collect())];
+    let command = recorded_in_line(&question.context().command_line);
+    let extent = (columns, PROMPT_LINES, DETAILS_HAS_ALL);
+    brief((&command, &beside), (page.lines(), ways.lines()), extent)
 }
 
 /// Says who may answer where root asks: root is every approver.
@@ -140,8 +144,7 @@ fn add_attempt(page: &mut Page, question: &Question) {
     page.row("what happened", &happened);
     let (attempt, most) = (question.context().attempt, question.max_attempts);
     let left = if attempt < most { "" } else { ", the last one" };
-    page.row("attempt", &format!("{attempt} of {most}{left}"));
-    page.row("why it asks", &why(question));
+    page.row("attempt", &format!("{attempt} of {most}{left}; {}", why(question)));
 }
 
 /// How an attempt ended, in words.
@@ -154,11 +157,8 @@ fn what_happened(observed: &ObservedAttempt, is_reported: bool) -> String {
     let after = observed.duration_ns.map(|duration| format!(" after {}", took(duration)));
     let fault = observed.fault_type.map(|fault| format!("; {}", fault_words(fault)));
     let (after, fault) = (after.unwrap_or_default(), fault.unwrap_or_default());
-    let whence = match is_reported {
-        true => "as its recorder was told, unobserved",
-        false => "as its recorder observed",
-    };
-    format!("{ended}{after}{fault}, {whence}")
+    let whence = if is_reported { "; its recorder was told so: nobody observed it" } else { "" };
+    format!("{ended}{after}{fault}{whence}")
 }
 
 const fn fault_words(fault: ExecutionFaultType) -> &'static str {
@@ -175,10 +175,8 @@ const fn fault_words(fault: ExecutionFaultType) -> &'static str {
 fn why(question: &Question) -> String {
     match (question.context().asked_of.as_deref(), question.policy) {
         (Some(name), _) => format!("somebody passed the question on to {}", named(name)),
-        (None, HoldPolicy::After) => "a person decides after every attempt of it".to_string(),
-        (None, HoldPolicy::OnFailure) => {
-            "a person decides after an attempt that did not end well".to_string()
-        }
+        (None, HoldPolicy::After) => "a person decides after every attempt".to_string(),
+        (None, HoldPolicy::OnFailure) => "a person decides after every failed attempt".to_string(),
         (None, HoldPolicy::Never) => "somebody wanted a person to decide".to_string(),
     }
 }
@@ -195,14 +193,19 @@ fn add_answers(page: &mut Page, question: &Question, now: Option<Time>) {
         let until = moment(request.timeout_at);
         page.row("time", &format!("{left}until {until}; then ABORT"));
         page.sentence("answers");
-        let offered = request.allowed_decisions.iter();
-        offered.for_each(|decision| page.sentence(&meaning(question, *decision)));
+        add_meanings(page, question);
     }
     question.held.outcome.iter().for_each(|outcome| page.sentence(&outcome_line(outcome)));
     if question.held.late_answers > 0 {
         let count = question.held.late_answers;
         page.row("late answers", &format!("{count}, which do not count"));
     }
+}
+
+/// What each answer does.
+fn add_meanings(page: &mut Page, question: &Question) {
+    let offered = question.held.request.allowed_decisions.iter();
+    offered.for_each(|decision| page.sentence(&meaning(question, *decision)));
 }
 
 /// What else the decision binds, in words, and what stands for all of it.
@@ -214,6 +217,8 @@ fn add_record(page: &mut Page, question: &Question) {
     page.row("run", &named(&context.loop_id));
     context.escalated_from.iter().for_each(|request| page.row("passed on from", &named(request)));
     let (claim, confidence) = (claim_words(context.executor_claim), summary.confidence_score);
+    let observed = if question.is_reported { "by nobody" } else { "by its recorder" };
+    page.row("observed", observed);
     page.row("claimed", &format!("{claim}, confidence {confidence} of 1, unverified"));
     let (count, newest) = (summary.chain_length, named(&summary.timestamp));
     page.row("evidence", &format!("{count} records, the newest of {newest}"));
@@ -280,9 +285,7 @@ pub(crate) fn outcome_line(outcome: &RequestOutcome) -> String {
         RequestOutcome::Decided(decided) if decided.record.is_timeout() => {
             let (decision, at) = (decided.record.decision, moment(decided.at));
             let sequence = decided.sequence;
-            format!(
-                "decided         {decision}, on expiry, {at}, record {sequence}"
-            )
+            format!("decided         {decision}, on expiry, {at}, record {sequence}")
         }
         RequestOutcome::Decided(decided) => {
             let record = &decided.record;
@@ -312,15 +315,9 @@ pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
     let (program, request) = (program(&global.log), named(question.request_id()));
     let allowed = &question.held.request.allowed_decisions;
     let names: Vec<&str> = allowed.iter().map(|decision| decision.name()).collect();
-    let needs = |decision, what: &str| match allowed.contains(&decision) {
-        true => format!("; {} needs {what}", decision.name()),
-        false => String::new(),
-    };
-    let retry = needs(HumanDecision::Retry, "--reason TEXT");
-    let escalate = needs(HumanDecision::Escalate, "--reason TEXT and --to NAME");
     format!(
         "`{program} decision show {request}`, then `{program} decision respond {request} CHOICE`, \
-         one of {}{retry}{escalate}; {}",
+         one of {}; {}",
         names.join(", "),
         output_of(&program, &question.held, question.hides_output)
     )
@@ -347,15 +344,38 @@ mod tests {
     fn what_its_recorder_was_told_is_not_called_observed() {
         let mut question = question(Exit::Status(0), None);
         let told = |question: &Question| shown(question, 200).join("\n");
-        assert!(told(&question).contains("as its recorder observed"));
+        assert!(told(&question).contains("observed        by its recorder"));
         question.is_reported = true;
         let told = told(&question);
-        assert!(told.contains("nobody observed it") && !told.contains("recorder observed"));
+        assert!(told.contains("nobody observed it") && !told.contains("by its recorder"));
     }
 
     fn shown(question: &Question, columns: usize) -> Vec<String> {
         let now = question.held.request.created_at;
-        lines(question, Some(now), columns, ("holdpoint", Detail::Whole))
+        lines(question, Some(now), columns, ("holdpoint", false))
+    }
+
+    fn prompt(question: &Question, columns: usize) -> Vec<String> {
+        let now = question.held.request.created_at;
+        brief_lines(question, now, columns, "holdpoint")
+    }
+
+    #[test]
+    fn at_a_prompt_the_command_is_first_and_no_more_lines_than_are_read_at_one_look() {
+        for fault in ExecutionFaultType::ALL {
+            for words in [1, 40, 4000] {
+                let mut question = question(Exit::Status(127), Some(*fault));
+                question.asked_by = Some(ROOT);
+                question.held.context.command_line = "deploy ".repeat(words).trim_end().into();
+                for columns in [80, 120, 200] {
+                    let shown = prompt(&question, columns);
+                    assert!(shown.len() <= PROMPT_LINES, "{shown:#?}");
+                    assert!(shown[0].starts_with("| deploy"), "{shown:#?}");
+                    let is_cut = shown.iter().any(|line| line.contains("`details` shows all"));
+                    assert_eq!(is_cut, words == 4000 || (words, columns) == (40, 80), "{shown:#?}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -368,6 +388,11 @@ mod tests {
         for (name, question) in questions {
             for columns in golden::COLUMNS {
                 golden::compare(&format!("hold-{name}"), columns, &shown(&question, columns));
+                golden::compare(
+                    &format!("hold-{name}-prompt"),
+                    columns,
+                    &prompt(&question, columns),
+                );
             }
         }
     }
@@ -377,7 +402,7 @@ mod tests {
         let question = question(Exit::Status(1), None);
         for columns in golden::COLUMNS {
             let over = question.held.request.timeout_at;
-            let shown = lines(&question, Some(over), columns, ("holdpoint", Detail::Whole));
+            let shown = lines(&question, Some(over), columns, ("holdpoint", false));
             golden::compare("hold-over", columns, &shown);
         }
     }
@@ -389,7 +414,7 @@ mod tests {
             let plain = shown(&question, 120).join("\n");
             assert!(plain.contains(fault_words(*fault)), "{plain}");
             let codes = [fault.name(), "CLAIMED FAILURE", "EVALUATED", "POST_EVALUATE"];
-            let verbose = lines(&question, None, 120, ("holdpoint", Detail::Verbose)).join("\n");
+            let verbose = lines(&question, None, 120, ("holdpoint", true)).join("\n");
             for code in codes {
                 assert!(!plain.contains(code) && verbose.contains(code), "{plain}\n{verbose}");
             }

@@ -313,10 +313,7 @@ impl<'g> Wait<'g> {
     fn tell(&self) {
         if std::io::stderr().is_terminal() {
             let ids: Vec<String> = self.ids.iter().map(|id| visible(id).to_string()).collect();
-            complain(&format!(
-                "waiting for {} (Ctrl-C stops the wait only)",
-                ids.join(", ")
-            ));
+            complain(&format!("waiting for {} (Ctrl-C stops the wait only)", ids.join(", ")));
         }
     }
 }

@@ -4,12 +4,14 @@
 //! last. Of a command, what begins in the first column are quotes or a word without blanks.
 
 mod alike;
+mod brief;
 mod conversation;
 mod folds;
 mod framed;
 mod glued;
 mod plain;
 
+pub(crate) use brief::{Beside, PROMPT_LINES, brief};
 pub(crate) use conversation::{Around, Conversation};
 use folds::{beginning, wrapped, wrapped_command};
 use framed::{FRAME, FRAME_COLUMNS, behind, framed};
@@ -43,9 +45,9 @@ const ROOMY_COLUMNS: usize = 60;
 /// How long a name may be that stands without quotes, and how much of a longer one is shown.
 const NAME_CHARACTERS_MAX: usize = 64;
 
-/// How many lines of one text are shown in full, and how many of its end where it has more.
-const LINES_MAX: usize = 1000;
-const LAST_LINES: usize = 250;
+/// How many lines of one text are shown in full, and what has all of a longer one.
+pub(crate) const LINES_MAX: usize = 1000;
+pub(crate) const JSON_HAS_ALL: &str = "--json has all";
 
 /// How wide standard output is.
 pub(crate) fn columns() -> usize {
@@ -143,13 +145,13 @@ impl Page {
     /// A text of somebody else, below the name that it has here.
     pub(crate) fn foreign(&mut self, name: &str, text: &str) {
         self.own(&format!("{name}:"), 2);
-        self.block(text.split('\n').map(plain), LINES_MAX);
+        self.block(text.split('\n').map(plain), LINES_MAX, JSON_HAS_ALL);
     }
 
     /// A text of somebody else that was made visible when it was recorded, as command lines are.
     pub(crate) fn recorded(&mut self, name: &str, text: &str) {
         self.own(&format!("{name}:"), 2);
-        self.block(std::iter::once(plain_once(text)), LINES_MAX);
+        self.block(std::iter::once(plain_once(text)), LINES_MAX, JSON_HAS_ALL);
     }
 
     /// The beginning of a text of somebody else, without a name: so many lines of it at most.
@@ -197,6 +199,12 @@ impl Page {
         self.own(text.trim_end(), self.indent());
     }
 
+    /// The same on one line of a usual terminal: a longer value is cut.
+    pub(crate) fn short_row(&mut self, name: &str, value: &str) {
+        let room = self.columns.max(COLUMNS_OF_TERMINAL).saturating_sub(NAME_COLUMNS);
+        self.row(name, &cut(value, room));
+    }
+
     /// A sentence or a title of this program.
     pub(crate) fn sentence(&mut self, text: &str) {
         self.own(text, 2);
@@ -218,17 +226,21 @@ impl Page {
         self.lines.extend(wrapped(&plain_once(text), ("", &others), self.columns));
     }
 
-    fn block(&mut self, texts: impl Iterator<Item = String>, most: usize) {
+    /// Texts in their frames, at most so many lines: of more the beginning, the end, and `all`,
+    /// which says where all of it is.
+    fn block(&mut self, texts: impl Iterator<Item = String>, most: usize, all: &str) {
         let lines: Vec<String> = texts.flat_map(|text| framed(&text, self.columns)).collect();
         if lines.len() <= most {
             self.lines.extend(lines);
             return;
         }
-        let first = most.saturating_sub(LAST_LINES);
-        let hidden = lines.len().saturating_sub(most);
+        let last = (most / 4).max(1).min(most.saturating_sub(2));
+        let first = most.saturating_sub(last).saturating_sub(1);
+        let end = lines.len().saturating_sub(last);
+        let hidden = end.saturating_sub(first);
         self.lines.extend(lines.iter().take(first).cloned());
-        self.own(&format!("{LEFT_AWAY}{hidden} lines are not shown here; --json has all"), 4);
-        self.lines.extend(lines.into_iter().skip(first.saturating_add(hidden)));
+        self.own(&format!("{LEFT_AWAY}{hidden} lines are not shown here; {all}"), 4);
+        self.lines.extend(lines.into_iter().skip(end));
     }
 }
 
@@ -480,8 +492,8 @@ mod tests {
         let text: Vec<String> = (0..3000).map(|line| format!("line {line}")).collect();
         page.foreign("context", &text.join("\n"));
         let lines = page.lines();
-        let said = "... 2000 lines are not shown here; --json has all";
-        assert_eq!(lines.iter().position(|line| line == said), Some(751));
+        let said = "... 2001 lines are not shown here; --json has all";
+        assert_eq!(lines.iter().position(|line| line == said), Some(750));
         assert_eq!(lines.last().map(String::as_str), Some("| line 2999"));
     }
 

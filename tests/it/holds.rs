@@ -59,7 +59,7 @@ fn two_terminals_one_waits_and_the_other_answers() {
     let place = Place::new();
     let mut waiting = Terminal::start(&place, &["run", "--hold", "after", "--", "false"]);
     let asked = waiting.wait_for("CONTINUE, RETRY, ABORT? ");
-    for shown in ["\r| false\r", "exit status 1 after", "1 of 3", "left, until"] {
+    for shown in ["\r| false\r", "exit status 1 after", "1 of 3", "left, then ABORT"] {
         assert!(asked.contains(shown), "{shown}: {asked}");
     }
     let request = await_request(&place);
@@ -427,10 +427,10 @@ fn a_question_tells_how_the_attempt_ended_and_nothing_that_it_printed() {
         let places = [
             "command:",
             told,
-            "as its recorder observed",
-            "why it asks     a person decides after an attempt that did not end well",
+            "attempt         1 of 3; a person decides after every failed attempt",
             "  CONTINUE      end the run here",
             "for the record",
+            "observed        by its recorder",
             "claimed         that it ",
             "answer binds",
         ];
@@ -453,16 +453,15 @@ fn a_hold_is_decided_on_one_screen_and_its_hashes_are_a_word_away() {
     let mut waiting = Terminal::start(&place, &run);
     let shown = waiting.see("CONTINUE, RETRY, ABORT?").join("\n");
     let places = [
-        "command:",
         "| sh -c 'exit 1'",
         "it ended with exit status 1",
-        "why it asks",
+        "1 of 3; a person decides after every attempt",
         "time  ",
         "  CONTINUE      end the run here",
         "  RETRY  ",
         "  ABORT  ",
-        "from another terminal",
-        "`details` the ids and hashes",
+        "or by `holdpoint",
+        "`details` shows all, `output` what it printed",
     ];
     let found: Vec<usize> = places.iter().map(|it| shown.find(it).expect(it)).collect();
     assert!(found.is_sorted() && !shown.contains("chain hash"), "{shown}");

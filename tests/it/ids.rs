@@ -55,6 +55,56 @@ fn held(place: &Place) -> String {
 }
 
 #[test]
+fn the_newest_run_and_every_beginning_of_an_id_are_looked_at_by_each_verb_that_looks() {
+    let place = Place::with_log();
+    let older = run(&place, "echo one");
+    let id = run(&place, "echo two");
+    let record = shown(&place, &id)["first_record"].to_string();
+    let out = |words: &str, id: &str| {
+        let words: Vec<String> = words.split(' ').map(|word| word.replace("ID", id)).collect();
+        let output = place.holdpoint(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(status(&output), 0, "{words:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    for words in [
+        "show ID --json",
+        "show ID --trace",
+        "output ID",
+        "replay ID",
+        "replay ID --story",
+        "log loop=ID",
+        "log entity=ID",
+        "export ID --format asciicast",
+        "runs --after ID -q",
+    ] {
+        let whole = out(words, &id);
+        assert_eq!(out(words, "@"), whole, "{words}");
+        assert_eq!(out(words, &id[..15]), whole, "{words}");
+    }
+    assert_eq!(out("show ID --json", &record), out("show ID --json", "@"));
+    let compared = |to: &str| out(&format!("diff ID {to} --json"), &older);
+    assert_eq!(compared("@"), compared(&id));
+    out("export ID --format html --output page.html", "@");
+    let page = std::fs::read_to_string(place.directory.path().join("page.html")).unwrap();
+    assert!(page.contains(&id) && !page.contains(&older));
+    let question = held(&place);
+    for words in [
+        &["approve", "@"][..],
+        &["deny", "@"],
+        &["decision", "respond", "@", "ABORT"],
+        &["decision", "cancel", "@", "--reason", "no"],
+        &["decision", "consume", "@", "--bind", "tool=t", "--bind", "input={}"],
+        &["run", "--approval", "@", "--", "false"],
+        &["run", "--resume", "@", "--", "false"],
+    ] {
+        let output = place.command(words).output().unwrap();
+        assert!(![0, 1].contains(&status(&output)), "{words:?}: {}", text(&output.stderr));
+    }
+    let waits = place.holdpoint(&["decision", "show", &question, "--json"]);
+    assert_eq!(with_hold(json(&waits))["state"], "WAITING");
+}
+
+#[test]
 fn digits_name_the_only_run_decision_or_request_whose_id_begins_so() {
     let place = Place::with_log();
     let loop_id = run(&place, "exit 0");

@@ -161,7 +161,7 @@ fn ctrl_z_at_a_question_gives_the_terminal_back_and_fg_asks_anew() {
     terminal.wait_for("Stopped");
     assert!(!is_exclusive(&terminal.device));
     terminal.type_line("fg; echo ended $?");
-    terminal.wait_for("nothing has run yet");
+    terminal.wait_for("approve starts exactly this, once");
     terminal.wait_for(ASKS);
     assert!(is_exclusive(&terminal.device));
     terminal.type_line("approve");

@@ -79,6 +79,23 @@ fn a_page_tells_a_run_with_its_people_and_is_readable_by_its_owner_alone() {
 }
 
 #[test]
+fn a_page_of_one_run_is_titled_by_its_command_and_how_it_ended_and_is_dark_where_that_is_wished() {
+    let place = Place::new();
+    let long = format!("exit 3 # {}", "word ".repeat(60));
+    for (command, title) in
+        [("exit 0", "sh -c &#39;exit 0&#39;: ok"), (&long, "sh -c &#39;exit 3 #")]
+    {
+        place.shell(command);
+        let page = page_of(&place, &[place.newest_loop()["loop_id"].as_str().unwrap()]);
+        let shown = page.split("<title>").nth(1).unwrap().split("</title>").next().unwrap();
+        assert!(shown.starts_with(title) && shown.len() < 140, "{shown}");
+        assert!(page.contains(&format!("<h1>{shown}</h1>")), "{shown}");
+        assert!(command == "exit 0" || shown.ends_with("..: failed, exit status 3"), "{shown}");
+        assert!(page.contains("@media screen and (prefers-color-scheme: dark)"));
+    }
+}
+
+#[test]
 fn a_page_follows_from_the_log_alone_and_changes_nothing_of_it() {
     let place = place();
     let before = crate::program::contents(&place.log);

@@ -1,7 +1,7 @@
 //! The script of a page, in a browser without a window: it finds what `verify.py` finds, and
 //! nothing stands on the console.
 
-use crate::program::text;
+use crate::program::{Place, text};
 use crate::report_support::{
     Misread, Pages, damaged, found_by_python, misread, page_of, place, write,
 };
@@ -167,6 +167,7 @@ fn measured_in(page: &str, width: u32) -> String {
         page,
         &format!("width=\"{width}\" height=\"900\" style=\"border: 0\""),
         "const page = document.getElementById('page').contentDocument;\
+         page.querySelectorAll('details').forEach(it => { it.open = true; });\
          const { clientWidth, scrollWidth } = page.documentElement;\
          const cells = [...page.querySelectorAll('td')];\
          const beside = cells.filter(it => it.getBoundingClientRect().right > clientWidth);\
@@ -192,4 +193,20 @@ fn nothing_on_a_page_lies_beside_the_window_however_narrow_it_is() {
             assert!(seen.contains(due), "{width}: {}", told.get(..80).unwrap_or(told));
         }
     }
+}
+
+#[test]
+#[ignore = "needs a browser: `.ci/run all`"]
+fn a_page_of_one_plain_run_takes_two_screens_of_a_phone_at_most() {
+    let (browser, directory) = (browser(), TempDir::new().unwrap());
+    let place = Place::new();
+    place.shell("echo done");
+    let page = page_of(&place, &[place.newest_loop()["loop_id"].as_str().unwrap()]);
+    let script = "const page = document.getElementById('page').contentDocument;\
+                  document.title = `fits: ${page.documentElement.scrollHeight <= 2 * 844}`;";
+    let phone = within(&page, "width=\"390\" height=\"844\" style=\"border: 0\"", script);
+    let files = write(directory.path(), &[phone]);
+    let output = opened(&browser, &directory.path().join("profile"), &files[0]);
+    let seen = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(seen.contains("<title>fits: true</title>"), "{seen:.300}");
 }

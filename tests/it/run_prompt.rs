@@ -1,4 +1,5 @@
-//! What is said where a prompt stands that nobody answered begins a line of its own.
+//! The prompt of a hold has the command first and few lines, and what is said behind one that
+//! nobody answered begins a line of its own.
 
 use crate::program::Place;
 use crate::terminal::Terminal;
@@ -48,4 +49,66 @@ fn a_reason_with_something_hidden_is_asked_for_again() {
     let records = place.holdpoint(&["log"]);
     let records = crate::program::text(&records.stdout);
     assert!(records.contains("it was flaky") && !records.contains("u{1b}"), "{records}");
+}
+
+/// The lines of a prompt at a terminal of so many columns, up to the line that asks.
+fn prompt(place: &Place, columns: u16, words: &[&str], prompt: &str) -> (Terminal, Vec<String>) {
+    let mut terminal = Terminal::sized(place, (60, columns), words);
+    let lines = terminal.see(prompt);
+    let shown = lines.iter().map(|line| line.trim_end().to_string());
+    let shown = shown.skip_while(|line| !line.starts_with("| ")).take_while(|it| !it.is_empty());
+    (terminal, shown.collect())
+}
+
+#[test]
+fn a_prompt_has_twelve_lines_at_most_and_the_command_first() {
+    let long = "word ".repeat(900);
+    let place = Place::new();
+    let names: Vec<String> = (0..30).map(|at| format!("input-{at}")).collect();
+    names.iter().for_each(|name| std::fs::write(place.directory.path().join(name), "").unwrap());
+    let files: Vec<&str> = names.iter().map(String::as_str).collect();
+    for (hold, asks) in [("before", "approve, deny?"), ("after", "CONTINUE, RETRY, ABORT?")] {
+        for rest in
+            [&["true"][..], &["true", &long], &[&["true", &long, "/dev/null"], &*files].concat()]
+        {
+            let words = [&["run", "--hold", hold, "--"], rest].concat();
+            for columns in [80, 120] {
+                let (mut terminal, shown) = prompt(&place, columns, &words, asks);
+                assert!(shown.len() <= 12, "{shown:#?}");
+                assert!(shown[0].starts_with("| true"), "{shown:#?}");
+                assert_eq!(shown.last().map(String::as_str), Some(asks), "{shown:#?}");
+                let is_cut =
+                    shown.iter().any(|line| line.contains("lines are not shown here; `details`"));
+                assert_eq!(is_cut, rest.len() > 1, "{shown:#?}");
+                terminal.press("\x03");
+                terminal.end();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_short_word_is_told_which_words_to_type_and_answers_nothing() {
+    let place = Place::new();
+    let asked = [
+        ("before", "approve, deny? ", "type a whole word, approve or deny;", "Deny"),
+        ("after", "ABORT? ", "type a whole word, CONTINUE, RETRY, ABORT;", "aBorT"),
+    ];
+    for (hold, asks, wanted, no) in asked {
+        let words = ["run", "--hold", hold, "--", "true"];
+        let mut terminal = Terminal::start(&place, &words);
+        terminal.wait_for(asks);
+        for typed in ["y", "Y", "yes", "n", "no", "NO", ""] {
+            terminal.type_line(typed);
+            terminal.wait_for(wanted);
+            terminal.wait_for(asks);
+        }
+        for typed in ["?", "help", "SHOW", "details"] {
+            terminal.type_line(typed);
+            terminal.wait_for("true");
+            terminal.wait_for(asks);
+        }
+        terminal.type_line(no);
+        assert_eq!(terminal.end().0, 120, "{hold}");
+    }
 }

@@ -48,17 +48,23 @@ fn variables_that_carry_code_stand_in_the_question_with_their_values() {
             ("PATH", "/tmp/bin:/usr/bin:/bin"),
         ],
     );
-    let mut asking = Terminal::start_sized(&place, (60, 120), &asked);
+    let mut asking = Terminal::start_sized(&place, (300, 120), &asked);
     let shown = asking.see("approve, deny?").join("\n");
+    for name in ["GIT_SSH_COMMAND", "NODE_OPTIONS", "GIT_TOKEN", "/tmp/bin, and the rest"] {
+        assert!(shown.contains(name), "{name}: {shown}");
+    }
+    asking.type_line("details");
+    let all = asking.see("decision respond").join("\n");
     for line in [
         "GIT_SSH_COMMAND = /tmp/evil ssh",
         "NODE_OPTIONS = --require ./x.js",
         "PYTHONSTARTUP = /tmp/start.py",
-        "GIT_TOKEN = (kept secret)",
+        "GIT_TOKEN = (kept secret",
         "PATH = /tmp/bin, and the rest as usual",
     ] {
-        assert!(shown.contains(line), "{line}: {shown}");
+        assert!(all.contains(line), "{line}: {all}");
     }
+    assert!(!all.contains("ghp_0123"), "{all}");
     assert!(!shown.contains("ghp_0123"), "{shown}");
     asking.type_line("deny");
     assert_eq!(asking.end().0, 120);
@@ -69,11 +75,13 @@ fn a_search_path_of_the_systems_own_directories_is_as_usual() {
     let place = Place::new();
     let arguments = ["run", "--hold", "before", "--", "true"];
     let asked = with(&place, &arguments, &[("PATH", "/usr/bin:/bin")]);
-    let mut asking = Terminal::start_sized(&place, (60, 120), &asked);
+    let mut asking = Terminal::start_sized(&place, (300, 120), &asked);
     let shown = asking.see("approve, deny?").join("\n");
+    asking.type_line("details");
+    let all = asking.see("decision respond").join("\n");
     asking.type_line("deny");
     assert_eq!(asking.end().0, 120);
-    assert!(shown.contains("PATH = as usual"), "{shown}");
+    assert!(!shown.contains("PATH") && all.contains("PATH = as usual"), "{all}");
 }
 
 #[test]

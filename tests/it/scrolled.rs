@@ -27,19 +27,24 @@ fn reminded(rows: &[String]) -> (String, usize) {
 }
 
 /// Asks on a terminal that has all of it and on one that has not: what is said to stand above does.
-fn assert_counted(words: &[&str], columns: u16, prompt: &str, command: &str, what: &str) {
+fn assert_counted(
+    words: &[&str],
+    (height, columns): (u16, u16),
+    prompt: &str,
+    (command, what): (&str, &str),
+) {
     let place = Place::new();
     let whole = asked(&place, (200, columns), words, prompt);
     assert!(!whole.iter().any(|row| row.starts_with("holdpoint: not on")), "{whole:#?}");
-    let rows = asked(&place, (24, columns), words, prompt);
+    let rows = asked(&place, (height, columns), words, prompt);
     let (shown, above) = reminded(&rows);
     assert_eq!(shown, command);
     let named = rows.iter().position(|row| *row == what).unwrap();
     assert_eq!(rows[named + 1], command);
     // The answer has a row of its own.
     let reminder = rows.len() - named;
-    assert_eq!(rows.len(), 23);
-    assert_eq!(above, whole.len() + reminder - 23, "{rows:#?}");
+    assert_eq!(rows.len() + 1, usize::from(height));
+    assert_eq!(above, whole.len() + reminder - rows.len(), "{rows:#?}");
 }
 
 #[test]
@@ -50,20 +55,21 @@ fn nobody_answers_without_the_command_in_view_and_what_is_above_is_counted() {
     let many: Vec<&str> = before.into_iter().chain(names.clone()).collect();
     assert_counted(
         &many,
-        80,
+        (9, 80),
         "approve, deny?",
-        "| rm -rf /srv/data/part-1 /srv/data/part-2 /srv/data/part-3 /srv/data/part-4 /..",
-        "command, its beginning:",
+        (
+            "| rm -rf /srv/data/part-1 /srv/data/part-2 /srv/data/part-3 /srv/data/part-4 /..",
+            "command, its beginning:",
+        ),
     );
     let one = [&before[..], &["/srv/data"]].concat();
-    assert_counted(&one, 40, "approve, deny?", "| rm -rf /srv/data", "command:");
+    assert_counted(&one, (12, 40), "approve, deny?", ("| rm -rf /srv/data", "command:"));
     let after: Vec<&str> =
         ["run", "--hold", "after", "--", "false"].into_iter().chain(names).collect();
     assert_counted(
         &after,
-        40,
+        (12, 40),
         "CONTINUE, RETRY, ABORT?",
-        "| false /srv/data/part-1 /srv/data/par..",
-        "command, its beginning:",
+        ("| false /srv/data/part-1 /srv/data/par..", "command, its beginning:"),
     );
 }

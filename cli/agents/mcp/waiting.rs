@@ -38,9 +38,7 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
             Some(ApprovalOver::Spent) => {
                 "The approval was spent, and is void; ask again with decision_create."
             }
-            Some(ApprovalOver::Lapsed) => {
-                "The approval expired; ask again with decision_create."
-            }
+            Some(ApprovalOver::Lapsed) => "The approval expired; ask again with decision_create.",
             None => next_step(outcome, &waited.decision),
         },
     };

@@ -1,142 +1,100 @@
-//! A start as it is shown to whoever is to let it begin: the command and who asks, what would run
-//! and what is not bound, then what each answer does, and where all else is.
+//! A start as it is shown to whoever is to let it begin: the command first, what would run and what
+//! is not bound, then who asks and where all else is.
 
-use super::{Doubts, approval, time_left, who};
+use super::{Doubts, approval, time_left, votes, who};
 use crate::args::Global;
-use crate::questions::hold_view::add_root;
+use crate::questions::choice::DETAILS_HAS_ALL;
+use crate::questions::hold_view::ROOT;
 use crate::ui::program::program;
-use crate::ui::{Page, counted, moment, named};
+use crate::ui::screen::{Beside, brief, in_line};
+use crate::ui::{Page, named};
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::{
-    APPROVE, DENY, DecisionOption, DecisionPoint, DecisionPointState, OnTimeout, Urgency,
+    APPROVE, DENY, DecisionOption, DecisionPoint, DecisionPointState, OnTimeout,
 };
 use holdpoint_engine::shell::{NamedLine, StartSummary, carries_code};
 use std::ffi::OsStr;
 
-/// How wide the names of circumstances are.
-const KIND_WIDTH: usize = 10;
 /// What a program opens of its own accord is never bound.
-const BY_ITSELF: &str = "what the program reads by itself: a Makefile, imports, files in \
-                         directories, files that a script in its arguments names (`sh -c`)";
+const BY_ITSELF: &str = "what it reads by itself: a Makefile, imports, files of `sh -c`";
+/// Between a program and the directory that it runs in.
+const IN: &str = ", in ";
 /// The answers, and what the question before a start says of them.
 const ANSWERS: [(&str, &str); 2] =
     [(APPROVE, "Start it, exactly so and once"), (DENY, "Do not start it")];
 
-/// The question in lines that are read at one look; `None` where it says more than whether to start
-/// what its circumstances have, so that all of it is to be read.
+/// The question in so many lines at most, that are read at one look; `None` where it says more than
+/// whether to start what its circumstances have, so that all of it is to be read.
 pub(crate) fn lines(
     global: &Global,
     point: &DecisionPoint,
     summary: &StartSummary,
-    (now, columns): (Time, usize),
+    (now, columns, most): (Time, usize, usize),
     doubts: Doubts,
 ) -> Option<Vec<String>> {
     if !asks_that_alone(point, summary) || doubts.of_records.is_some() || doubts.is_log_damaged {
         return None;
     }
     let mut page = Page::new(columns);
-    add_command(&mut page, point, summary);
-    if let Some(end) = point.terms.expires_at {
-        let left = match time_left(point, now).as_str() {
-            "overdue" => "overdue".to_string(),
-            left => format!("{left} left"),
-        };
-        page.row("time", &format!("{left}, until {}; then nothing starts", moment(end)));
+    let left = match time_left(point, now).as_str() {
+        "" => String::new(),
+        "overdue" => "; overdue: nothing starts".to_string(),
+        left => format!("; {left} left, then nothing starts"),
+    };
+    page.short_row("asked by", &format!("{}{left}", who(&point.requested_by)));
+    let root = (doubts.asked_by == Some(ROOT)).then(|| "root is any approver".to_string());
+    let approval = point.terms.policy.as_ref().map(approval);
+    let approval: Vec<String> = approval.into_iter().chain(votes(point)).chain(root).collect();
+    if !approval.is_empty() {
+        page.short_row("approval", &approval.join("; "));
     }
-    point.terms.policy.iter().for_each(|policy| page.row("approval", &approval(policy)));
-    add_root(&mut page, doubts.asked_by);
-    add_surroundings(&mut page, summary);
-    page.row(APPROVE, &format!("starts it, exactly so and once; {DENY} starts nothing"));
-    page.row("and bound to", &rest(global, point, summary));
-    let (id, program) = (named(&point.decision_id), program(&global.log));
-    page.row("from elsewhere", &format!("`{program} {APPROVE} {id}`, or {DENY}"));
-    Some(page.lines())
-}
-
-/// The command and who asks.
-pub(crate) fn add_command(page: &mut Page, point: &DecisionPoint, summary: &StartSummary) {
-    page.foreign("what would start", &line("command", "", &summary.command));
-    page.row("asked by", &format!("{}, {}", who(&point.requested_by), moment(point.created_at)));
+    let named_files = if summary.binds_named_files { "" } else { "; files that it names" };
+    page.row("not bound", &format!("{BY_ITSELF}{named_files}"));
+    let (id, mut ways) = (named(&point.decision_id), Page::new(columns));
+    ways.row("from elsewhere", &format!("`{} {APPROVE} {id}`, or {DENY}", program(&global.log)));
+    let texts = (&*in_line(&summary.command), &beside(summary)[..]);
+    Some(brief(texts, (page.lines(), ways.lines()), (columns, most, DETAILS_HAS_ALL)))
 }
 
 /// What the command finds around it, and what of that is not bound.
-pub(crate) fn add_surroundings(page: &mut Page, summary: &StartSummary) {
-    let mut found =
-        vec![line("directory", "", &summary.directory), line("program", "", &summary.program)];
-    found.extend(summary.files.iter().map(|file| format!("  {:<KIND_WIDTH$} {file}", "file")));
-    found.extend(summary.code.iter().map(|code| line("code", &code.name, &code.shown)));
-    found.extend(summary.search.iter().map(|search| line("search", "PATH", search)));
-    found.extend(summary.input.iter().map(|input| line("input", "", input)));
-    page.foreign("with", &found.join("\n"));
-    let files = summary.unread.iter().map(|file| line("file", &file.name, &file.shown));
-    let unbound: Vec<String> = files.chain(summary.unbound.iter().map(unbound_variable)).collect();
-    if !unbound.is_empty() {
-        page.foreign("NOT bound", &unbound.join("\n"));
-    }
-    if summary.unbound_besides > 0 {
-        let more = u64::try_from(summary.unbound_besides).unwrap_or(u64::MAX);
-        page.row("NOT bound", &format!("{} more, which have no room here", counted(more, "name")));
-    }
-    match summary.binds_named_files {
-        true => page.row("not bound", BY_ITSELF),
-        false => page.row(
-            "not bound",
-            &format!("{BY_ITSELF}; also files that the command names, but for those above"),
-        ),
-    }
-}
-
-fn unbound_variable(variable: &NamedLine) -> String {
-    let carries = match variable.name == "PATH" || carries_code(OsStr::new(&variable.name)) {
-        true => "; IT CARRIES CODE",
-        false => "",
+fn beside(summary: &StartSummary) -> [Beside; 6] {
+    let StartSummary { directory, program, .. } = summary;
+    let is_told_apart = ![program, directory].iter().any(|path| path.contains(IN));
+    let program = match is_told_apart {
+        true => vec![format!("{program}{IN}{directory}")],
+        false => vec![program.clone(), directory.clone()],
     };
-    line("variable", &variable.name, &format!("{} when it was asked{carries}", variable.shown))
+    let value = |it: &NamedLine| format!("{} = {}", it.name, it.shown);
+    let variables = summary.unbound.iter().map(|it| {
+        let is_code = it.name == "PATH" || carries_code(OsStr::new(&it.name));
+        let carries = if is_code { " (IT CARRIES CODE)" } else { "" };
+        format!("{}{carries} = {} when it was asked", it.name, it.shown)
+    });
+    let mut unbound: Vec<_> = variables.chain(summary.unread.iter().map(value)).collect();
+    unbound.sort_by_key(|it| !it.contains("(IT CARRIES CODE)"));
+    let besides = summary.unbound_besides;
+    unbound.extend((besides > 0).then(|| format!("{besides} more, which have no room here")));
+    [
+        Beside("program", program),
+        Beside("NOT bound", unbound),
+        Beside("code", summary.code.iter().map(value).collect()),
+        Beside("PATH", summary.search.clone().into_iter().collect()),
+        Beside("input", summary.input.clone().into_iter().collect()),
+        Beside("file", summary.files.clone()),
+    ]
 }
 
-fn line(kind: &str, name: &str, value: &str) -> String {
-    match name.is_empty() {
-        true => format!("  {kind:<KIND_WIDTH$} = {value}"),
-        false => format!("  {kind:<KIND_WIDTH$} {name} = {value}"),
-    }
-}
-
-/// What is bound and not shown, and where it is.
-pub(crate) fn rest(global: &Global, point: &DecisionPoint, summary: &StartSummary) -> String {
-    let variables = u64::try_from(summary.variables).unwrap_or(u64::MAX);
-    format!(
-        "{} of its environment; `{} decision show {}` has them, all digests, and what is not bound",
-        counted(variables, "more variable"),
-        program(&global.log),
-        named(&point.decision_id)
-    )
-}
-
-/// Whether the question is the usual one, and has nothing that [`lines`] leaves away but what the
-/// circumstances say as well.
+/// Whether each answer does what the usual question of a start says, and silence starts nothing.
 fn asks_that_alone(point: &DecisionPoint, summary: &StartSummary) -> bool {
-    let terms = &point.terms;
+    let proposal = &point.terms.proposal;
     let is_answer = |option: &DecisionOption| {
         let is_one = |(id, label): &(&str, &str)| *option.id == **id && *option.label == **label;
         ANSWERS.iter().any(is_one) && option.description.is_none()
     };
-    let has_more = [
-        point.iteration != 1,
-        point.guidance.is_some(),
-        !point.votes.is_empty(),
-        !point.late_responses.is_empty(),
-        point.escalation.is_some(),
-        point.prior_id.is_some(),
-        terms.issue_id.is_some(),
-        terms.supersedes.is_some(),
-        terms.evidence.iter().next().is_some(),
-        terms.blocks.iter().next().is_some(),
-        terms.allow_text,
-        terms.urgency != Urgency::Medium,
-        terms.on_timeout != OnTimeout::Abort,
-    ];
-    summary.is_asked_as(&terms.proposal.prompt)
+    summary.is_asked_as(&proposal.prompt)
         && point.state == DecisionPointState::Pending
-        && terms.proposal.options.iter().all(is_answer)
-        && !has_more.contains(&true)
+        && point.guidance.is_none()
+        && !point.terms.allow_text
+        && point.terms.on_timeout == OnTimeout::Abort
+        && proposal.options.iter().all(is_answer)
 }

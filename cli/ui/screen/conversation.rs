@@ -34,17 +34,17 @@ pub(crate) struct Conversation {
 impl Conversation {
     /// One at the terminal, if standard input and standard error are one.
     pub(crate) fn open() -> Option<Self> {
-        Some(Self { terminal: PersonTerminal::open()?, is_prompting: false, has_screen: false })
+        PersonTerminal::open().map(Self::at)
     }
 
     /// One at the terminal of this process's session, in whose foreground it is, whatever standard
     /// input is.
     pub(crate) fn of_session() -> Option<Self> {
-        Some(Self {
-            terminal: PersonTerminal::of_session()?,
-            is_prompting: false,
-            has_screen: false,
-        })
+        PersonTerminal::of_session().map(Self::at)
+    }
+
+    const fn at(terminal: PersonTerminal) -> Self {
+        Self { terminal, is_prompting: false, has_screen: false }
     }
 
     /// Waits until something was typed, at most this long. Whether it was.

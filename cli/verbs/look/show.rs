@@ -10,6 +10,7 @@ pub(crate) mod trace;
 use crate::args::{Global, settle};
 use crate::log::captured_output::{expect_run, is_hidden};
 use crate::log::records::conclude;
+use crate::log::run_id::{self, NEWEST};
 use crate::log::run_records::{tell_standing, tell_uncounted};
 use crate::log::{ArchiveArgs, Directory, escalations, other_logs, recorders, sessions};
 use crate::ui::screen::columns;
@@ -51,7 +52,14 @@ pub(crate) struct Args {
 /// Tells a run: what it was, how it ended, who began it, who was asked and what was answered, and
 /// the last lines of what it printed. Exit 3 where there is no such thing, 4 where several ids
 /// begin so, 6 where the log does not verify as far as it was read for that.
-pub(crate) fn main(global: &Global, args: Args, carry_out: LineRunner) -> Exit {
+pub(crate) fn main(global: &Global, mut args: Args, carry_out: LineRunner) -> Exit {
+    if args.id == NEWEST {
+        let directory = Directory::open_with_archives(global, &args.archives);
+        match directory.and_then(|directory| run_id::find(&directory, NEWEST)) {
+            Ok(id) => args.id = id,
+            Err(failure) => return settle(global, Err(failure)),
+        }
+    }
     if args.trace.trace {
         return settle(global, trace::show(global, &args));
     }
@@ -138,9 +146,7 @@ fn show_run(
 /// Says where what is shown ceases to be proven, and whose words the last lines are.
 fn tell(run: &Run, reach: &Reach) {
     if run.outputs.iter().any(|output| !output.bytes.is_empty()) {
-        complain(
-            "lines starting with `|` are untrusted text",
-        );
+        complain("lines starting with `|` are untrusted text");
     }
     tell_standing(&[run], reach);
 }

@@ -82,10 +82,8 @@ fn run(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let found = Continuation { short, world: rebuilt.world, left, is_adopted };
     let offer = Offer::of_change(found.lines(), "holdpoint continue", WORD);
     let Some(line) = offer.typed()? else {
-        let message = format!(
-            "only a person at a terminal continues a log ({})",
-            user(Actor::Human).means
-        );
+        let message =
+            format!("only a person at a terminal continues a log ({})", user(Actor::Human).means);
         return Err(Failure::new(Exit::REFUSED, "no_terminal", message));
     };
     let mut bar = Bar::new();

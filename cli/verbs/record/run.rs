@@ -3,10 +3,10 @@
 pub(crate) mod actor_args;
 mod approve;
 mod ask;
+mod asker;
 mod behind;
 pub(crate) mod hold_args;
 pub(crate) mod output;
-pub(crate) mod output_pane;
 pub(crate) mod pre_approval;
 pub(crate) mod rerun_hint;
 mod screen;

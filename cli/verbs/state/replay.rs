@@ -7,7 +7,7 @@ use crate::log::at_point::{Shortcuts, parse_end, tell_reach};
 use crate::log::open::read_seeing;
 use crate::log::question_look::Links;
 use crate::log::verdict::{and_permits, exit_of};
-use crate::log::{ArchiveArgs, Directory, coverage, not_found, warn};
+use crate::log::{ArchiveArgs, Directory, coverage, not_found, run_id, warn};
 use crate::ui::text::{command_line, doer};
 use crate::ui::{Exit, Failure, Output, closest, complain, excerpt, moment};
 use clap::ValueEnum;
@@ -61,15 +61,16 @@ pub(crate) struct Args {
 /// Rebuilds and shows the state. Exit 6 when the log does not verify, 3 when there is no log or no
 /// such loop.
 pub(crate) fn main(global: &Global, args: Args) -> Exit {
-    settle(global, show_state(global, &args))
+    settle(global, show_state(global, args))
 }
 
-fn show_state(global: &Global, args: &Args) -> Result<Exit, Failure> {
+fn show_state(global: &Global, mut args: Args) -> Result<Exit, Failure> {
     let directory = Directory::open_with_archives(global, &args.archives)?;
+    args.id = args.id.map(|id| run_id::whole(&directory, id)).transpose()?;
     match &args.id {
-        Some(wanted) if !args.story => travel::entity(&directory, global, args, wanted),
-        None if args.live => travel::live(&directory, global, args),
-        Some(_) | None => replay(&directory, global, args),
+        Some(wanted) if !args.story => travel::entity(&directory, global, &args, wanted),
+        None if args.live => travel::live(&directory, global, &args),
+        Some(_) | None => replay(&directory, global, &args),
     }
 }
 

@@ -206,7 +206,9 @@ fn tell(global: &Global, point: &DecisionPoint, value: &Value) -> Result<(), Fai
     }
     out.line(&point.decision_id);
     if std::io::stdout().is_terminal() {
-        how_to_answer(global, point).iter().for_each(|line| out.line(line));
+        how_to_answer(global, point, crate::ui::screen::columns())
+            .iter()
+            .for_each(|line| out.line(line));
         return out.finish();
     }
     // What reads stdout elsewhere wants the id alone.

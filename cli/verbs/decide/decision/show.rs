@@ -7,7 +7,7 @@ use crate::log::decision_id::known;
 use crate::log::question_look::Look;
 use crate::log::{Directory, Question};
 use crate::questions::decision_view::{self, Doubts};
-use crate::questions::hold_view::{self, Detail, outcome_words};
+use crate::questions::hold_view::{self, outcome_words};
 use crate::ui::program::program;
 use crate::ui::screen::columns;
 use crate::ui::{Exit, Failure, Output};
@@ -128,8 +128,7 @@ impl Args {
         let hides_output = held.is_open() && hides_output(global);
         let question =
             shell::Question { hides_output, ..shell::Question::of(entity, held).asked_in(world) };
-        let detail = if self.verbose { Detail::Verbose } else { Detail::Whole };
-        hold_view::lines(&question, now, columns(), (&program(&global.log), detail))
+        hold_view::lines(&question, now, columns(), (&program(&global.log), self.verbose))
     }
 }
 

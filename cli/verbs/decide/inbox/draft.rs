@@ -4,7 +4,7 @@
 use crate::questions::choice::Answer;
 use crate::questions::respond::Reply;
 use crate::questions::waiting_item::Item;
-use crate::ui::{closest, counted};
+use crate::ui::{closest, named};
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_replay::question::Kind;
 
@@ -99,7 +99,7 @@ impl Draft {
     /// What is asked for, in words.
     pub(super) fn prompt(&self, item: &Item) -> String {
         match self.field {
-            Field::Word => format!("{}?", offered(item)),
+            Field::Word => format!("{}?", names(&item.words)),
             Field::Reason => "reason (goes with the next word)?".to_string(),
             Field::NeededReason => {
                 format!("reason for {}?", self.word.as_deref().unwrap_or_default())
@@ -107,17 +107,6 @@ impl Draft {
             Field::Target => format!("whom to ask ({})?", names(&item.targets)),
             Field::Text => "answer in your own words?".to_string(),
             Field::Guidance => "guidance for another proposal?".to_string(),
-        }
-    }
-
-    /// The same where there is no room for more than a line.
-    pub(super) fn brief_prompt(&self, item: &Item) -> String {
-        match self.field {
-            Field::Word => format!("one of {}?", counted_words(item)),
-            Field::Reason | Field::NeededReason => "reason?".to_string(),
-            Field::Target => "whom to ask?".to_string(),
-            Field::Text => "your answer?".to_string(),
-            Field::Guidance => "guidance?".to_string(),
         }
     }
 
@@ -164,9 +153,8 @@ impl Draft {
     fn take_word(&mut self, item: &Item, line: &str) -> Entered {
         if !item.words.iter().any(|word| word == line) {
             let meant = closest(item.words.iter().map(String::as_str), line);
-            let meant =
-                meant.map(|word| format!("; did you mean {}?", crate::ui::screen::named(word)));
-            let (offered, meant) = (offered(item), meant.unwrap_or_default());
+            let meant = meant.map(|word| format!("; did you mean {}?", named(word)));
+            let (offered, meant) = (names(&item.words), meant.unwrap_or_default());
             return Entered::Unclear(format!("not a choice here: {offered}{meant}"));
         }
         self.word = Some(line.to_string());
@@ -202,17 +190,9 @@ impl Draft {
     }
 }
 
-/// The words that answer a question, as they are typed.
-fn offered(item: &Item) -> String {
-    names(&item.words)
-}
-
+/// Words as they are typed.
 fn names(words: &[String]) -> String {
-    words.iter().map(|word| crate::ui::screen::named(word)).collect::<Vec<_>>().join(", ")
-}
-
-fn counted_words(item: &Item) -> String {
-    counted(u64::try_from(item.words.len()).unwrap_or(u64::MAX), "word")
+    words.iter().map(|word| named(word)).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use super::screen::{Action, Key, Opened, Place, Renderer, Screen, View};
 use super::terminal::FullTerminal;
 use crate::args::LockWaitArgs;
+use crate::log::captured_output;
 use crate::log::configuration::hides_output;
 use crate::log::named_logs::NamedLogs;
-use crate::log::{Directory, captured_output};
 use crate::questions::decision_view::{self, Doubts};
-use crate::questions::hold_view::{self, Detail};
+use crate::questions::hold_view;
 use crate::questions::log_snapshot::SnapshotScope;
 use crate::questions::respond::{self, Reply, Terms};
 use crate::questions::waiting_item::Item;
@@ -164,10 +164,9 @@ impl Session<'_> {
         };
         let Some(log) = self.logs.logs.get(place.log) else { return };
         let global = log.place.global(false);
-        let directory = log.place.expect_listed().and_then(|()| Directory::open(&global));
-        let read = directory.and_then(|directory| {
-            captured_output::last_shown(&global, &directory, &loop_id, OUTPUT_LINES)
-        });
+        let listed = log.place.expect_listed();
+        let read =
+            listed.and_then(|()| captured_output::last_shown(&global, &loop_id, OUTPUT_LINES));
         match read {
             Ok(parts) => self.screen.show_output(parts),
             Err(failure) => self.screen.reply(failure.message()),
@@ -217,7 +216,7 @@ fn shown(logs: &Logs, item: &Item) -> Option<Renderer> {
                 let question = Question { hides_output: hides_output(&global), ..question };
                 let program = program(&global.log);
                 Some(Box::new(move |columns, now| {
-                    hold_view::lines(&question, Some(now), columns, (&program, Detail::Whole))
+                    hold_view::lines(&question, Some(now), columns, (&program, false))
                 }))
             }
             RequestPlace::Closed(_) => None,
@@ -228,7 +227,7 @@ fn shown(logs: &Logs, item: &Item) -> Option<Renderer> {
             let doubts = Doubts { is_log_damaged: state.failed(), ..doubts };
             let global = log.place.global(false);
             Some(Box::new(move |columns, now| {
-                decision_view::brief_lines(&global, &point, (now, columns), doubts)
+                decision_view::brief_lines(&global, &point, (now, columns, usize::MAX), doubts)
             }))
         }
     }

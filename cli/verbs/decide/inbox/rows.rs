@@ -1,7 +1,7 @@
 //! The list of what waits, in lines of so many columns.
 
 use crate::questions::waiting_item::Item;
-use crate::ui::screen::marked;
+use crate::ui::screen::{cut, marked};
 use crate::ui::short_id::told_apart;
 use crate::ui::table::{Column, Fit, NOTHING, column, lines};
 use holdpoint_domain::Time;
@@ -15,10 +15,12 @@ pub(super) const SHORT_ID_CHARACTERS: usize = 10;
 /// So wide the time that is left is in a narrow list, at most: no longer than `overdue`.
 const LEFT_COLUMNS: usize = 7;
 
+/// So wide the question is at least, and this part of the list a note at most.
+const ASKED_COLUMNS: usize = 24;
+const NOTE_PART: usize = 4;
+
 /// What stands instead of the time that is left where it is over.
 const ENDED: &str = "ended";
-/// How long a note stays where something is over: longer than all but the id and `left`.
-const NOTE_OF_ENDED: u8 = 8;
 
 const COLUMNS: [Column; 7] = [
     column("left", 9, Fit::Whole),
@@ -26,8 +28,8 @@ const COLUMNS: [Column; 7] = [
     column("question", 8, Fit::Id),
     column("log", 4, Fit::Name),
     column("answers", 2, Fit::Rest(12)),
-    column("asked", 7, Fit::Rest(12)),
-    column("note", 5, Fit::Rest(12)),
+    column("asked", 6, Fit::Rest(ASKED_COLUMNS)),
+    column("note", 7, Fit::Rest(12)),
 ];
 
 const NARROW: [Column; 5] = [
@@ -37,16 +39,6 @@ const NARROW: [Column; 5] = [
     column("log", 4, Fit::Name),
     column("note", 5, Fit::Rest(8)),
 ];
-
-/// The columns where something in the list is over: how it ended stays before what was asked.
-fn with_ended(columns: &[Column]) -> Vec<Column> {
-    let weighed = columns.iter().map(|column| match column.title {
-        "note" => Column { weight: NOTE_OF_ENDED, ..*column },
-        "left" | "question" => Column { weight: column.weight.saturating_add(1), ..*column },
-        _ => *column,
-    });
-    weighed.collect()
-}
 
 /// The list: its titles, and for each question its lines.
 pub(super) struct Rows {
@@ -60,14 +52,11 @@ pub(super) fn rows(items: &[&Item], now: Time, columns: usize) -> Rows {
     let apart = told_apart(items.iter().map(|item| item.id.as_str()));
     let cells = items.iter().map(|item| {
         let needed = apart.get(&item.id).copied().unwrap_or_default();
-        cells(item, now, (is_roomy, needed))
+        cells(item, now, (columns, needed))
     });
     let cells: Vec<Vec<String>> = cells.collect();
-    let mut table = if is_roomy { COLUMNS.to_vec() } else { NARROW.to_vec() };
-    if items.iter().any(|item| item.over().is_some()) {
-        table = with_ended(&table);
-    }
-    let mut lines = lines(&table, &cells, columns).into_iter();
+    let table = if is_roomy { &COLUMNS[..] } else { &NARROW };
+    let mut lines = lines(table, &cells, columns).into_iter();
     let titles = lines.next().unwrap_or_default();
     let below = |item: &Item| (!is_roomy).then(|| marked(&item.asked, columns));
     let rows = lines.zip(items).map(|(line, item)| std::iter::once(line).chain(below(item)));
@@ -80,13 +69,14 @@ pub(super) const fn lines_each(columns: usize) -> usize {
 }
 
 /// What stands in a row, with so many characters of its id at least.
-fn cells(item: &Item, now: Time, (is_roomy, needed): (bool, usize)) -> Vec<String> {
+fn cells(item: &Item, now: Time, (columns, needed): (usize, usize)) -> Vec<String> {
+    let is_roomy = columns >= ROOMY_COLUMNS;
     let nothing = || NOTHING.to_string();
     let left = item.left(now).map(|left| if is_roomy { left } else { briefly(&left) });
     let is_over = item.over().is_some();
     let left = left.unwrap_or_else(|| if is_over { ENDED.to_string() } else { nothing() });
     let urgency = item.urgency.map_or_else(nothing, |urgency| urgency.name().to_string());
-    let note = item.note(now).unwrap_or_else(nothing);
+    let note = item.note(now).map_or_else(nothing, |note| cut(&note, columns / NOTE_PART));
     let characters = if is_roomy { ID_CHARACTERS } else { SHORT_ID_CHARACTERS };
     let id = item.id.get(..characters.max(needed)).unwrap_or(&item.id).to_string();
     let answers = if item.takes_answer(now) { answers(item) } else { nothing() };
@@ -107,7 +97,7 @@ fn briefly(left: &str) -> String {
 }
 
 /// The words that answer a question; where it has none, the options that do.
-fn answers(item: &Item) -> String {
+pub(super) fn answers(item: &Item) -> String {
     let options = [(item.allows_text, "--text"), (item.allows_guidance, "--guidance")];
     match item.words.is_empty() {
         false => item.words.join(", "),

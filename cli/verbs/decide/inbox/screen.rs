@@ -2,7 +2,6 @@
 //! writes nothing; whoever shows it carries out what it asks for.
 
 mod list;
-pub(crate) mod output_pane;
 mod question;
 mod room;
 #[cfg(test)]
@@ -10,11 +9,11 @@ mod tests;
 
 use super::draft::{Entered, Field};
 use super::rows::SHORT_ID_CHARACTERS;
+use crate::questions::printed::{Parts, printed_lines};
 use crate::questions::respond::Reply;
 use crate::questions::waiting_item::Item;
+use crate::ui::Page;
 use crate::ui::screen::width;
-pub(super) use crate::verbs::decide::inbox::screen::output_pane::Printed;
-use crate::verbs::decide::inbox::screen::output_pane::output;
 use holdpoint_domain::Time;
 use list::list;
 use question::foot;
@@ -63,6 +62,29 @@ pub(super) enum View {
     List,
     Question(Box<Opened>),
     Output(Printed),
+    /// The keys, and the question to which one goes back.
+    Keys(Option<Box<Opened>>),
+}
+
+/// The meaning of a line, for its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tone {
+    /// Something that presses or cannot be known.
+    Warning,
+    /// A question whose time is over.
+    Overdue,
+    /// Something that ended, titles of columns, or keys.
+    Faint,
+    /// A text of somebody else.
+    Foreign,
+}
+
+/// What a run printed.
+pub(super) struct Printed {
+    parts: Parts,
+    part: Part,
+    /// The question from which one came here.
+    back: Option<Box<Opened>>,
 }
 
 /// All of it.
@@ -83,13 +105,34 @@ pub(super) struct Screen {
 }
 
 /// What a terminal is to show.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) lines: Vec<String>,
+    /// Colours of lines, by their places.
+    pub(super) tones: Vec<(usize, Tone)>,
     /// The lines of what is selected.
     pub(super) selected: Range<usize>,
     /// Where the next character goes: column and row.
     pub(super) cursor: Option<(usize, usize)>,
+}
+
+/// Keys, and what each does.
+const KEYS: [(&str, &str); 9] = [
+    ("arrows, k, j", "choose or scroll; PgUp, PgDn, Home, End go further"),
+    ("Enter", "opens the question"),
+    ("o, Ctrl-O", "shows what the run printed"),
+    ("q, Ctrl-C", "ends"),
+    ("a word, Enter", "answers the opened question; Enter alone does not"),
+    ("Ctrl-R", "a reason, sent with the next word"),
+    ("Ctrl-T, Ctrl-G", "a text; guidance, where the question takes one"),
+    ("Ctrl-U", "clears what was typed"),
+    ("Esc", "discards what was typed, or goes back to the list"),
+];
+
+fn keys(columns: usize) -> Vec<String> {
+    let mut page = Page::new(columns);
+    KEYS.iter().for_each(|(key, meaning)| page.row(key, meaning));
+    page.lines()
 }
 
 impl Screen {
@@ -154,16 +197,17 @@ impl Screen {
         match &mut self.view {
             View::Question(opened) => Some(opened),
             View::Output(printed) => printed.back.as_deref_mut(),
+            View::Keys(back) => back.as_deref_mut(),
             View::List => None,
         }
     }
 
     /// Shows what a run printed, and goes back from there to what is shown now.
-    pub(super) fn show_output(&mut self, parts: Vec<(String, Vec<String>)>) {
+    pub(super) fn show_output(&mut self, parts: Parts) {
         let back = match std::mem::replace(&mut self.view, View::List) {
             View::Question(opened) => Some(opened),
             View::Output(printed) => printed.back,
-            View::List => None,
+            View::List | View::Keys(_) => None,
         };
         self.view = View::Output(Printed { parts, part: Part::END, back });
     }
@@ -182,6 +226,10 @@ impl Screen {
                 self.press_in_output(printed, key);
                 None
             }
+            View::Keys(back) => {
+                self.view = back.map_or(View::List, View::Question);
+                None
+            }
         };
         let is_left = before != (self.selected, discriminant(&self.view));
         if is_left || matches!(action, Some(Action::Open(_) | Action::Output(_))) {
@@ -198,6 +246,7 @@ impl Screen {
         match key {
             Key::Character('q') => return Some(Action::Quit),
             Key::Enter => return place.map(Action::Open),
+            Key::Character('?') => self.view = View::Keys(None),
             Key::Character('o') | Key::Control('o') => return place.map(Action::Output),
             Key::Up | Key::Character('k') => self.selected = at.saturating_sub(1),
             Key::Down | Key::Character('j') => self.selected = at.saturating_add(1).min(last),
@@ -218,6 +267,10 @@ impl Screen {
             Key::Escape if opened.is_shut() || !opened.draft.step_back() => return None,
             Key::Escape => {}
             Key::Control('o') => action = Some(Action::Output(opened.place())),
+            Key::Character('?') if opened.is_shut() || !opened.draft.is_begun() => {
+                self.view = View::Keys(Some(opened));
+                return None;
+            }
             _ if opened.part.press(key, page) || opened.is_shut() => {}
             Key::Character(c) => opened.draft.push(c.encode_utf8(&mut [0; 4])),
             Key::Pasted(text) => opened.draft.push(text),
@@ -275,19 +328,30 @@ impl Screen {
                 let typed = lines.iter().rev().nth(1).map_or(0, |line| width(line));
                 let typed = typed.min(columns.saturating_sub(1));
                 let cursor = (!opened.is_shut()).then(|| (typed, height.saturating_sub(2)));
-                Frame { lines, selected: 0..0, cursor }
+                Frame { lines, cursor, ..Frame::default() }
+            }
+            View::Keys(_) => {
+                let mut lines = keys(columns);
+                lines.resize(height.saturating_sub(1).max(lines.len()), String::new());
+                lines.push(help(&["any key goes back"], columns));
+                Frame { lines, ..Frame::default() }
             }
             View::Output(printed) => {
-                let lines = output(&printed.parts, columns);
+                let lines = printed_lines(&printed.parts, columns, usize::MAX);
                 let foot = vec![help(&["Esc back", "PgUp PgDn"], columns)];
                 let above = above(lines, (foot, columns), height, &mut printed.part);
                 self.page = above.page;
-                Frame { lines: above.lines, selected: 0..0, cursor: None }
+                Frame { lines: above.lines, ..Frame::default() }
             }
         };
+        let lines = frame.lines.iter().enumerate();
+        let foreign = lines.filter(|(_, line)| line.trim_start().starts_with('|'));
+        frame.tones.extend(foreign.map(|(at, _)| (at, Tone::Foreign)));
+        frame.tones.push((frame.lines.len().saturating_sub(1), Tone::Faint));
         // What is answered by stands below, and stays where there is little room.
         let over = frame.lines.len().saturating_sub(height);
         frame.lines.drain(..over);
+        frame.tones.retain_mut(|(at, _)| at.checked_sub(over).inspect(|to| *at = *to).is_some());
         let Range { start, end } = frame.selected;
         frame.selected = start.saturating_sub(over)..end.saturating_sub(over);
         frame

@@ -1,7 +1,8 @@
 //! The terminal while the inbox fills it: taken, drawn on, listened to, and given back as it was on
 //! every way out, a panic and a signal included.
 
-use super::screen::{Frame, Key};
+use super::screen::{Frame, Key, Tone};
+use crate::ui::Output;
 use crate::ui::screen::size_of;
 use crossterm::cursor::Show;
 use crossterm::event::{
@@ -16,7 +17,7 @@ use holdpoint_engine::executor::{Guard, Keeper};
 use holdpoint_engine::shell::{is_in_front_of, lockable, terminal_name};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::{Modifier, Style};
+use ratatui::style::{Color, Modifier, Style};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -82,6 +83,8 @@ pub(super) struct FullTerminal {
     drawn: Terminal<CrosstermBackend<BufWriter<Patient>>>,
     /// Its rows and columns when it was drawn on; `None`: something else may stand there.
     size: Option<(usize, usize)>,
+    /// False where `NO_COLOR` or `--color` says so.
+    is_coloured: bool,
     /// The number of the signal that asked for a stop; 0: none.
     signal: Arc<AtomicUsize>,
 }
@@ -105,12 +108,11 @@ impl FullTerminal {
             before(info);
         }));
         end_on_signals()?;
-        read_without_waiting();
-        write_without_waiting();
+        never_wait();
         take()?;
         // From here on it is given back when this is dropped.
         let drawn = blank((0, 0)).inspect_err(|_| give_back())?;
-        Ok(Self { drawn, size: None, signal })
+        Ok(Self { drawn, size: None, is_coloured: Output::stdout().is_coloured(), signal })
     }
 
     /// How many rows and columns there are.
@@ -128,9 +130,11 @@ impl FullTerminal {
         let drawn = self.drawn.draw(|frame| {
             let area = frame.area();
             for (at, (line, y)) in shown.lines.iter().zip(0..area.height).enumerate() {
+                let tone = shown.tones.iter().find(|(of, _)| *of == at && self.is_coloured);
+                let style = tone.map_or_else(Style::new, |(_, tone)| style_of(*tone));
                 let style = match shown.selected.contains(&at) {
-                    true => Style::new().add_modifier(Modifier::REVERSED),
-                    false => Style::new(),
+                    true => style.add_modifier(Modifier::REVERSED),
+                    false => style,
                 };
                 let width = usize::from(area.width);
                 frame.buffer_mut().set_stringn(0, y, line, width, style);
@@ -199,6 +203,16 @@ impl FullTerminal {
     }
 }
 
+/// The colours of a line.
+fn style_of(tone: Tone) -> Style {
+    match tone {
+        Tone::Warning => Style::new().fg(Color::Yellow),
+        Tone::Overdue => Style::new().fg(Color::Red),
+        Tone::Faint => Style::new().add_modifier(Modifier::DIM),
+        Tone::Foreign => Style::new().fg(Color::Cyan),
+    }
+}
+
 impl Drop for FullTerminal {
     fn drop(&mut self) {
         give_back();
@@ -218,27 +232,20 @@ fn end_on_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Has frames written without waiting for whoever shows them. Where the terminal cannot be opened
-/// once more, they are written to standard output as it is.
-fn write_without_waiting() {
-    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let reopened =
-        ttyname(stdout(), Vec::new()).and_then(|path| open(&*path, flags, Mode::empty()));
-    if let Ok(reopened) = reopened {
-        // Another one of this process is as good.
-        let _ = WRITER.set(reopened);
-    }
+/// Opens a terminal once more, so that nobody waits who reads and writes it: nobody else who has it
+/// open is to be affected. Where it cannot be opened, it stays as it is.
+fn reopened(terminal: impl AsFd, access: OFlags) -> Option<OwnedFd> {
+    let flags = access | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    open(&*ttyname(terminal, Vec::new()).ok()?, flags, Mode::empty()).ok()
 }
 
-/// Has input read without waiting for it. What an unfinished sequence of keys lacks may never come,
-/// and whoever read on for it would neither draw nor follow a log. The terminal is opened once more
-/// for that: nobody else who has it open is to be affected. Where it cannot be, it stays as it is.
-fn read_without_waiting() {
-    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let reopened = ttyname(stdin(), Vec::new()).and_then(|path| open(&*path, flags, Mode::empty()));
-    if let Ok(reopened) = reopened {
-        let _ = dup2_stdin(reopened);
-    }
+/// Has frames written without waiting for whoever shows them, and input read without waiting for
+/// it: what an unfinished sequence of keys lacks may never come, and whoever read on for it would
+/// neither draw nor follow a log.
+fn never_wait() {
+    // Another one of this process is as good.
+    let _ = reopened(stdout(), OFlags::WRONLY).map(|terminal| WRITER.set(terminal));
+    let _ = reopened(stdin(), OFlags::RDWR).map(dup2_stdin);
 }
 
 /// A terminal of this size on which nothing is drawn. Where it is drawn on is stated, so that the

@@ -167,7 +167,9 @@ fn tell_id(global: &Global, point: &DecisionPoint) -> Result<Exit, Failure> {
         out.json(&json!({ "decision_id": point.decision_id }));
     } else {
         out.line(&point.decision_id);
-        how_to_answer(global, point).iter().for_each(|line| out.line(line));
+        how_to_answer(global, point, crate::ui::screen::columns())
+            .iter()
+            .for_each(|line| out.line(line));
     }
     out.finish()?;
     Ok(Exit::STILL_PENDING)

@@ -6,7 +6,7 @@ use crate::args::labels::HOST;
 use crate::log::captured_output::{length as length_of, missing};
 use crate::log::run_facts::{
     NOT_ENDED, REASON_MAX, UNSEEN, approved, asked, directory, length, marked, outcome, proven,
-    reason_of, seen,
+    reason_of, reason_of_approval, seen,
 };
 use crate::log::run_records::UNFINISHED;
 use crate::log::{recorders, snapshots};
@@ -219,6 +219,7 @@ pub(crate) fn lines(
     }
     if let Some(point) = run.approval.as_deref() {
         page.row("approved", &approved(point, |at| view.clock.told(at)));
+        reason_of_approval(point).iter().for_each(|reason| page.foreign("reason", reason));
     }
     for held in &run.entity.decisions.requests {
         page.row("asked", &asked(run, held, |at| view.clock.told(at)));

@@ -1,42 +1,38 @@
 //! Asking the person about a run: on the terminal where there is one, and at the same time from any
 //! other process.
 
+use super::asker::{Asker, Turn};
 use crate::args::Global;
+use crate::log::captured_output;
 use crate::log::configuration::hides_output;
+use crate::questions::choice::{DETAILS, DETAILS_HAS_ALL, asks_for_details, words_wanted};
 use crate::questions::hold_view::{
-    Detail, HIDDEN, how_to_answer, lines, outcome_words, time_left, warning_line,
+    HIDDEN, brief_lines, how_to_answer, lines, outcome_words, time_left, warning_line,
 };
+use crate::questions::printed::printed_screen;
 use crate::questions::reason::check_reason;
 use crate::ui::program::program;
-use crate::ui::screen::{Around, Conversation, recorded_in_line};
+use crate::ui::screen::{Around, recorded_in_line};
 use crate::ui::{complain, moment, named};
-use crate::verbs::record::run::output_pane::Printed;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::human_decision::{AnswerChannel, AnswerMeans, HumanDecision, RequestOutcome};
 use holdpoint_domain::{Refusal, Time};
 use holdpoint_engine::shell::{
-    Clock, PersonAnswer, PersonInput, Prompter, Question, SubmitError, SystemClock, WaitPolicy,
-    Wake, user_name, user_number,
+    Clock, PersonAnswer, PersonInput, Prompter, Question, SubmitError, SystemClock, TypedLine,
+    WaitPolicy, Wake, user_name, user_number,
 };
 
 /// What is typed to read what the command printed.
 const OUTPUT: &str = "output";
-/// What is typed to read all that an answer binds: ids, inodes and digests.
-pub(super) const DETAILS: &str = "details";
-/// What was typed for the same before.
-const ALL: &str = "all";
+/// So many lines of each stream are shown: no screen holds more.
+const OUTPUT_LINES: usize = 1000;
 
 /// Puts the questions of a run to a person.
 pub(super) struct Person<'a> {
-    global: &'a Global,
-    wait_policy: WaitPolicy,
-    /// `None`: there is no terminal, or nobody types any more.
-    terminal: Option<Conversation>,
+    asker: Asker<'a>,
     draft: Draft,
     /// What the command printed is on a screen of its own, and the question behind it.
     reads_output: bool,
-    /// Why it is not asked at the terminal, where that was said.
-    excuse: Option<String>,
     /// Hides the output of the command beside the question.
     hides_output: bool,
 }
@@ -66,26 +62,20 @@ enum Typed {
 impl<'a> Person<'a> {
     /// Asks on the terminal if there is one and somebody is to be waited for.
     pub(super) fn new(global: &'a Global, no_wait: bool) -> Self {
-        let wait_policy = if no_wait { WaitPolicy::Leave } else { WaitPolicy::Wait };
-        let terminal = if no_wait { None } else { Conversation::open() };
-        Self {
-            global,
-            wait_policy,
-            terminal,
-            draft: Draft::Nothing,
-            reads_output: false,
-            excuse: None,
-            hides_output: true,
-        }
+        let asker = Asker::new(global, no_wait);
+        Self { asker, draft: Draft::Nothing, reads_output: false, hides_output: true }
     }
 
     /// Shows what the command printed, on a screen of its own. Nothing typed there is an answer.
     fn put_output(&mut self, question: &Question) {
-        let context = question.context();
-        let printed = Printed::of(self.global, &context.loop_id, context.attempt);
-        match (printed, &mut self.terminal) {
-            (Ok(printed), Some(terminal)) => {
-                terminal.put_screen(|rows, columns| printed.lines(rows, columns));
+        let (global, loop_id) = (self.asker.global, &question.context().loop_id);
+        let printed = captured_output::last_shown(global, loop_id, OUTPUT_LINES);
+        match (printed, &mut self.asker.terminal) {
+            (Ok(parts), Some(terminal)) => {
+                let has_all = format!("{} output {loop_id}", program(&global.log));
+                let below = format!("Enter: back to the question. `{has_all}` has all of it.");
+                terminal
+                    .put_screen(|rows, columns| printed_screen(&parts, &below, (rows, columns)));
                 self.reads_output = true;
             }
             (Err(failure), _) => {
@@ -99,7 +89,7 @@ impl<'a> Person<'a> {
     /// Goes back to where the question is. Says whether the output was read.
     fn leave_output(&mut self) -> bool {
         let was_read = std::mem::take(&mut self.reads_output);
-        if let Some(terminal) = self.terminal.as_mut().filter(|_| was_read) {
+        if let Some(terminal) = self.asker.terminal.as_mut().filter(|_| was_read) {
             terminal.leave_screen();
         }
         was_read
@@ -107,16 +97,11 @@ impl<'a> Person<'a> {
 
     fn say(&mut self, line: &str) {
         self.leave_output();
-        match self.terminal.as_mut().filter(|terminal| terminal.is_asking()) {
-            Some(terminal) => terminal.say_sentence(&format!("holdpoint: {line}")),
-            None => complain(line),
-        }
+        self.asker.say(line);
     }
 
     fn prompt(&mut self, question: &Question) {
-        let prompt = self.prompt_line(question);
-        let asking = self.terminal.as_mut().filter(|terminal| terminal.is_asking());
-        asking.into_iter().for_each(|terminal| terminal.prompt(&prompt));
+        self.asker.prompt(&self.prompt_line(question));
     }
 
     fn prompt_line(&self, question: &Question) -> String {
@@ -127,103 +112,57 @@ impl<'a> Person<'a> {
         }
     }
 
-    /// Shows the question where a person sits, or how to answer it from elsewhere.
-    fn show(&mut self, question: &Question) {
+    /// Shows the question where a person sits, or how to answer it from elsewhere; all of it with
+    /// the ids and hashes too.
+    fn show(&mut self, question: &Question, is_all: bool) {
         let question = &Question { hides_output: self.hides_output, ..question.clone() };
-        let how = how_to_answer(self.global, question);
-        let prompt = self.prompt_line(question);
-        let mut excuse = None;
-        if let Some(terminal) = &mut self.terminal {
-            let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-            let words = match self.hides_output {
-                true => format!(
-                    "`{DETAILS}` shows the ids and hashes that an answer binds too, and answers \
-                     nothing; {HIDDEN}"
-                ),
-                false => format!(
-                    "`{OUTPUT}` shows here what it printed, `{DETAILS}` the ids and hashes that an \
-                     answer binds too; neither answers anything"
-                ),
-            };
-            let sentences = [
-                format!("or from another terminal: {how}"),
-                words,
-                "holdpoint: a person decides what becomes of this run".to_string(),
-            ];
-            let command = recorded_in_line(&question.context().command_line);
-            let around =
-                Around { sentences: &sentences, command, prompt: &prompt, all: Some(DETAILS) };
-            let program = program(&self.global.log);
-            let shown = |columns| lines(question, Some(now), columns, (&program, Detail::Brief));
-            match terminal.put_question(shown, &around) {
-                Ok(()) => {
-                    self.excuse = None;
-                    return;
-                }
-                Err(error) => excuse = Some(error.to_string()),
-            }
-            if excuse == self.excuse {
-                return;
-            }
-            self.excuse.clone_from(&excuse);
-        }
-        let (id, until) =
-            (visible(question.request_id()), moment(question.held.request.timeout_at));
-        let waits = match self.wait_policy {
-            WaitPolicy::Wait => format!("waits for an answer until {until}, then ABORT"),
-            WaitPolicy::Leave => format!("is left open until {until}, then ABORT"),
-        };
-        let excuse = excuse.map(|excuse| format!("{excuse}; ")).unwrap_or_default();
-        complain(&format!("{excuse}a person decides: {id} {waits}; {how}"));
-    }
-
-    /// Shows all of the question, the ids and hashes too.
-    fn show_all(&mut self, question: &Question) {
-        let program = program(&self.global.log);
-        let prompt = self.prompt_line(question);
-        let Some(terminal) = &mut self.terminal else { return };
+        let global = self.asker.global;
+        let program = program(&global.log);
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
+        let output = match self.hides_output {
+            true => "its output is hidden (hold.show_output = false)".to_string(),
+            false => format!("`{OUTPUT}` what it printed"),
+        };
+        let sentence = format!("holdpoint: a person decides; {DETAILS_HAS_ALL}, {output}");
+        let sentences = if is_all { &[][..] } else { &[sentence][..] };
         let command = recorded_in_line(&question.context().command_line);
-        let around = Around { sentences: &[], command, prompt: &prompt, all: None };
-        let question = &Question { hides_output: self.hides_output, ..question.clone() };
-        let shown = |columns| lines(question, Some(now), columns, (&program, Detail::Verbose));
-        // Where it cannot be put it is put again.
-        if terminal.put_question(shown, &around).is_err() {
-            terminal.rest();
+        let (prompt, all) = (&*self.prompt_line(question), (!is_all).then_some(DETAILS));
+        let around = Around { sentences, command, prompt, all };
+        let shown = |columns| match is_all {
+            true => lines(question, Some(now), columns, (&program, true)),
+            false => brief_lines(question, now, columns, &program),
+        };
+        if let Some(excuse) = self.asker.put(shown, &around) {
+            let id = visible(question.request_id());
+            let until = moment(question.held.request.timeout_at);
+            let how = how_to_answer(global, question);
+            complain(&format!(
+                "{excuse}a person decides: {id} is open until {until}, then ABORT; {how}"
+            ));
         }
         self.prompt(question);
     }
 
     /// One line of the terminal, taken further.
-    fn heard(&mut self, question: &Question) -> Option<PersonInput> {
-        let terminal = self.terminal.as_mut()?;
-        let line = match terminal.line() {
-            Ok(line) => line?,
-            Err(_) => {
-                self.terminal = None;
-                self.show(question);
-                return None;
-            }
-        };
+    fn heard(&mut self, question: &Question, line: TypedLine) -> Option<PersonInput> {
         if self.leave_output() {
-            self.show(question);
-            self.prompt(question);
+            self.show(question, false);
             return None;
         }
-        if is_output(line.text()) && self.hides_output {
-            self.say(HIDDEN);
-            self.prompt(question);
-            return None;
-        }
-        if is_output(line.text()) {
+        if is_output(line.text()) && !self.hides_output {
             return Some(PersonInput::Output { human_id: user_name(), typed: Some(line) });
         }
-        if self.draft == Draft::Nothing && is_details(line.text()) {
-            self.show_all(question);
+        if self.draft == Draft::Nothing && asks_for_details(line.text()) {
+            self.show(question, true);
             return None;
         }
-        if let (Draft::NeedsReason(_), Err(failure)) = (&self.draft, check_reason(line.text())) {
-            self.say(failure.message());
+        let refused = match &self.draft {
+            _ if is_output(line.text()) => Some(HIDDEN.to_string()),
+            Draft::NeedsReason(_) => check_reason(line.text()).err().map(|it| it.message().into()),
+            Draft::Nothing | Draft::NeedsTarget(_) => None,
+        };
+        if let Some(refused) = refused {
+            self.say(&refused);
             self.prompt(question);
             return None;
         }
@@ -243,7 +182,7 @@ impl<'a> Person<'a> {
                 }));
             }
             Typed::Draft(draft) => self.draft = draft,
-            Typed::Unclear => {}
+            Typed::Unclear => self.say(&words_wanted(&offered(question))),
         }
         self.prompt(question);
         None
@@ -253,10 +192,9 @@ impl<'a> Person<'a> {
 impl Prompter for Person<'_> {
     fn asked(&mut self, question: &Question) -> WaitPolicy {
         self.draft = Draft::Nothing;
-        self.hides_output = hides_output(self.global);
-        self.show(question);
-        self.prompt(question);
-        self.wait_policy
+        self.hides_output = hides_output(self.asker.global);
+        self.show(question, false);
+        self.asker.wait_policy
     }
 
     fn show_output(&mut self, question: &Question, recorded: Result<(), &SubmitError>) {
@@ -270,20 +208,15 @@ impl Prompter for Person<'_> {
     }
 
     fn wait(&mut self, question: &Question, wake: &Wake<'_>) -> Option<PersonInput> {
-        let own = self.terminal.as_ref().and_then(Conversation::readable);
-        let is_ready = wake.wait(own);
-        if self.terminal.as_mut().is_some_and(Conversation::heed_stop) {
-            self.reads_output = false;
-        }
-        match &self.terminal {
-            Some(terminal) if !terminal.is_asking() => {
-                self.show(question);
-                self.prompt(question);
-                None
+        match self.asker.turn(wake) {
+            Turn::Show => {
+                self.reads_output = false;
+                self.show(question, false);
             }
-            Some(_) if is_ready => self.heard(question),
-            _ => None,
+            Turn::Line(line) => return self.heard(question, line),
+            Turn::Nothing => {}
         }
+        None
     }
 
     fn warned(&mut self, question: &Question) {
@@ -298,21 +231,15 @@ impl Prompter for Person<'_> {
     }
 
     fn settled(&mut self, _question: &Question, outcome: &RequestOutcome) {
-        self.say(&outcome_words(outcome));
-        self.terminal.iter_mut().for_each(Conversation::rest);
+        self.leave_output();
+        self.asker.settled(&outcome_words(outcome));
     }
 }
 
-/// Whether a line asks for what the command printed. It is no decision, and no reason or name
-/// either.
+/// Returns whether a line asks for what the command printed. It is no decision, and no reason or
+/// name either.
 pub(super) fn is_output(line: &str) -> bool {
     line.trim().eq_ignore_ascii_case(OUTPUT)
-}
-
-/// Whether a line asks for all that is bound. It is no decision either; what is typed as a reason
-/// stays one.
-pub(super) fn is_details(line: &str) -> bool {
-    [DETAILS, ALL].iter().any(|word| line.trim().eq_ignore_ascii_case(word))
 }
 
 /// Takes a typed line further. A decision is its whole name, in whatever case: a letter that means
@@ -371,8 +298,12 @@ mod tests {
             assert!(!is_output(decision.name()));
         }
         for typed in [
-            ALL,
+            "all",
             DETAILS,
+            "?",
+            "y",
+            "n",
+            "no",
             OUTPUT,
             "OUTPUT",
             " output ",

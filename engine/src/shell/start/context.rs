@@ -254,15 +254,12 @@ pub(super) fn is_usual_line(line: &str) -> bool {
     is_fact || is_count || texts.iter().any(|text| text.lines().any(|known| known == line))
 }
 
-/// Counts the facts a question has no room for: those that are bound, and those that are not.
-pub(super) fn left_out(context: &str) -> (usize, usize) {
-    let of = |words: &str| {
-        let counts = facts_in(context).lines().filter_map(|line| {
-            line.strip_prefix("  and ")?.strip_suffix(words)?.parse::<usize>().ok()
-        });
-        counts.fold(0, usize::saturating_add)
-    };
-    (of(LEFT_OUT), of(UNBOUND_LEFT_OUT))
+/// Counts the facts that are not bound and for which a question has no room.
+pub(super) fn unbound_left_out(context: &str) -> usize {
+    let counts = facts_in(context).lines().filter_map(|line| {
+        line.strip_prefix("  and ")?.strip_suffix(UNBOUND_LEFT_OUT)?.parse::<usize>().ok()
+    });
+    counts.fold(0, usize::saturating_add)
 }
 
 pub(super) fn line(fact: &Fact) -> String {

@@ -1,17 +1,15 @@
 //! A question before a start as whoever answers it reads it first: what would run, what carries
 //! code into it, and what is not bound. The rest is counted.
 
-use super::context::{Edition, is_usual_line, left_out, of_kind};
+use super::context::{Edition, is_usual_line, of_kind, unbound_left_out};
 use super::facts::COMMAND;
 use super::named_files::{FILE, UNREAD};
 use super::program::PROGRAM;
 use super::shown_command::in_prompt;
-use super::variables::{CODE, SEARCH, UNBOUND, VARIABLE};
+use super::variables::{AS_USUAL, CODE, SEARCH, UNBOUND};
 
 /// Text before a digest.
 const DIGEST: &str = ", SHA-256 ";
-/// Beginning of a value that is masked.
-const KEPT_SECRET: &str = "(kept secret";
 /// Text before the device of a directory.
 const DEVICE: &str = " (device ";
 
@@ -40,7 +38,7 @@ pub struct StartSummary {
     pub files: Vec<String>,
     /// The variables that carry code, with their values.
     pub code: Vec<NamedLine>,
-    /// The search path in words; `None` in a question of a program before this one.
+    /// The search path in words; `None` where it is as usual, or the question is an older one.
     pub search: Option<String>,
     /// The files that the command names and that are not bound.
     pub unread: Vec<NamedLine>,
@@ -48,22 +46,10 @@ pub struct StartSummary {
     pub unbound: Vec<NamedLine>,
     /// Number of files and variables that are not bound besides, for want of room.
     pub unbound_besides: usize,
-    /// Number of variables that are bound and not shown here.
-    pub variables: usize,
     /// True if files that words of the command name are bound without being named for it.
     pub binds_named_files: bool,
     /// True if the context says something that is not here: then all of it is to be read.
     pub says_more: bool,
-}
-
-/// A masked value without its digest, which is among the details.
-fn without_digest(line: NamedLine) -> NamedLine {
-    match line.shown.strip_prefix(KEPT_SECRET) {
-        Some(rest) if rest.starts_with(';') => {
-            NamedLine { shown: format!("{KEPT_SECRET})"), ..line }
-        }
-        _ => line,
-    }
 }
 
 /// The question in a sentence.
@@ -87,7 +73,6 @@ impl StartSummary {
             let text = text.unwrap_or_default();
             text.rsplit_once(mark).map_or(text, |(before, _)| before).to_string()
         };
-        let (bound_besides, unbound_besides) = left_out(context);
         let is_newest = Edition::of_context(context) == Edition::Second;
         Some(Self {
             command: first(COMMAND)?.to_string(),
@@ -95,12 +80,11 @@ impl StartSummary {
             program: before(first(PROGRAM), DIGEST),
             input: first("input").filter(|input| *input != "nothing").map(str::to_string),
             files: of_kind(context, FILE).map(|(name, _)| name.to_string()).collect(),
-            code: lines(CODE).into_iter().map(without_digest).collect(),
-            search: first(SEARCH).map(str::to_string),
+            code: lines(CODE),
+            search: first(SEARCH).filter(|search| *search != AS_USUAL).map(str::to_string),
             unread: lines(UNREAD),
             unbound: lines(UNBOUND),
-            unbound_besides,
-            variables: of_kind(context, VARIABLE).count().saturating_add(bound_besides),
+            unbound_besides: unbound_left_out(context),
             binds_named_files: is_newest,
             says_more: !context.lines().all(is_usual_line),
         })

@@ -1,12 +1,14 @@
 //! The list of what waits, over a whole terminal.
 
 use super::room::{at_most, fitting, help, newest, sentences};
-use super::{Frame, Screen};
+use super::{Frame, Screen, Tone};
 use crate::questions::waiting_item::Item;
-use crate::ui::counted;
 use crate::ui::screen::width;
-use crate::verbs::decide::inbox::rows::{Rows, lines_each, rows};
+use crate::ui::{Page, counted, named};
+use crate::verbs::decide::inbox::rows::{Rows, answers, lines_each, rows};
 use holdpoint_domain::Time;
+use holdpoint_domain::decision_point::Urgency;
+use holdpoint_replay::question::Kind;
 
 /// So many sentences are shown of what cannot be known before the questions have all their room.
 const PROBLEMS_MIN: usize = 2;
@@ -19,6 +21,11 @@ const CHOSEN_NARROW: &str = ">";
 const OTHER_NARROW: &str = " ";
 /// So many rows are for the selected question, the title, what is not seen of the list, and keys.
 const ROWS_MIN: usize = 4;
+
+/// A terminal of so many rows and columns shows what the selected question asks, in at most this
+/// part of it.
+const PREVIEW_ROOM: (usize, usize) = (16, 40);
+const PREVIEW_PART: usize = 3;
 
 /// What stands around the questions.
 struct Around {
@@ -34,6 +41,11 @@ pub(super) fn list(screen: &mut Screen, now: Time, (height, columns): (usize, us
     };
     let narrower = columns.saturating_sub(width(chosen));
     let each = lines_each(narrower);
+    let is_roomy = height >= PREVIEW_ROOM.0 && columns >= PREVIEW_ROOM.1;
+    let previewed = screen.items.get(screen.selected).filter(|_| is_roomy);
+    let preview =
+        previewed.map_or_else(Vec::new, |item| preview(item, (height / PREVIEW_PART, columns)));
+    let height = height.saturating_sub(preview.len());
     let Around { head, mut foot, has_titles } = around(screen, (height, columns), each);
     let taken = head.len().saturating_add(foot.len()).saturating_add(usize::from(has_titles));
     let room = height.saturating_sub(taken);
@@ -51,13 +63,16 @@ pub(super) fn list(screen: &mut Screen, now: Time, (height, columns): (usize, us
     }
     let Rows { titles, rows } = rows(&seen, now, narrower);
     let mut lines = head;
+    let mut tones: Vec<_> = (1..lines.len()).map(|at| (at, Tone::Warning)).collect();
     if has_titles && !seen.is_empty() {
+        tones.push((lines.len(), Tone::Faint));
         lines.push(format!("{other}{titles}").trim_end().to_string());
     }
     let mut selected = 0..0;
-    for (at, row) in rows.iter().enumerate() {
+    for ((at, row), item) in rows.iter().enumerate().zip(seen) {
         let is_it = first.saturating_add(at) == screen.selected;
         let begin = lines.len();
+        tones.extend(tone(item, now).map(|tone| (begin, tone)));
         let mark = if is_it { chosen } else { other };
         let marks = std::iter::once(mark).chain(std::iter::repeat(other));
         lines.extend(row.iter().zip(marks).map(|(line, mark)| format!("{mark}{line}")));
@@ -66,17 +81,39 @@ pub(super) fn list(screen: &mut Screen, now: Time, (height, columns): (usize, us
         }
     }
     lines.resize(height.saturating_sub(foot.len()).max(lines.len()), String::new());
+    lines.extend(preview);
     lines.extend(foot);
-    Frame { lines, selected, cursor: None }
+    Frame { lines, tones, selected, cursor: None }
+}
+
+/// The colour of a question in the list.
+fn tone(item: &Item, now: Time) -> Option<Tone> {
+    match item.urgency {
+        _ if item.over().is_some() => Some(Tone::Faint),
+        _ if item.is_overdue(now) => Some(Tone::Overdue),
+        Some(Urgency::High) => Some(Tone::Warning),
+        _ => item.is_warned(now).then_some(Tone::Warning),
+    }
+}
+
+/// What a question asks, who asks and what answers it, below an empty line.
+fn preview(item: &Item, (most, columns): (usize, usize)) -> Vec<String> {
+    let (mut page, mut below) = (Page::new(columns), Page::new(columns));
+    item.requested_by.iter().for_each(|by| below.row("by", &named(&by.id)));
+    below.row("answers", &answers(item));
+    let below = at_most(below.lines(), most.saturating_sub(2));
+    page.sentence("");
+    let text = most.saturating_sub(below.len()).saturating_sub(1);
+    match item.kind {
+        Kind::Hold => page.recorded_beginning(&item.whole, text),
+        Kind::Decision => page.beginning(&item.whole, text),
+    }
+    [page.lines(), below].concat()
 }
 
 /// How many questions are not seen.
 fn unseen(above: usize, below: usize, columns: usize) -> String {
-    let whole = match (above, below) {
-        (0, below) => format!("... {below} more below"),
-        (above, 0) => format!("... {above} more above"),
-        (above, below) => format!("... {above} more above, {below} below"),
-    };
+    let whole = format!("... {above} more above, {below} below");
     let short = format!("... {} more", above.saturating_add(below));
     fitting(&[whole, short], columns)
 }
@@ -84,7 +121,7 @@ fn unseen(above: usize, below: usize, columns: usize) -> String {
 /// What stands around the questions: as much of it as leaves one of them its place. What must be
 /// known comes before the titles of columns, and those before sentences that are counted as well.
 fn around(screen: &Screen, (height, columns): (usize, usize), each: usize) -> Around {
-    let keys = help(&["Enter open", "q quit", "o output"], columns);
+    let keys = help(&["Enter open", "? keys", "q quit", "o output"], columns);
     let least = ROWS_MIN.saturating_sub(1).saturating_add(each);
     let mut left = height.saturating_sub(least);
     let most = (height / 3).max(1).min(left.max(1));
@@ -136,18 +173,14 @@ fn title(screen: &Screen, columns: usize, most: Option<usize>) -> Vec<String> {
         1 => "1 waits".to_string(),
         _ => format!("{waiting} wait"),
     };
-    let whole = sentences([&format!("{waits} in {logs}")], columns);
-    if most.is_some_and(|most| whole.len() <= most) {
-        return whole;
+    let whole = format!("{waits} in {logs}");
+    let lines = sentences([&whole], columns);
+    if most.is_some_and(|most| lines.len() <= most) {
+        return lines;
     }
-    let brief = if waiting == 0 { "none known".to_string() } else { waits.clone() };
     let said = match unread {
-        0 => vec![format!("{waits} in {logs}"), waits],
-        _ => vec![
-            format!("{waits} in {logs}, {unread} unread"),
-            format!("{brief}, {unread} unread"),
-            format!("{waiting}, {unread} unread"),
-        ],
+        0 => [whole, waits],
+        _ => [format!("{whole}, {unread} unread"), format!("{waiting}, {unread} unread")],
     };
     vec![fitting(&said, columns)]
 }

@@ -60,18 +60,14 @@ pub(super) fn foot(
         if height >= ROOMY_ROWS {
             foot.push(String::new());
         }
-        foot.push(help(&["Esc back", "PgUp PgDn"], columns));
+        foot.push(help(&["Esc back", "PgUp PgDn", "? keys"], columns));
         return foot;
     }
     let mut foot = at_most(sentences(said, columns), most);
     // A low terminal has no room for both, and what was said leaves with the next key.
     let reason = opened.draft.reason().filter(|_| said.is_none() || height >= ROOMY_ROWS);
     foot.extend(reason.map(|reason| cut(&format!("reason: {}", in_row(reason)), columns)));
-    let whole = sentences([&opened.draft.prompt(&opened.item)], columns);
-    foot.extend(match whole.len() <= most {
-        true => whole,
-        false => at_most(sentences([&opened.draft.brief_prompt(&opened.item)], columns), most),
-    });
+    foot.extend(at_most(sentences([&opened.draft.prompt(&opened.item)], columns), most));
     foot.push(typed(opened.draft.line(), columns));
     let item = &opened.item;
     let is_begun = opened.draft.is_begun();
@@ -79,6 +75,7 @@ pub(super) fn foot(
         ("Enter give", true),
         ("Esc clear", is_begun),
         ("Esc back", !is_begun),
+        ("? keys", !is_begun),
         ("^O output", item.loop_id.is_some()),
         ("^R reason", true),
         ("^T own words", item.allows_text),

@@ -24,15 +24,8 @@ pub(super) fn evidence(html: &mut Html, told: &ReportContents) {
         return;
     }
     html.sentence(match told.has_evidence {
-        true => {
-            "The bytes stand below, and whole in their records, which the page carries: what \
-             commands were and what they printed, secrets included. Nothing in them is said by \
-             holdpoint."
-        }
-        false => {
-            "The bytes are not on this page; in the log they are. Whoever has a copy of them can \
-             compare its SHA-256 with the one here."
-        }
+        true => "The bytes stand below, secrets included. Nothing in them is said by holdpoint.",
+        false => "The bytes are not on this page. Compare a copy of them by its SHA-256.",
     });
     html.markup("<table class=\"pieces rows\">\n");
     html.columns(&["record", "what", "length", "SHA-256", "run"]);
@@ -92,10 +85,7 @@ fn shown(html: &mut Html, sequence: u64, body: &EvidenceCaptured, data: &[u8]) {
     html.markup("<h3>").text(&format!("Record {sequence}: {}", what(&body.content)));
     html.markup("</h3>\n").bytes(data.get(..SHOWN_MAX).unwrap_or(data));
     if data.len() > SHOWN_MAX {
-        html.sentence(&format!(
-            "These are the first {}; all of it is in record {sequence}, or in pieces before.",
-            bytes(SHOWN_MAX as u64)
-        ));
+        html.sentence(&format!("The first {}; its record has all.", bytes(SHOWN_MAX as u64)));
     }
 }
 

@@ -6,6 +6,7 @@ use super::html::Html;
 use super::story::{self, mark, standing};
 use super::{block, evidence};
 use crate::log::coverage::none_yet;
+use crate::ui::screen::cut;
 use crate::ui::{counted, moment};
 use crate::verbs::prove::export::report::questions;
 use base64ct::{Base64, Encoding};
@@ -13,6 +14,9 @@ use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::text::visible;
 use holdpoint_log_files::Standing;
 use holdpoint_replay::{TakenRecord, Unproven, records_named};
+
+/// Columns of a command in the title of a page.
+const TITLE_COMMAND: usize = 80;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -51,7 +55,10 @@ fn block(html: &mut Html, told: &ReportContents) {
 
 fn title(told: &ReportContents) -> String {
     match told.runs.as_slice() {
-        [run] => format!("Holdpoint report: run {}", run.entity.loop_id()),
+        [run] => {
+            let outcome = story::outcome_of(run, told);
+            format!("{}: {outcome}", cut(&run.entity.command_line, TITLE_COMMAND))
+        }
         [] => format!("Holdpoint report: {}", records_taken(told)),
         runs => format!("Holdpoint report: {}", counted(runs.len() as u64, "run")),
     }
@@ -69,21 +76,22 @@ fn records_taken(told: &ReportContents) -> String {
 /// All that is read.
 pub(crate) fn body(html: &mut Html, told: &ReportContents) {
     html.markup("<header>\n<h1>").text(&title(told)).markup("</h1>\n");
-    html.sentence(&summary(told));
+    let log = told.report.log_id.as_deref().unwrap_or("that is not known");
+    html.sentence(&format!("Made by holdpoint from {} of log {log}.", records_taken(told)));
     html.markup("<p id=\"check\">Not checked: no script ran on this page. All of it can be read ");
-    html.markup("without one. verify.py checks its records: how to check this page is said ");
-    html.markup("below.</p>\n<ol id=\"check-findings\"></ol>\n</header>\n");
+    html.markup("without one. verify.py checks its records, as is said below.</p>\n");
+    html.markup("<ol id=\"check-findings\"></ol>\n</header>\n");
     damage(html, told);
     section(html, "What ran", |html| story::runs(html, told));
     if !told.decisions.is_empty() {
         section(html, "What was asked beside that", |html| questions::decisions(html, told));
     }
-    section(html, "Who took part", |html| story::people(html, told));
-    section(html, "What happened", |html| story::timeline(html, told));
-    section(html, "What the log proves, stated by holdpoint", |html| verdicts(html, told));
-    section(html, "Evidence", |html| evidence::evidence(html, told));
-    section(html, "How to check this page", trust);
-    section(html, "The records on this page", |html| records(html, told));
+    folded(html, "Who took part", |html| story::people(html, told));
+    folded(html, "What happened", |html| story::timeline(html, told));
+    folded(html, "What the log proves, stated by holdpoint", |html| verdicts(html, told));
+    folded(html, "Evidence", |html| evidence::evidence(html, told));
+    folded(html, "How to check this page", trust);
+    folded(html, "The records on this page", |html| records(html, told));
 }
 
 fn section(html: &mut Html, title: &'static str, fill: impl FnOnce(&mut Html)) {
@@ -92,10 +100,11 @@ fn section(html: &mut Html, title: &'static str, fill: impl FnOnce(&mut Html)) {
     html.markup("</section>\n");
 }
 
-/// What this is, in one sentence.
-fn summary(told: &ReportContents) -> String {
-    let log = told.report.log_id.as_deref().unwrap_or("that is not known");
-    format!("Made by holdpoint from {} of log {log}.", records_taken(told))
+/// The same, opened by whoever wants to read it.
+fn folded(html: &mut Html, title: &'static str, fill: impl FnOnce(&mut Html)) {
+    html.markup("<section>\n<details>\n<summary><h2>").markup(title).markup("</h2></summary>\n");
+    fill(html);
+    html.markup("</details>\n</section>\n");
 }
 
 /// What is wrong with the log, where something is: before all else.
@@ -128,11 +137,9 @@ fn missing(told: &ReportContents) -> String {
         return "What was asked for may lie behind the damage.".to_string();
     };
     match told.last() {
-        carried if carried >= last && told.report.verdict.is_of_damage() => {
-            "The records that were found are all here; others may lie behind the damage."
-                .to_string()
+        carried if carried >= last => {
+            "The records that were found are all here; others may lie behind the damage.".into()
         }
-        carried if carried >= last => "All records that were asked for are here.".to_string(),
         0 => format!("Of {} none is here.", records_named(first, last)),
         carried => {
             format!("Of {} those behind record {carried} are not here.", records_named(first, last))
@@ -144,11 +151,8 @@ fn missing(told: &ReportContents) -> String {
 fn verdicts(html: &mut Html, told: &ReportContents) {
     let report = &told.report;
     html.sentence(
-        "These are the answers of holdpoint when it made this page. Nothing on the page proves \
-         them: `holdpoint verify` gives them anew where the log is. Integrity is that no recorded \
-         byte was changed, completeness that no record is missing, authenticity that it is the \
-         log that a head kept elsewhere was taken from, meaning that all of it is what the rules \
-         allow.",
+        "Nothing on this page proves these answers: `holdpoint verify` gives them anew where the \
+         log is.",
     );
     html.markup("<table>\n").columns(&["", "answer", "why"]);
     html.markup("<tr>").cell("verdict").cell(&report.verdict.to_string()).cell("");
@@ -176,24 +180,15 @@ fn verdicts(html: &mut Html, told: &ReportContents) {
 
 /// What a check is worth, and how to make one that counts.
 fn trust(html: &mut Html) {
-    html.sentence(
-        "The script of this page computes anew the size, padding, checksum, sequence, link and \
-         payload digest of every record on it, and says at the top what it found. Whoever can \
-         change the page can change its script as well. Only a check from outside counts:",
-    );
+    html.sentence("Whoever can change a page can change its script. A check from outside counts:");
     html.markup(
         "<pre>holdpoint export --format verifier --output verify.py\n\
          python3 -I verify.py THIS-PAGE.html</pre>\n",
     );
     html.sentence(
-        "Take verify.py from a holdpoint that you trust, not from whoever gave you the page. It \
-         ends with the link of the last record. Compare that one with the log (`holdpoint log \
-         --json`), or with a link that was kept elsewhere: records that were made up follow from \
-         each other too, and have other links.",
-    );
-    html.sentence(
-        "Neither check looks at the words. They are told by holdpoint from these records; the same \
-         report, made again from the log, has the same words.",
+        "Take verify.py from a holdpoint that you trust. Compare the link with which it ends with \
+         the log (`holdpoint log --json`), or with one that was kept elsewhere. No check looks at \
+         the words: the same report, made again from the log, has the same words.",
     );
 }
 
@@ -201,11 +196,8 @@ fn trust(html: &mut Html) {
 fn records(html: &mut Html, told: &ReportContents) {
     let records = &told.extract.records;
     let whole = records.iter().filter(|record| record.has_payload).count() as u64;
-    html.sentence(&format!(
-        "{}: {whole} with the payload, and of the others its SHA-256 in its place. A record's link \
-         is made from the link before, from its own header and from its payload's digest.",
-        counted(records.len() as u64, "record")
-    ));
+    let all = counted(records.len() as u64, "record");
+    html.sentence(&format!("{all}, {whole} with the payload and the others with its SHA-256."));
     html.markup("<table class=\"records rows\">\n");
     html.columns(&["record", "time (UTC)", "kind", "payload", "SHA-256 of the payload", "link"]);
     for record in records {

@@ -2,7 +2,9 @@
 
 use super::gather::ReportContents;
 use super::html::Html;
-use crate::log::run_facts::{approved, asked, ended, length, marked, outcome, proven, reason_of};
+use crate::log::run_facts::{
+    approved, asked, ended, length, marked, outcome, proven, reason_of, reason_of_approval,
+};
 use crate::log::snapshots::until;
 use crate::ui::text::bytes;
 use crate::ui::{counted, moment};
@@ -32,11 +34,9 @@ pub(super) fn runs(html: &mut Html, told: &ReportContents) {
     for run in &told.runs {
         let is_bad = RunOutcome::of(&run.entity).is_failure();
         html.markup(if is_bad { "<h3 class=\"bad\">" } else { "<h3>" });
-        let is_lost = run.entity.halt.is_none() && !is_all_read(run, told);
-        let outcome = if is_lost { UNKNOWN_END.to_string() } else { outcome(run) };
-        html.text(&format!("Run {}: ", run.entity.loop_id())).text(&outcome);
+        html.text(&format!("Run {}: {}", run.entity.loop_id(), outcome_of(run, told)));
         html.markup("</h3>\n<table class=\"facts\">\n");
-        for (name, text) in facts(run, is_lost) {
+        for (name, text) in facts(run, is_lost(run, told)) {
             html.fact(&name, &text);
         }
         html.markup("</table>\n");
@@ -45,13 +45,16 @@ pub(super) fn runs(html: &mut Html, told: &ReportContents) {
     for begun in &told.uncounted {
         html.sentence(&match &begun.twice {
             Some(twice) => format!("Not told: {twice}."),
-            None => format!(
-                "Not told: a run that record {} begins, which the rules forbid, or whose approval \
-                 cannot be read.",
-                begun.sequence
-            ),
+            None => {
+                format!("Not told: the run of record {}, which the rules forbid.", begun.sequence)
+            }
         });
     }
+}
+
+/// How a run ended, as far as that can be known.
+pub(super) fn outcome_of(run: &Run, told: &ReportContents) -> String {
+    if is_lost(run, told) { UNKNOWN_END.to_string() } else { outcome(run) }
 }
 
 /// So many rows are told of the processes of an attempt.
@@ -64,8 +67,7 @@ fn while_it_ran(html: &mut Html, entity: &ExecutionLoop, attempt: u8) {
     let told = stretches(entity, attempt, STRETCHES_MAX);
     let Some(peak) = told.iter().map(|it| it.resident_bytes).max() else { return };
     html.sentence(&format!(
-        "The processes of attempt {attempt} while it ran, from {}: how many there were, their \
-         resident memory ({} at most) and their part of a processor.",
+        "The processes of attempt {attempt} while it ran, from {}, with {} of memory at most.",
         counted(entity.snapshots(attempt).count() as u64, "snapshot"),
         bytes(peak)
     ));
@@ -97,9 +99,9 @@ fn points(told: &[UsageStretch], peak: u64) -> String {
     told.iter().fold(format!("0 {high}"), |points, it| points + point(it).as_str())
 }
 
-/// Tells whether all that the log has of a run was read: else what is missing may say how it ended.
-fn is_all_read(run: &Run, told: &ReportContents) -> bool {
-    run.unread.is_empty() && !told.is_damaged()
+/// Tells whether what is missing of a run may say how it ended.
+fn is_lost(run: &Run, told: &ReportContents) -> bool {
+    run.entity.halt.is_none() && (!run.unread.is_empty() || told.is_damaged())
 }
 
 fn facts(run: &Run, is_lost: bool) -> Vec<(String, String)> {
@@ -115,6 +117,7 @@ fn facts(run: &Run, is_lost: bool) -> Vec<(String, String)> {
     if let Some(point) = run.approval.as_deref() {
         facts.extend(votes(point));
         facts.push(fact("approved", approved(point, moment)));
+        facts.extend(reason_of_approval(point).map(|why| fact("because", why.to_string())));
     }
     for held in &entity.decisions.requests {
         let reason = reason_of(held).map(|it| format!(", because: {}", visible(it)));
@@ -127,8 +130,7 @@ fn facts(run: &Run, is_lost: bool) -> Vec<(String, String)> {
     facts.push(fact("ended", if is_lost { UNKNOWN_END.to_string() } else { end(run) }));
     facts.push(fact("records", format!("{} to {}", run.first, run.last)));
     if run.standing() != Standing::Proven {
-        let why = "nothing ties one of its records to the newest proof of the log, or not yet";
-        facts.push(fact("standing", format!("not proven: {why}")));
+        facts.push(fact("standing", "not proven: no witness ties all of it to the log".into()));
     }
     if !run.is_linked() {
         facts.push(fact("evidence", "not what its chain says".to_string()));
@@ -161,9 +163,8 @@ pub(super) fn people(html: &mut Html, told: &ReportContents) {
         }
     }
     html.sentence(
-        "Behind each name stands what it is the name of. Somebody is called a person who typed at \
-         a terminal as the user whose number stands there. What is called not proven is what a \
-         process said of itself.",
+        "A person typed at a terminal, as the user whose number stands there. A name that is not \
+         proven is what a process said of itself.",
     );
     html.markup("<table>\n").columns(&["who", "records", "first", "last"]);
     for (who, records) in &people {

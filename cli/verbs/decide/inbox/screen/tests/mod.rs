@@ -319,6 +319,61 @@ fn the_list_has_the_time_that_is_left_at_every_size_and_counts_what_is_not_seen(
 }
 
 #[test]
+fn the_list_shows_what_the_selected_question_asks_in_full_and_what_answers_it() {
+    let words = "roll the new release out to every region but the last one ".repeat(4);
+    let asked = Item { whole: format!("First this.\n{words}"), ..sample::decision() };
+    let mut screen = screen();
+    screen.take(vec![asked, sample::hold()]);
+    let text = |screen: &mut Screen| screen.frame(now(), (ROWS, 80)).lines.join("\n");
+    let shown = text(&mut screen);
+    assert!(shown.contains("| First this. roll the new release"), "{shown}");
+    assert!(shown.contains("the last one") && shown.contains("answers         yes, no"), "{shown}");
+    screen.press(&Key::Down);
+    let shown = text(&mut screen);
+    assert!(!shown.contains("First this"), "{shown}");
+    assert!(shown.contains("\n| make deploy ENVIRONMENT=production\nanswers "), "{shown}");
+    assert!(!screen.frame(now(), (12, 80)).lines.join("\n").contains("\nanswers "), "no room");
+}
+
+#[test]
+fn a_question_mark_shows_the_keys_and_any_key_goes_back_to_where_it_was_pressed() {
+    let mut screen = screen();
+    screen.press(&Key::Down);
+    for (view, title) in [(View::List, "> 4m 12s"), (opened(sample::hold()), "prompt:")] {
+        screen.view = view;
+        screen.press(&Key::Character('?'));
+        let shown = screen.frame(now(), (ROWS, 80)).lines.join("\n");
+        for key in ["q, Ctrl-C", "Ctrl-R", "Esc  ", "any key goes back"] {
+            assert!(shown.contains(key), "{key}: {shown}");
+        }
+        assert_eq!(screen.press(&Key::Character('q')), None);
+        assert!(screen.frame(now(), (ROWS, 80)).lines.join("\n").contains(title));
+    }
+    "why".chars().for_each(|c| drop(screen.press(&Key::Character(c))));
+    screen.press(&Key::Character('?'));
+    assert!(screen.frame(now(), (ROWS, 80)).lines.contains(&"> why?".to_string()));
+    compare("inbox-keys", &mut {
+        screen.view = View::Keys(None);
+        screen
+    });
+}
+
+#[test]
+fn what_presses_is_told_apart_by_colour() {
+    let mut screen = screen();
+    screen.take(vec![sample::overdue(), sample::decision(), sample::hold()]);
+    let frame = screen.frame(now(), (ROWS, 80));
+    let tone = |text: &str| {
+        let at = frame.lines.iter().position(|line| line.contains(text)).unwrap();
+        frame.tones.iter().find(|(of, _)| *of == at).map(|(_, tone)| *tone)
+    };
+    assert_eq!(tone("overdue"), Some(Tone::Overdue));
+    assert_eq!(tone("high     DP-946915"), Some(Tone::Warning));
+    assert_eq!((tone("REQ-f89a99"), tone("| Which")), (None, Some(Tone::Foreign)));
+    assert_eq!((tone("/srv/old"), tone("Enter open")), (Some(Tone::Warning), Some(Tone::Faint)));
+}
+
+#[test]
 fn what_cannot_be_known_takes_the_room_that_the_questions_leave() {
     for (size, items, named) in [((30, 100), 1, 4), ((30, 100), 17, 4), ((14, 80), 2, 4)] {
         let mut screen = screen();
@@ -349,7 +404,7 @@ fn what_cannot_be_known_takes_the_room_that_the_questions_leave() {
 
 #[test]
 fn a_question_and_an_output_are_read_whole_at_every_size_and_no_key_is_broken() {
-    let keys = ["Enter give", "Esc back", "^O output", "^R reason", "PgUp PgDn", "^G guidance"];
+    let keys = ["Enter give", "Esc back", "? keys", "^O output", "^R reason", "PgUp PgDn"];
     for size in sizes() {
         let mut screen = screen();
         screen.view = opened(sample::hold());
