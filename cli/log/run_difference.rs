@@ -376,7 +376,7 @@ mod tests {
             golden::compare("diff-runs", columns, &lines);
         }
         let alike = shown(&runs[0], &runs[0], &Clock::at(sample.now), 80);
-        assert!(alike.iter().any(|line| line.starts_with("nothing differs")), "{alike:?}");
+        assert!(alike.iter().any(|line| line.starts_with("no recorded difference")), "{alike:?}");
     }
 
     /// A run whose instruction, directory and environment are on record, with labels.

@@ -428,7 +428,7 @@ mod tests {
             question.held.context.executor_claim = *claim;
             let plain = shown(&question, 120).join("\n");
             let told = format!("claimed         {}, ", claim_words(*claim));
-            assert!(plain.contains(&told) && plain.contains("nobody checked it"), "{plain}");
+            assert!(plain.contains(&told) && plain.contains("unverified"), "{plain}");
         }
     }
 
@@ -440,7 +440,7 @@ mod tests {
         story.given(expire);
         let outcome = story.held().outcome.clone().unwrap();
         let line = outcome_line(&outcome);
-        assert!(line.contains("ABORT, as nobody answered in time"), "{line}");
+        assert!(line.contains("ABORT, on expiry"), "{line}");
         assert!(!line.contains("TIMEOUT"), "{line}");
     }
 }

@@ -139,7 +139,7 @@ fn an_answer_to_a_hold_names_the_whole_command_that_shows_what_was_printed() {
     let place = Place::with_log();
     let request = held(&place);
     let run = text(&place.holdpoint(&["runs", "-q", "-n", "1"]).stdout).trim().to_string();
-    let door = format!("output {run} --attempt 1` has what it printed");
+    let door = format!("output {run} --attempt 1` has the output");
     let one_line = |output: &[u8]| text(output).split_whitespace().collect::<Vec<_>>().join(" ");
     let refused = at_terminal(&place, &["decision", "respond", &request, "RETRY"]);
     assert_eq!(status(&refused), 5, "RETRY needs a reason");

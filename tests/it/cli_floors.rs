@@ -198,7 +198,7 @@ fn only_the_root_and_the_command_line_name_verbs() {
         let is_below = |floors: &[String]| floor(floors) == Some(FLOORS.len() - 1);
         let from = reference.from.first().map(String::as_str);
         // The root, the command line, and what is built for tests alone.
-        let may = from.is_none_or(|from| ["arguments", "golden"].contains(&from));
+        let may = from.is_none_or(|from| ["arguments", "tests"].contains(&from));
         is_below(&reference.to) && !is_below(&reference.from) && !may
     });
 }

@@ -130,7 +130,7 @@ fn readers_promise_no_default_that_the_clocks_let_nobody_take() {
         assert!(shown.contains("nothing is decided") && !shown.contains("default a"), "{shown}");
         if timeout == "1ms" {
             let listed = text(&log_ahead.holdpoint(&["inbox"]).stdout);
-            assert!(listed.contains("ended undecided by timeout"), "{listed}");
+            assert!(listed.contains("ended undecided by time"), "{listed}");
             log_ahead.holdpoint(&["decision", "expire"]);
             let ended = json(&log_ahead.holdpoint(&["decision", "show", &id, "--json"]));
             assert_eq!(ended["state"], "aborted", "{ended:#}");

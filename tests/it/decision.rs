@@ -559,7 +559,7 @@ fn looking_needs_no_right_to_write_and_no_log() {
     assert_eq!(shown(&place, &id)["overdue"], true);
     assert_eq!(list(&place, &["overdue=true"]).len(), 1);
     let screen = text(&place.holdpoint(&["decision", "show", &id]).stdout);
-    assert!(screen.contains("no answer to it counts any more"), "{screen}");
+    assert!(screen.contains("answers are no longer accepted"), "{screen}");
     assert!(!screen.contains("respond"), "{screen}");
     assert_eq!(contents(&place.log), before);
 }

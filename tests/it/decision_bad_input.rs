@@ -322,7 +322,7 @@ fn a_list_of_a_log_that_cannot_be_trusted_is_an_error_and_not_an_empty_array() {
     assert_eq!(done(&empty, &["list"]), json!([]));
     let output = empty.holdpoint(&["decision", "list"]);
     assert_eq!((status(&output), text(&output.stdout)), (0, String::new()));
-    assert!(text(&output.stderr).contains("nothing waits"));
+    assert!(text(&output.stderr).contains("no pending questions"));
 }
 
 #[test]

@@ -266,7 +266,7 @@ fn an_outcome_that_is_torn_is_kept_and_told_as_a_file_that_is_no_hooks() {
         assert_eq!(reported(&place).len(), 0);
         let told = text(&place.holdpoint(&["verify"]).stdout);
         assert!(told.contains("not the recorder's") && told.contains("it is torn"), "{told}");
-        assert!(shown(&place, &id).contains("nothing was reported of it"));
+        assert!(shown(&place, &id).contains("no report"));
         place.verified();
     }
 }
@@ -280,7 +280,7 @@ fn of_an_outcome_that_waits_nobody_says_that_nothing_was_reported() {
     for told in [shown(&place, &id), session.to_string()] {
         let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(told.contains("waits in `runs/`, unproven"), "{told}");
-        assert!(!told.contains("nothing was reported"), "{told}");
+        assert!(!told.contains("no report"), "{told}");
     }
     write(&place);
     assert!(shown(&place, &id).contains("SUCCEEDED"));

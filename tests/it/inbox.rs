@@ -124,7 +124,7 @@ fn readers_list_no_log_and_nothing_waits_is_said_of_so_many() {
     assert_eq!(status(&at_terminal(&place, &["decision", "respond", &id, "ABORT"])), 0);
     let nothing = inbox(&place, &[]);
     assert_eq!((status(&nothing), text(&nothing.stdout)), (0, String::new()));
-    assert!(text(&nothing.stderr).contains("nothing waits in 2 logs"), "{nothing:?}");
+    assert!(text(&nothing.stderr).contains("no pending questions in 2 logs"), "{nothing:?}");
     let all = questions(&place, &["--all"]);
     assert_eq!(all[0]["state"], "over", "{all:#?}");
     assert!(all[0]["outcome"].as_str().unwrap().starts_with("decided ABORT by"), "{all:#?}");
@@ -226,7 +226,8 @@ fn a_log_that_init_put_in_the_place_of_another_is_named_whoever_writes_to_it() {
     problem(&place, &format!("`holdpoint inbox --remove {path}` lists it no more"));
     second(&place);
     assert_eq!(status(&on(&place, &listed, &["run", "--hold", "never", "--", "true"])), 0);
-    problem(&place, &format!("where that is meant, `holdpoint inbox --add {path}` lists it anew"));
+    let again = format!("where that is intended, `holdpoint inbox --add {path}` adds it again");
+    problem(&place, &again);
     assert_eq!(status(&inbox(&place, &["--add", path])), 0);
     assert_eq!(status(&inbox(&place, &[])), 0);
 }
@@ -321,11 +322,7 @@ fn the_help_of_the_inbox_says_which_logs_it_shows() {
     let place = Place::new();
     let help = text(&place.holdpoint(&["inbox", "--help"]).stdout);
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-    for said in [
-        "Show this log alone",
-        "names, that `inbox --add` put into the list",
-        "and the one that HOLDPOINT_LOG names, if it is set",
-    ] {
+    for said in ["Show this log only", "logs that `inbox --add` added", "and HOLDPOINT_LOG"] {
         assert!(help.contains(said), "{said}: {help}");
     }
 }

@@ -38,15 +38,15 @@ fn a_person_who_answers_in_the_inbox_wakes_who_waits() {
     terminal.press("\r");
     terminal.see("that is no answer");
     terminal.press("CONT\r");
-    let seen = terminal.see("none of its words").join("\n");
+    let seen = terminal.see("not a choice here").join("\n");
     assert!(seen.starts_with("command:"), "{seen}");
     terminal.press("CONTINUE\r");
     terminal.see("type CONTINUE to answer");
     terminal.type_line("CONTINUE");
     let seen = terminal.see("decided CONTINUE by").join("\n");
-    assert!(!seen.contains("none of its words") && !seen.contains("handing it in"), "{seen}");
+    assert!(!seen.contains("not a choice here") && !seen.contains("handing it in"), "{seen}");
     assert_eq!(run.wait().unwrap().code(), Some(3));
-    terminal.see("nothing waits in 1 log");
+    terminal.see("no pending questions in 1 log");
     terminal.press("q");
     let (status, is_usual, takes_lines) = terminal.end_plain();
     assert_eq!((status.code(), is_usual, takes_lines), (Some(0), true, true));
@@ -73,7 +73,7 @@ fn of_two_people_one_sees_the_others_answer() {
     assert!(!seen.contains("> RETR"), "{seen}");
     assert_eq!(run.wait().unwrap().code(), Some(120));
     other.press("Y\r\u{1b}");
-    other.see("nothing waits in 1 log");
+    other.see("no pending questions in 1 log");
     for mut terminal in [one, other] {
         terminal.press("\u{3}");
         assert_eq!(terminal.end_plain().0.code(), Some(0));
@@ -146,7 +146,7 @@ fn the_output_of_a_run_is_a_screen_of_its_own_and_not_seen_before_it_is_asked_fo
     open(&mut terminal);
     terminal.press("\u{f}");
     terminal.see("Esc back  PgUp");
-    let seen = terminal.see("UNVERIFIED TEXT").join("\n");
+    let seen = terminal.see("UNTRUSTED OUTPUT").join("\n");
     assert!(seen.contains("| S3cret\\u{1b}[2JCONTINUE?"), "{seen}");
     terminal.press("\u{1b}");
     terminal.see("ABORT?");
@@ -164,7 +164,7 @@ fn a_signal_gives_the_terminal_back() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT] {
         let place = Place::with_log();
         let mut terminal = inbox(&place, (24, 80));
-        terminal.see("nothing waits in 1 log");
+        terminal.see("no pending questions in 1 log");
         terminal.signal(signal);
         let (status, is_usual, takes_lines) = terminal.end_plain();
         assert_eq!(status.signal(), Some(signal.as_raw()));
@@ -215,7 +215,7 @@ fn a_terminal_that_becomes_narrow_is_filled_anew() {
 fn a_paste_that_breaks_off_keeps_neither_the_screen_nor_a_signal_waiting() {
     let place = Place::with_log();
     let mut terminal = inbox(&place, (24, 80));
-    terminal.see("nothing waits in 1 log");
+    terminal.see("no pending questions in 1 log");
     terminal.press("\u{1b}[200~");
     let (mut run, id) = waiting(&place, "exit 1");
     terminal.see(&id[..16]);
@@ -232,7 +232,7 @@ fn a_stopped_inbox_gives_the_terminal_back_and_takes_it_again() {
     for by_key in [true, false] {
         let place = Place::with_log();
         let mut terminal = inbox(&place, (24, 80));
-        terminal.see("nothing waits in 1 log");
+        terminal.see("no pending questions in 1 log");
         match by_key {
             true => terminal.press("\u{1a}"),
             false => terminal.signal(Signal::TSTP),
@@ -241,7 +241,7 @@ fn a_stopped_inbox_gives_the_terminal_back_and_takes_it_again() {
         assert!(terminal.takes_lines(), "by key: {by_key}");
         terminal.see_usual_screen();
         terminal.signal(Signal::CONT);
-        terminal.see("nothing waits in 1 log");
+        terminal.see("no pending questions in 1 log");
         assert!(!terminal.takes_lines(), "by key: {by_key}");
         let (mut run, id) = waiting(&place, "exit 1");
         terminal.see(&id[..16]);
@@ -258,7 +258,7 @@ fn whatever_a_terminal_says_of_its_size_the_inbox_fills_no_more_than_a_screen() 
     for size in [(0, 0), (1, 1), (2, 3), (24, 0), (0, 80), (u16::MAX, u16::MAX)] {
         let place = Place::with_log();
         let mut terminal = inbox(&place, (24, 80));
-        terminal.see("nothing waits in 1 log");
+        terminal.see("no pending questions in 1 log");
         terminal.says_it_is(size);
         let (mut run, _) = waiting(&place, "exit 1");
         terminal.says_it_is((24, 80));

@@ -53,14 +53,14 @@ fn a_list_of_the_inbox_that_its_user_cannot_read_is_said_first_and_exits_1() {
     done(machine.alice_in(&here, &["run", "--", "true"]), 0);
     let list = machine.list();
     let inbox = || machine.alice_in(&here, &["inbox"]).output().unwrap();
-    assert_refused(&inbox(), 0, &["nothing waits in 1 log"]);
+    assert_refused(&inbox(), 0, &["no pending questions in 1 log"]);
     set_permissions(&list, Permissions::from_mode(0o000)).unwrap();
     assert_not_known(&inbox(), 1, "Permission denied");
     set_permissions(&list, Permissions::from_mode(0o600)).unwrap();
     chown(&list, Some(BOB), Some(BOB)).unwrap();
     assert_not_known(&inbox(), 1, "Permission denied");
     chown(&list, Some(ALICE), Some(ALICE)).unwrap();
-    assert_refused(&inbox(), 0, &["nothing waits in 1 log"]);
+    assert_refused(&inbox(), 0, &["no pending questions in 1 log"]);
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn a_pager_that_has_read_is_not_taken_for_one_that_did_not_start_and_how_it_ende
 fn warnings_come_when_the_pager_has_left_the_terminal() {
     let (place, id) = place();
     let (shown, _, _) = paged(&place, &with(&place, LEAVING, &["show", &id]));
-    let (over, warned) = (shown.find("PAGER ENDS"), shown.find("the lines behind `|`"));
+    let (over, warned) = (shown.find("PAGER ENDS"), shown.find("lines starting with `|`"));
     assert!(over.is_some() && over < warned, "{shown}");
 }
 

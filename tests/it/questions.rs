@@ -550,7 +550,7 @@ fn what_waited_then_in_all_logs_is_one_list_and_answers_nothing() {
     assert!(!said.contains("log: no record"), "{said}");
     let nothing = inbox(&["--at", &format!("{}T02:00", story.day())]);
     assert_eq!((status(&nothing), text(&nothing.stdout)), (0, String::new()));
-    assert!(text(&nothing.stderr).contains("nothing waited then in 2 logs"), "{nothing:?}");
+    assert!(text(&nothing.stderr).contains("no pending questions then in 2 logs"), "{nothing:?}");
     let overdue = text(&inbox(&["--at", "5m", "--json"]).stdout);
     assert_eq!(overdue.matches("\"overdue\"").count(), 1, "nobody had recorded it: {overdue}");
     let all = text(&inbox(&["--at", "today", "--all", "--json"]).stdout);

@@ -156,7 +156,7 @@ fn no_list_says_that_nothing_waits_while_a_question_of_any_kind_does() {
         }
         assert_eq!(open(&place), waiting, "step {step}, seed {seed}");
         let said = text(&place.holdpoint(&["decision", "list"]).stderr);
-        let is_none = said.contains("nothing waits");
+        let is_none = said.contains("no pending questions");
         assert_eq!(is_none, waiting.is_empty(), "step {step}, seed {seed}: {said}");
     }
 }

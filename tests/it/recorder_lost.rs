@@ -290,7 +290,7 @@ fn the_guard_goes_on_behind_what_its_recorder_let_wait_while_the_log_was_locked(
         begun.go_on();
         let file = run_path(&begun.place, &begun.run);
         let length = || fs::metadata(&file).unwrap().len();
-        until("nothing waits in the run's file", || length() > 256 + 192);
+        until("no pending questions in the run's file", || length() > 256 + 192);
         begun.signal(Signal::STOP);
         let whole = fs::read(&file).unwrap();
         if is_torn {

@@ -234,7 +234,7 @@ fn where_nobody_who_is_named_is_a_user_here_nobody_is_waited_for() {
         let output = run(&place, &[&["run"], options, &["--", "touch", "f"]].concat());
         let said = text(&output.stderr);
         assert_eq!(status(&output), 125, "{said}");
-        assert!(said.contains("no user here is called nosuchuser"), "{said}");
+        assert!(said.contains("unknown user nosuchuser"), "{said}");
     }
     assert!(!file(&place, "f").exists());
     assert_eq!(json(&place.holdpoint(&["decision", "list", "--json"])), json!([]));

@@ -156,7 +156,7 @@ fn what_a_run_printed_is_given_byte_for_byte() {
     let stdout = |options: &[&str]| {
         let output = place.holdpoint(&[&["output", &id], options].concat());
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-        assert!(text(&output.stderr).contains("nothing in it is said by holdpoint"));
+        assert!(text(&output.stderr).contains("untrusted output of the command"));
         output.stdout
     };
     assert_eq!(stdout(&["--stream", "stdout"]), b"a\tb\x1b[31m\0\xff\nlast");

@@ -251,7 +251,11 @@ fn the_program_shows_one_entity_at_any_record_or_moment() {
     let began = loops[1]["started_sequence"].as_u64().unwrap().to_string();
     let output = place.holdpoint(&["replay", &wrong, "--until", &began]);
     assert_eq!(status(&output), 3);
-    assert!(text(&output.stderr).contains("nothing has the id"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("no loop, request, thread or decision with the ID"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn a_wait_for_an_answer_that_may_rest_on_unproven_records_says_so_and_is_refused
         assert_eq!((status(&output), &told["outcome"]), (5, &"answered".into()), "{told}");
         assert!(told["unproven_part"]["last"].is_u64(), "{told}");
         let said = text(&place.holdpoint(&["decision", "wait", id]).stderr);
-        assert!(said.contains("are unproven") && said.contains("ask anew"), "{said}");
+        assert!(said.contains("are unproven") && said.contains("ask again"), "{said}");
     }
     let proven = asked(&place, &[]);
     respond(&place, &proven);
@@ -145,7 +145,7 @@ fn a_repeated_key_and_a_watch_say_that_an_answer_may_rest_on_unproven_records() 
     assert!(again["unproven_part"]["last"].is_u64(), "{again}");
     let output = place.holdpoint(&[&["decision"], &ask[..]].concat());
     for said in [text(&decision(&place, &ask).stderr), text(&output.stderr)] {
-        assert!(said.contains("are unproven") && said.contains("ask anew"), "{said}");
+        assert!(said.contains("are unproven") && said.contains("ask again"), "{said}");
     }
     let fresh = done(&place, &["create", "--prompt", "And now?"]);
     assert!(fresh.get("standing").is_none() && fresh.get("unproven_part").is_none(), "{fresh}");

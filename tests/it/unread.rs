@@ -72,7 +72,7 @@ fn what_lies_behind_a_record_of_an_unknown_kind_or_version_is_not_known_and_that
             for part in ["is unknown; use a newer holdpoint", &known] {
                 assert!(stderr.contains(part), "{words:?}: {stderr}");
             }
-            assert!(stdout.trim() != "[]" && !stderr.contains("nothing waits"), "{words:?}");
+            assert!(stdout.trim() != "[]" && !stderr.contains("no pending questions"), "{words:?}");
             assert!(!stderr.contains("inside a batch"), "{words:?}: {stderr}");
         }
         for words in [&["replay", "--at", &before, "--json"][..], &["diff", "1", &before]] {

@@ -223,8 +223,8 @@ struct Renamed<A> {
     map: A,
     names: &'static [(&'static str, &'static str)],
     read: Vec<(&'static str, Option<BasisPoints>)>,
-    /// Fields with the fraction 1, which is written beside 10 000 basis points and counts for nothing
-    /// alone.
+    /// Fields with the fraction 1, which is written beside 10 000 basis points and counts for
+    /// nothing alone.
     certain: Vec<(&'static str, &'static str)>,
     next: Option<Option<BasisPoints>>,
 }

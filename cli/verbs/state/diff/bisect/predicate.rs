@@ -116,8 +116,8 @@ impl Predicate {
     }
 }
 
-/// Reads names with dots between; one with other characters stands in quotes, as in JSON. Gives what
-/// follows them too.
+/// Reads names with dots between, and returns what follows them too. A name with other characters
+/// stands in quotes, as in JSON.
 fn read_path(text: &str) -> Result<(Vec<Segment>, &str), Failure> {
     let mut path = Vec::new();
     let mut rest = text.trim_start();

@@ -107,7 +107,7 @@ fn what_a_question_is_about_stays_whatever_comes_to_stand_below_it() {
         "cont".chars().for_each(|c| drop(screen.press(&Key::Character(c))));
         screen.press(&Key::Enter);
         let text = about(&mut screen, (ROWS - 3, 80));
-        assert!(text.contains("none of its words") && text.contains("lines below"), "{text}");
+        assert!(text.contains("not a choice here") && text.contains("lines below"), "{text}");
         about(&mut screen, (20, 60));
         about(&mut screen, (8, 20));
         screen.press(&Key::End);
@@ -122,7 +122,7 @@ fn the_end_of_what_a_run_printed_stays_when_the_terminal_becomes_smaller() {
     screen.show_output(vec![("what it printed".to_string(), lines)]);
     for size in [(60, 80), (20, 60), (8, 20)] {
         let lines = screen.frame(now(), size).lines.join("\n");
-        assert!(lines.contains("nothing"), "{size:?} {lines}");
+        assert!(lines.contains("UNTRUSTED"), "{size:?} {lines}");
     }
     screen.press(&Key::Home);
     assert!(screen.frame(now(), (20, 60)).lines[0].contains("line 1 "));
@@ -190,9 +190,9 @@ fn what_was_said_of_a_key_leaves_with_the_next_one() {
         let mut screen = screen();
         screen.view = opened(sample::decision());
         press(&mut screen, &word("approve"));
-        assert!(shows(&mut screen, "none of its words") && shows(&mut screen, "Go?"));
+        assert!(shows(&mut screen, "not a choice here") && shows(&mut screen, "Go?"));
         screen.press(&key);
-        assert!(!shows(&mut screen, "none of its words"), "{key:?}");
+        assert!(!shows(&mut screen, "not a choice here"), "{key:?}");
     }
     let mut screen = screen();
     screen.view = opened(sample::decision());
@@ -202,7 +202,7 @@ fn what_was_said_of_a_key_leaves_with_the_next_one() {
     assert!(shows(&mut screen, "handing it in .."));
     screen.answered(&sample::decision().id, "option yes by ada");
     assert!(shows(&mut screen, "DP-9469155: option yes by ada"));
-    assert!(!shows(&mut screen, "none of its words") && !shows(&mut screen, "handing it in"));
+    assert!(!shows(&mut screen, "not a choice here") && !shows(&mut screen, "handing it in"));
 }
 
 #[test]
@@ -248,7 +248,10 @@ fn a_question_whose_time_is_over_says_what_follows_and_takes_no_answer() {
     let word = "yes".chars().map(Key::Character).chain([Key::Enter]).collect::<Vec<_>>();
     assert_eq!(press(&mut screen, &word), None);
     let lines = screen.frame(now(), (ROWS, 80)).lines.join("\n");
-    assert!(lines.contains("no answer counts any more: default no by timeout"), "{lines}");
+    assert!(
+        lines.contains("expired; answers are no longer accepted: default no by timeout"),
+        "{lines}"
+    );
     assert!(!lines.contains("yes, no?") && !lines.contains("\n> "), "{lines}");
     let waits_on = Item { at_end: AtEnd::WaitsOn, ..sample::overdue() };
     screen.view = opened(waits_on);
