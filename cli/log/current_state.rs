@@ -213,7 +213,8 @@ impl LiveState {
 }
 
 /// What is said of a state at the end of an archive.
-const AN_ARCHIVE: &str = "this is an archive, which is read-only: the log continues elsewhere, and questions pending here may be answered there";
+const AN_ARCHIVE: &str =
+    "this is an archive: the log continues elsewhere, where questions may be answered by now";
 
 /// Says of which records a salvage left no proof.
 pub(crate) fn tell_unproven(world: &World) {

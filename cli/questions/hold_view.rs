@@ -131,7 +131,8 @@ pub(crate) fn output_of(program: &str, held: &HeldRequest, is_hidden: bool) -> S
     }
     let (run, attempt) = (named(&held.context.loop_id), held.context.attempt);
     format!(
-        "`{program} output {run} --attempt {attempt}` has the output, which is no part of the decision"
+        "`{program} output {run} --attempt {attempt}` has the output, which is no part of the \
+         decision"
     )
 }
 

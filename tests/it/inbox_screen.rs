@@ -36,7 +36,7 @@ fn a_person_who_answers_in_the_inbox_wakes_who_waits() {
     let seen = open(&mut terminal).join("\n");
     assert!(seen.contains("exit 3") && seen.contains(&id), "{seen}");
     terminal.press("\r");
-    terminal.see("that is no answer");
+    terminal.see("is no answer");
     terminal.press("CONT\r");
     let seen = terminal.see("not a choice here").join("\n");
     assert!(seen.starts_with("command:"), "{seen}");

@@ -32,7 +32,7 @@ pub(super) fn wait(caller: &Caller<'_>, arguments: &Wait) -> Result<Value, Failu
             "The answer may rest on unproven records, and is void; ask again with decision_create."
         }
         (WaitOutcome::Answered, Some(Doubt::LostBefore(_))) => {
-            "The question may have ended in a record that is lost, and the answer void; ask again with decision_create."
+            "The question may have ended in a lost record; it is void. Ask with decision_create."
         }
         (outcome, _) => match waited.approval_over {
             Some(ApprovalOver::Spent) => {

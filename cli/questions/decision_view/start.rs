@@ -42,7 +42,7 @@ pub(crate) fn lines(
         left => format!("; {left} left, then nothing starts"),
     };
     page.short_row("asked by", &format!("{}{left}", who(&point.requested_by)));
-    let root = (doubts.asked_by == Some(ROOT)).then(|| "root is every approver".to_string());
+    let root = (doubts.asked_by == Some(ROOT)).then(|| "root is any approver".to_string());
     let approval = point.terms.policy.as_ref().map(approval);
     let approval: Vec<String> = approval.into_iter().chain(votes(point)).chain(root).collect();
     if !approval.is_empty() {

@@ -71,8 +71,7 @@ fn is_locked_out(session: &DecisionSession<'_>) -> Result<bool, Failure> {
     }
     let names: Vec<String> = gone.iter().map(|name| visible(name).to_string()).collect();
     complain(&format!(
-        "the policy names {}, an unknown user: root loosens it without an approval, which is \
-         recorded with the login name",
+        "the policy names {}, an unknown user: root loosens it without an approval, on record",
         names.join(", ")
     ));
     Ok(true)

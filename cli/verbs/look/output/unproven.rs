@@ -45,8 +45,7 @@ pub(super) fn put_unproven(
     let (id, length) = (run.entity.loop_id(), bytes_of(&merged.waiting).len());
     let is_one = merged.waiting.iter().all(|chunk| chunk.stream == first.stream);
     complain(&format!(
-        "{} of attempt {}, {}: unproven, it waits in runs/{id} for the next writer; untrusted \
-         output of the command",
+        "{} of attempt {}, {}: unproven and untrusted, it waits in runs/{id} for the next writer",
         if is_one { stream_in_words(first.stream) } else { "standard output and standard error" },
         run.entity.attempt_count(),
         bytes(u64::try_from(length).unwrap_or(u64::MAX)),
