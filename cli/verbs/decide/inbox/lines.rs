@@ -113,12 +113,8 @@ fn conclude(global: &Global, logs: &Logs) {
         complain(&match (logs.asked.at, is_whole) {
             (None, true) => format!("no pending questions in {known}"),
             (Some(_), true) => format!("no pending questions then in {known}"),
-            (None, false) => {
-                format!("no pending questions known in {known}; some logs are unreadable")
-            }
-            (Some(_), false) => {
-                format!("no pending questions known then in {known}; some logs are unreadable")
-            }
+            (None, false) => format!("whether questions are pending is unknown of {known}"),
+            (Some(_), false) => format!("whether questions were pending is unknown of {known}"),
         });
         tell_stated(logs);
     }

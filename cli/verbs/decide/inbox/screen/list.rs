@@ -168,7 +168,7 @@ fn title(screen: &Screen, columns: usize, most: Option<usize>) -> Vec<String> {
     let logs = counted(u64::try_from(screen.known).unwrap_or(u64::MAX), "log");
     let unread = screen.problems.len();
     let waits = match waiting {
-        0 if unread > 0 => "no pending questions known".to_string(),
+        0 if unread > 0 => "pending questions are unknown".to_string(),
         0 => "no pending questions".to_string(),
         1 => "1 waits".to_string(),
         _ => format!("{waiting} wait"),
