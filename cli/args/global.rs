@@ -4,7 +4,7 @@ use crate::ui::{Exit, Failure, Output};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether `--read-only` holds for this process.
+/// The effect of `--read-only` on this process.
 static READ_ONLY: AtomicBool = AtomicBool::new(false);
 
 /// Options of every verb, and the log that is meant.

@@ -43,7 +43,7 @@ pub(crate) enum DecisionVerb {
 }
 
 impl DecisionVerb {
-    /// Whether it writes to the log at once; a wait does so where a time is over.
+    /// Returns whether it writes to the log at once; a wait does so where a time is over.
     pub(crate) const fn writes(&self) -> bool {
         match self {
             Self::List(_) | Self::Show(_) | Self::Wait(_) => false,

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", value_parser = path_given())]
     #[arg(conflicts_with_all = ["remove", "all", "follow", "at"])]
     add: Option<PathBuf>,
-    /// Remove a log from the inbox until it is written again; without DIR, every log whose
+    /// Remove a log from the inbox until it is written to again; without DIR, every log whose
     /// directory is missing.
     #[arg(long, value_name = "DIR", num_args = 0.., value_parser = path_given())]
     #[arg(conflicts_with_all = ["all", "follow", "at"])]

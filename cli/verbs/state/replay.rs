@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Show the state that a writer keeps, without settled entities: the one that `diff` compares.
-    /// It starts at the nearest snapshot, whose events are not judged.
+    /// It starts at the nearest snapshot; events before it are not judged.
     #[arg(long, conflicts_with = "id")]
     live: bool,
     /// Show the story of a loop too.

@@ -52,9 +52,9 @@ pub(crate) struct Args {
     prompt: Option<String>,
     #[command(flatten)]
     offered: Offered,
-    /// Preferred choice, taken at the deadline, unless `--on-timeout` says otherwise. Approvals and
-    /// questions with `--blocks` never take it. An empty value drops the default of the round
-    /// before.
+    /// Preferred choice, taken at the deadline unless `--on-timeout` says otherwise; for approvals
+    /// and with `--blocks` only under `--on-timeout default`. An empty value drops the default of
+    /// the round before.
     #[arg(long, value_name = "ID")]
     default: Option<String>,
     /// Context for whoever answers, at most 64 KiB; `@FILE` reads a file.

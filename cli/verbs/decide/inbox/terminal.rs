@@ -163,7 +163,7 @@ impl FullTerminal {
 
     /// Throws away what was typed before now: it was for something else than what is shown next.
     pub(super) fn forget_typed(&mut self) -> io::Result<()> {
-        // Where this fails no data is lost but the throwing away.
+        // Where this fails nothing is lost but the throwing away.
         let _ = tcflush(stdin(), QueueSelector::IFlush);
         self.keys().map(drop)
     }

@@ -30,7 +30,7 @@ pub(super) struct HoldArgs {
     /// Number of distinct people who must approve the start, 1 to 16 [default: 1].
     #[arg(long, value_name = "N", conflicts_with = "resume")]
     quorum: Option<u8>,
-    /// Time until a question expires, 1ms to 366d: `before=` the start, which is then cancelled
+    /// Time until a question expires, 1ms to 366d: `before=` the start, then nothing starts
     /// [default: 5m; 24h with --no-wait]; `after=` an attempt, which then is ABORT [default: 5m];
     /// or both.
     #[arg(long, value_name = "[before=|after=]DURATION", value_parser = expiry)]

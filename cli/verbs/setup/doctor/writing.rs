@@ -15,7 +15,7 @@ const WRITING: &str = "writing";
 
 const LOOK_AT_THE_DISK: &str = "look at the disk: a hook that cannot write denies every call";
 
-/// Asked of the system and not tried, for no change here.
+/// Asked of the system and not tried, for nothing is changed here.
 pub(super) fn check(directory: &Directory) -> Check {
     let places = match places(&directory.path) {
         Ok(places) => places,
