@@ -15,7 +15,6 @@ mod explanations;
 pub mod figure;
 pub mod figures;
 pub mod floor;
-pub mod hashing;
 pub mod history;
 pub mod machine;
 mod one_core;

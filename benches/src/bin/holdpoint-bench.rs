@@ -7,15 +7,16 @@
 use clap::Parser;
 use holdpoint_domain::core::text::visible;
 use holdpoint_measure::Effort;
-use holdpoint_measure::hashing::Hashing;
 use holdpoint_measure::machine::Machine;
 use holdpoint_measure::own_disk::{
     FloorGauge, Gauge, ROOM_BYTES, WRITES_ABOUT_BYTES, count, free_bytes, meaning, measure,
 };
+use holdpoint_sha256_lanes::{Lanes, used_from};
 use indicatif::{HumanBytes, ProgressBar};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
+use std::collections::BTreeMap;
 use std::fs::{DirEntry, File, TryLockError};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -34,8 +35,7 @@ Ours and its floors take turns in rounds. A time is the median of the rounds, an
 interquartile range in percent of it. `ours over floor` is the median of the rounds' own ratios, so
 it need not be the one median over the other.
 
-Many messages at once are hashed in the fastest way that this processor has: which one, and how long
-each takes, is said first. HOLDPOINT_SHA256_LANES asks for one of them: sha2, sha-ni or avx-512.";
+Many messages at once are hashed in lanes where this processor has them: which ones is said first.";
 
 /// Said below the table.
 const LEGEND: &str = "\
@@ -106,10 +106,7 @@ fn bench(args: &Args) -> Result<ExitCode, Failure> {
     let effort = if args.smoke { Effort::Smoke } else { Effort::Quick };
     let writes = format!("writes about {} below", HumanBytes(WRITES_ABOUT_BYTES));
     complain(&format!("{writes} {} and removes it again", path(&args.dir)));
-    let (machine, hashing) = (Machine::of(&args.dir), Hashing::here());
-    if let Some(in_vain) = hashing.in_vain() {
-        complain(&in_vain.to_string());
-    }
+    let machine = Machine::of(&args.dir);
     let bar = progress();
     let heard = Arc::clone(&signal);
     let is_stopped = Rc::new(move || heard.load(Ordering::SeqCst) != 0);
@@ -123,18 +120,18 @@ fn bench(args: &Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(128 + number));
     }
     let report = match args.json {
-        true => json_report(&args.dir, &machine, &hashing, &gauges),
-        false => table(&machine, &hashing, &gauges),
+        true => json_report(&args.dir, &machine, &gauges),
+        false => table(&machine, &gauges),
     };
     print(&report).map_err(|error| Failure::io("write to standard output", &error))?;
     Ok(if tell_absent(&gauges) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn json_report(dir: &Path, machine: &Machine, hashing: &Hashing, gauges: &[Gauge]) -> String {
+fn json_report(dir: &Path, machine: &Machine, gauges: &[Gauge]) -> String {
     let report = json!({
         "machine": machine,
         "directory": dir,
-        "hashing": hashing,
+        "hashing": BTreeMap::from(Lanes::ALL.map(|lanes| (lanes.name(), used_from(lanes)))),
         "figures": gauges,
         "meaning": meaning(gauges),
     });
@@ -277,17 +274,27 @@ fn progress() -> ProgressBar {
     }
 }
 
-fn table(machine: &Machine, hashing: &Hashing, gauges: &[Gauge]) -> String {
+fn table(machine: &Machine, gauges: &[Gauge]) -> String {
     let Machine { cpu, cores, kernel, file_system, device, .. } = machine;
     let header = ["", "ours", "+-", "floor", "", "ours over floor", "+-"].map(String::from);
     let rows: Vec<[String; 7]> =
         std::iter::once(header).chain(gauges.iter().flat_map(rows_of)).collect();
     let table = aligned(&rows).join("\n");
+    let hashing = hashing();
     format!(
         "{cpu}, {cores} cores, Linux {kernel}, {file_system} on {device}\n{hashing}\n\n{table}\n\n\
          {LEGEND}\n{}\n",
         meaning(gauges)
     )
+}
+
+/// Says how this process hashes many messages at once.
+fn hashing() -> String {
+    let used = Lanes::ALL.into_iter().rev().filter_map(|lanes| match used_from(lanes)? {
+        1 => Some(lanes.name().to_string()),
+        from => Some(format!("{} for {from} messages and more", lanes.name())),
+    });
+    format!("SHA-256 of many at once: {}", used.collect::<Vec<_>>().join(", else "))
 }
 
 /// Rows of cells in columns that are as wide as their widest cell.
