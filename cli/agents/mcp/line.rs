@@ -1,13 +1,10 @@
 //! What a line of a client is: a message, or none. It is read strictly: what other readers let
 //! pass, or read in two ways, is refused, and answered where it can be told to whom.
 
-use holdpoint_engine::shell::expect_exact_numbers;
+use holdpoint_engine::shell::{CanonicalInputError, expect_strict_json};
 use rmcp::model::{ClientRequest, ErrorCode, JsonRpcMessage};
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::fmt;
 
 /// A message of a client.
 pub(super) type Message = RxJsonRpcMessage<RoleServer>;
@@ -45,13 +42,9 @@ pub(super) fn judge(line: &[u8]) -> LineKind {
     if line.is_empty() {
         return LineKind::Nothing;
     }
-    let taken = check(line).map_err(|error| (error.is_data(), error.to_string()));
-    // Checked here, where a number is still as it was written.
-    let taken = taken.and_then(|()| {
-        let exact = expect_exact_numbers(&String::from_utf8_lossy(line));
-        exact.map_err(|error| (true, error.to_string()))
-    });
-    if let Err((is_json, error)) = taken {
+    if let Err(error) = check(line) {
+        use CanonicalInputError::{NotJson, TooDeep};
+        let is_json = !matches!(error, NotJson { .. } | TooDeep);
         let code = if is_json { ErrorCode::INVALID_REQUEST } else { ErrorCode::PARSE_ERROR };
         let said = format!("the line cannot be taken: {error}");
         return LineKind::Wrong(Wrong { code, said, id: id_in(line), is_answered: is_json });
@@ -123,71 +116,11 @@ fn is_bad_initialize(message: &Message) -> bool {
     }
 }
 
-/// Tells whether it is exactly one JSON value in which no name stands twice.
-fn check(line: &[u8]) -> Result<(), serde_json::Error> {
-    let mut reader = serde_json::Deserializer::from_slice(line);
-    reader.deserialize_any(Once)?;
-    reader.end()
-}
-
-/// A value in which no object has a name twice.
-#[derive(Clone, Copy)]
-struct Once;
-
-impl<'de> DeserializeSeed<'de> for Once {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Once {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a JSON value")
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E: de::Error>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(self)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let mut names = BTreeSet::new();
-        while let Some(name) = members.next_key::<String>()? {
-            members.next_value_seed(self)?;
-            if !names.insert(name) {
-                return Err(de::Error::custom("a name stands twice in one object; write it once"));
-            }
-        }
-        Ok(())
-    }
+/// Checks it as text, where a number is still as it was written.
+fn check(line: &[u8]) -> Result<(), CanonicalInputError> {
+    let text = std::str::from_utf8(line);
+    let text = text.map_err(|error| CanonicalInputError::NotJson { message: error.to_string() })?;
+    expect_strict_json(text)
 }
 
 /// The id in a line that may be cut, or no JSON at all: the value of the one member `id` of the

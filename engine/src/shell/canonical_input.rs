@@ -187,12 +187,14 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
-/// Checks that every number of a text that is known to be JSON is read as the number that it is: a
-/// 64-bit integer, or one that survives its [canonical form](canonical_input).
+/// Checks that a text is exactly one JSON value in which no name stands twice, within the bound on
+/// depth, and whose every number is read as the number that it is: a 64-bit integer, or one that
+/// survives its [canonical form](canonical_input).
 ///
 /// # Errors
-/// [`CanonicalInputError::InexactNumber`].
-pub fn expect_exact_numbers(text: &str) -> Result<(), CanonicalInputError> {
+/// [`CanonicalInputError`].
+pub fn expect_strict_json(text: &str) -> Result<(), CanonicalInputError> {
+    strict_value(text)?;
     let is_integer = |it: &str| it.parse::<u64>().is_ok() || it.parse::<i64>().is_ok();
     for_each_number(text, |it| if is_integer(it) { Ok(()) } else { check_number(it) })
 }

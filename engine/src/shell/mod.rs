@@ -84,7 +84,7 @@ pub use archive::{ArchivePlan, ArchiveReport, MoveError};
 pub use bound_directory::BoundDirectory;
 pub use canonical_input::{
     CanonicalInputError, MAX_INPUT_BYTES, MAX_INPUT_DEPTH, canonical_input, canonical_input_sha256,
-    expect_exact_numbers,
+    expect_strict_json,
 };
 pub use clock::{Clock, Reading, SystemClock};
 pub use conditions::{Conditions, IdempotencyKey};
