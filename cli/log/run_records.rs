@@ -2,10 +2,10 @@
 
 use crate::log::captured_output::read;
 use crate::log::coverage::UntiedRecords;
-use crate::log::{Directory, VERIFY_TELLS, run_id, sessions};
+use crate::log::{Directory, IdOf, VERIFY_TELLS, ids, run_id, sessions};
 use crate::ui::{Exit, Failure, complain, counted};
-use holdpoint_replay::{Begun, BegunTwice, Doer, Filter, Reach, Run, begun};
-use std::collections::BTreeMap;
+use holdpoint_replay::{Begun, BegunTwice, Doer, Filter, Reach, Run, begun, decision_points};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Characters of an id in a table: enough to name it again.
 pub(crate) const ID_CHARACTERS: usize = 15;
@@ -47,12 +47,17 @@ pub(crate) fn tell_uncounted(directory: &Directory, uncounted: &[Begun]) -> Exit
     }
 }
 
-/// The record that begins the run or the session of an id.
+/// The record that begins the run or the session of an id, or the decision about a start.
 pub(crate) fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure> {
     if id.starts_with(sessions::PREFIX) {
         let found = sessions::find(directory, id)?;
         run_id::expect_sound(&found.searched)?;
         return Ok(found.sessions.first().map_or(0, |session| session.first));
+    }
+    if IdOf::of(id) == Some(IdOf::Decision) {
+        let ids = BTreeSet::from([ids::only(directory, ids::digits_of(id), &[IdOf::Decision])?]);
+        let (points, _) = directory.read(|log, options| decision_points(log, &ids, options))?;
+        return Ok(points.first().map_or(0, |point| point.created_sequence));
     }
     let loop_id = run_id::find(directory, id)?;
     let wanted = Filter { loop_id: Some(loop_id.clone()), ..Filter::default() };

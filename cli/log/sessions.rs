@@ -43,13 +43,13 @@ pub(crate) fn read(
     Ok(Some(found))
 }
 
-/// Says before which record no question was looked at for sessions.
+/// Says before which record no question was looked at.
 pub(crate) fn tell_unlooked(looked_back_to: Option<u64>) {
     if let Some(record) = looked_back_to {
         complain(&format!(
-            "sessions of agents whose questions all lie before record {record} are not among them: \
-             the newest {QUESTIONS_MAX} questions were looked at; `--until {}` looks at those \
-             before, and `by=NAME` finds a session by its name",
+            "sessions and unapproved starts whose questions all lie before record {record} are not \
+             among them: the newest {QUESTIONS_MAX} questions were looked at; `--until {}` looks \
+             at those before, and `by=NAME` finds a session by its name",
             record.saturating_sub(1)
         ));
     }

@@ -71,6 +71,7 @@ pub mod thread_sessions;
 pub mod timeline;
 pub mod together;
 pub mod trace;
+pub mod unapproved_starts;
 pub mod verify;
 pub mod waiting;
 mod whole_output;

@@ -7,6 +7,7 @@ use crate::read::{ReadError, ReadOptions};
 use crate::records::{Filter, Order, SegmentFacts, row_facts, search};
 use crate::run::Run;
 use crate::runs::{Begun, Listed, RUN_BEGINS, begun, gather};
+use crate::unapproved_starts::StartEnd;
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::execution_loop::Exit;
 use holdpoint_domain::world::{RowFact, RowKind, RunKey, label_hash};
@@ -24,6 +25,8 @@ pub enum RunStatus {
     Outcome(RunOutcome),
     /// The exit status of the process of its last attempt.
     Exit(i32),
+    /// End of a start that nobody approved: no run has it.
+    Start(StartEnd),
 }
 
 /// Conditions on runs. Nothing said: all.
@@ -76,6 +79,7 @@ impl RunFilter {
         let has_status = |status| match status {
             RunStatus::Outcome(word) => outcome == word,
             RunStatus::Exit(status) => run.exit_status() == Some(status),
+            RunStatus::Start(_) => false,
         };
         (!self.failed || outcome.is_failure())
             && (!self.running || run.entity.halt.is_none())
@@ -114,6 +118,7 @@ impl RunFilter {
             }
             RunStatus::Outcome(word) => outcome.is_none_or(|outcome| outcome == word),
             RunStatus::Exit(status) => known.end.exit.flatten() == Some(Exit::Status(status)),
+            RunStatus::Start(_) => false,
         };
         let agreed = |by: &String| {
             let answered = began.approval.map(|id| answers.get(id));

@@ -71,22 +71,14 @@ pub fn find_sessions<S: ReadStorage>(
     asks: &Asks<'_>,
     options: ReadOptions<'_>,
 ) -> Result<SessionList, ReadError> {
-    let asked = Filter { kind: Some(CREATED.to_string()), ..range.clone() };
-    let (mut names, mut count, mut oldest, mut is_whole) = (BTreeSet::new(), 0_usize, 0, true);
-    let mut meet = |line: Line, _| {
-        is_whole = count < questions;
-        if !is_whole {
-            return ControlFlow::Break(());
+    let mut names = BTreeSet::new();
+    let mut found = newest_questions(storage, range, questions, options, &mut |line, body| {
+        if is_of_session(line, body, asks) {
+            names.insert(body.by.id.to_string());
         }
-        (count, oldest) = (count.saturating_add(1), line.sequence);
-        names.extend(asked_in(&line, asks).map(|body| body.by.id.to_string()));
-        ControlFlow::Continue(())
-    };
-    let searched = search(storage, &asked, Order::NewestFirst, options, &mut |_| {}, &mut meet)?;
+    })?;
     // Of one that was met, all questions are read below.
-    let is_whole = is_whole || range.correlation.is_some();
-    let looked_back_to = (!is_whole).then_some(oldest);
-    let mut found = SessionList { sessions: Vec::new(), looked_back_to, searched };
+    found.looked_back_to = found.looked_back_to.filter(|_| range.correlation.is_none());
     if !names.is_empty() {
         let met = found.meet(storage, names, asks, options)?;
         let is_in = |(sequence, at): (u64, Timestamp)| {
@@ -126,12 +118,42 @@ pub fn session_asking<S: ReadStorage>(
 
 /// Returns what a session asks with a record, within the story that has its name.
 fn asked_in<'l>(line: &'l Line, asks: &Asks<'_>) -> Option<&'l DecisionPointCreated> {
-    let Some(Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body))) = &line.event
-    else {
-        return None;
+    created_by(line).filter(|body| is_of_session(line, body, asks))
+}
+
+fn created_by(line: &Line) -> Option<&DecisionPointCreated> {
+    match &line.event {
+        Some(Event::DecisionPoint(DecisionPointEvent::DecisionPointCreated(body))) => Some(body),
+        _ => None,
+    }
+}
+
+fn is_of_session(line: &Line, body: &DecisionPointCreated, asks: &Asks<'_>) -> bool {
+    line.correlation.as_deref() == Some(body.by.id.as_ref()) && asks(&body.by, &body.terms)
+}
+
+/// Goes through the newest questions that were put on record within a range, so many at most, the
+/// newest first. The result has no sessions yet.
+pub(crate) fn newest_questions<S: ReadStorage>(
+    storage: &S,
+    range: &Filter,
+    most: usize,
+    options: ReadOptions<'_>,
+    take: &mut dyn FnMut(&Line, &DecisionPointCreated),
+) -> Result<SessionList, ReadError> {
+    let asked = Filter { kind: Some(CREATED.to_string()), ..range.clone() };
+    let (mut count, mut oldest, mut looked_back_to) = (0_usize, 0, None);
+    let mut meet = |line: Line, _| {
+        if count >= most {
+            looked_back_to = Some(oldest);
+            return ControlFlow::Break(());
+        }
+        (count, oldest) = (count.saturating_add(1), line.sequence);
+        created_by(&line).iter().for_each(|body| take(&line, body));
+        ControlFlow::Continue(())
     };
-    let is_in_own_story = line.correlation.as_deref() == Some(body.by.id.as_ref());
-    (is_in_own_story && asks(&body.by, &body.terms)).then_some(body)
+    let searched = search(storage, &asked, Order::NewestFirst, options, &mut |_| {}, &mut meet)?;
+    Ok(SessionList { sessions: Vec::new(), looked_back_to, searched })
 }
 
 impl SessionList {
@@ -166,7 +188,7 @@ impl SessionList {
     }
 
     /// Reads what became of the questions of sessions.
-    fn read<S: ReadStorage>(
+    pub(crate) fn read<S: ReadStorage>(
         &mut self,
         storage: &S,
         begun: Vec<((u64, Timestamp), String, BTreeSet<String>)>,

@@ -141,7 +141,7 @@ fn a_page_of_one_run_tells_no_decision_but_its_own() {
     let own = await_question(&place);
     assert_eq!(answer(&place, &own, "approve"), 0);
     assert_eq!(status(&child.wait_with_output().unwrap()), 0);
-    let output = place.holdpoint(&["runs", "-q"]);
+    let output = place.holdpoint(&["runs", "-q", "-n", "1"]);
     let id = text(&output.stdout).trim().to_string();
     let page = page_of(&place, &[&id]);
     assert!(page.contains(&own) && !page.contains(&question));

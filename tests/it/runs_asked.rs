@@ -1,10 +1,11 @@
 //! What is asked of `runs`: names as its rows show them, how many, and what is found of nothing;
 //! and records that a screen folds and a pipe does not.
 
-use crate::program::{Place, status, text};
+use crate::program::{Place, json_lines, status, text};
 use crate::run_before::{answer, await_question, command};
 use crate::runs::listed;
 use crate::terminal::Terminal;
+use serde_json::Value;
 use vt100::Parser;
 
 const LONG: [&str; 2] = ["deployments-of-production-eu-1", "deployments-of-staging-eu-1"];
@@ -68,6 +69,58 @@ fn no_runs_are_not_asked_for_and_nothing_found_is_said() {
     let nothing = place.holdpoint(&["runs", "status=77"]);
     assert_eq!((status(&nothing), nothing.stdout.len()), (0, 0));
     assert!(text(&nothing.stderr).contains("no run matches"), "{}", text(&nothing.stderr));
+}
+
+#[test]
+fn a_start_that_was_denied_or_expired_is_a_row_where_it_was_asked_for() {
+    let place = Place::with_log();
+    let held = |rest: &[&str]| place.holdpoint(&[&["run", "--hold", "before"], rest].concat());
+    place.shell("true");
+    let waiting = command(&place, &["run", "--hold", "before", "--", "rm", "-rf", "/srv/shop"]);
+    let waiting = { waiting }.spawn().unwrap();
+    let denied = await_question(&place);
+    assert_eq!(answer(&place, &denied, "deny"), 0);
+    assert_eq!(status(&waiting.wait_with_output().unwrap()), 120);
+    place.shell("exit 3");
+    let expired = held(&["--expires", "1s", "--", "make", "deploy"]);
+    assert_eq!(status(&expired), 121, "{}", text(&expired.stderr));
+    let open = held(&["--no-wait", "--", "make", "open"]);
+    assert_eq!(status(&open), 122);
+    place.shell("true");
+
+    let all = listed(&place, &[]);
+    let begins: Vec<&str> = all.iter().map(|id| id.split('-').next().unwrap()).collect();
+    assert_eq!(begins, ["LOOP", "DP", "LOOP", "DP", "LOOP"]);
+    assert_eq!(all[3], denied);
+    let rows = json_lines(&place.holdpoint(&["runs", "--json"]));
+    for (row, outcome, command) in
+        [(&rows[1], "expired", "make deploy"), (&rows[3], "denied", "rm -rf /srv/shop")]
+    {
+        let found = [&row["run"], &row["outcome"], &row["command_line"], &row["standing"]];
+        assert_eq!(found, [&Value::Null, &outcome.into(), &command.into(), &"proven".into()]);
+    }
+    assert_eq!((&rows[1]["denied_by"], &rows[3]["decision"]), (&Value::Null, &all[3][..].into()));
+    assert!(rows[3]["denied_by"].is_string(), "{}", rows[3]);
+    for (options, due) in [
+        (&["status=denied"][..], &all[3..4]),
+        (&["status=expired"], &all[1..2]),
+        (&["status=ok"], &[&all[..1], &all[4..]].concat()[..]),
+        (&["failed=true"], &all[1..4]),
+        (&["command=rm -rf"], &all[3..4]),
+        (&["label=a=b"], &[]),
+        (&["-n", "2"], &all[..2]),
+        (&["--after", &all[1]], &all[2..]),
+        (&["--after", &all[3][..12]], &all[4..]),
+    ] {
+        assert_eq!(listed(&place, options), due, "{options:?}");
+    }
+    for columns in ["40", "80", "120"] {
+        let shown = place.command(&["runs"]).env("COLUMNS", columns).output().unwrap();
+        let line = text(&shown.stdout).lines().nth(4).unwrap().to_string();
+        assert!(line.contains("denied") && line.contains("rm -rf"), "{columns}: {line}");
+        assert!(line.len() <= columns.parse().unwrap(), "{columns}: {line}");
+    }
+    assert!(text(&place.holdpoint(&["show", &all[3]]).stdout).contains("rm -rf /srv/shop"));
 }
 
 #[test]

@@ -1,7 +1,9 @@
-//! `holdpoint runs`: what ran, and sessions of guarded agents, the newest first, one line each.
+//! `holdpoint runs`: what ran, starts that nobody approved, and sessions of guarded agents, the
+//! newest first, one line each.
 
 mod following;
 mod names;
+mod starts;
 mod table;
 
 use crate::args::condition::{Condition, FilterFields, boolean};
@@ -13,6 +15,7 @@ use crate::log::record_filter::range;
 use crate::log::records::{conclude, expect_log};
 use crate::log::run_records::{ID_CHARACTERS, UNFINISHED, beginning, tell_uncounted};
 use crate::log::{ArchiveArgs, Directory, escalations, recorders, retries, sessions};
+use crate::questions::decision_view::what_starts;
 use crate::ui::screen::columns_of_table;
 use crate::ui::table::Layout;
 use crate::ui::{Bar, Exit, Failure, Output, TimesArgs, complain, counted};
@@ -22,10 +25,11 @@ use holdpoint_domain::core::text::bounded;
 use holdpoint_engine::shell::Watch;
 use holdpoint_replay::run_list::ListedRow;
 use holdpoint_replay::run_list::{Retries, apart, placed};
+use holdpoint_replay::unapproved_starts::{StartEnd, UnapprovedStart, UnapprovedStartRow};
 use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::{
     Begun, Filter, Listed, Order, RUN_BEGINS, Run, RunFilter, RunOutcome, RunStatus, Searched,
-    Session, find_runs, newest, search,
+    Session, SessionList, find_runs, newest, search,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,9 +102,11 @@ fn status(text: &str) -> Result<RunStatus, String> {
             "no record says how a session ended: `runs` lists them without this".to_string()
         );
     }
-    RunOutcome::from_name(text).map(RunStatus::Outcome).ok_or_else(|| {
-        let words = RunOutcome::ALL.map(RunOutcome::name).join(", ");
-        format!("one of {words}, or an exit status such as 2")
+    let start = StartEnd::ALL.into_iter().find(|end| end.name() == text).map(RunStatus::Start);
+    RunOutcome::from_name(text).map(RunStatus::Outcome).or(start).ok_or_else(|| {
+        let words =
+            [&RunOutcome::ALL.map(RunOutcome::name)[..], &StartEnd::ALL.map(StartEnd::name)];
+        format!("one of {}, or an exit status such as 2", words.concat().join(", "))
     })
 }
 
@@ -112,7 +118,7 @@ const fn other_word(status: RunStatus) -> &'static str {
             ": a shell says 128 and a number where a signal ended a command; here such runs are \
              found by `status=crashed`, `stopped`, `timeout`, `interrupted` or `aborted`"
         }
-        RunStatus::Exit(_) | RunStatus::Outcome(_) => "",
+        RunStatus::Exit(_) | RunStatus::Outcome(_) | RunStatus::Start(_) => "",
     }
 }
 
@@ -137,22 +143,24 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         wanted = whole;
         looked = ListSources::at(&directory, args, (&range, &wanted))?;
     }
-    let ListSources { runs, sessions, uncounted, mut searched, looked_back_to, behind } = looked;
-    let (retries, also_read) = retries::read(&directory, &runs)?;
+    let ListSources { rows, uncounted, mut searched, looked_back_to, behind } = looked;
+    let (retries, also_read) = retries::read(&directory, &rows.runs)?;
     also_read.into_iter().for_each(|also_read| searched.join(also_read));
-    let shown = RunListing { ahead_ns, ..RunListing::of(&directory, runs, retries, sessions) };
-    let tell_missing = || match searched.is_sound() || shown.runs.len() >= args.count {
+    let shown = RunListing { ahead_ns, ..RunListing::of(&directory, rows, retries) };
+    let (is_all, count) = (wanted.is_all(), shown.rows.runs.len());
+    let is_empty = shown.rows.len() == 0;
+    let tell_missing = || match searched.is_sound() || count >= args.count {
         true => Ok(tell_uncounted(&directory, &uncounted)),
-        false => tell(&directory, &range, (shown.runs.len(), wanted.is_all())).map(|()| Exit::DONE),
+        false => tell(&directory, &range, (count, is_all)).map(|()| Exit::DONE),
     };
-    if shown.is_empty() && !searched.is_sound() {
+    if is_empty && !searched.is_sound() {
         expect_log(&directory, &searched)?;
         tell_missing()?;
         return conclude(global, &directory, &searched);
     }
     let mut out = if args.follow { Output::stdout() } else { Output::paged(global.json) };
     let layout = args.follow.then(|| {
-        let entries = entries(placed(&shown.runs, &shown.retries), &shown.sessions);
+        let entries = entries(placed(&shown.rows.runs, &shown.retries), &shown.rows);
         followed(&entries, &args.times.clock(), columns_of_table())
     });
     if let Some(layout) = layout.as_ref().filter(|_| !global.json && !args.quiet) {
@@ -160,24 +168,22 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     }
     put_lines(global, args, &shown, &mut out, layout.as_ref());
     out.finish()?;
-    if shown.is_empty() && uncounted.is_empty() && !global.json && !args.follow {
+    if is_empty && uncounted.is_empty() && !global.json && !args.follow {
         complain(&format!("no run matches{}", wanted.status.map_or("", other_word)));
     }
     if !global.json {
         tell_end(args.since, newest);
     }
     let exit = tell_missing()?;
-    recorders::tell(&directory, &shown.runs);
+    recorders::tell(&directory, &shown.rows.runs);
     sessions::tell_unlooked(looked_back_to);
     shown.tell_behind(behind);
     let awaited = match global.json {
         true => WitnessWait::default(),
         false => shown.tell_standing(&searched),
     };
-    let exit = match end(global, &directory, &searched)? {
-        Exit::DONE => exit,
-        failed => failed,
-    };
+    let ended = end(global, &directory, &searched)?;
+    let exit = if ended == Exit::DONE { exit } else { ended };
     if !args.follow || exit != Exit::DONE {
         return Ok(exit);
     }
@@ -192,13 +198,41 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     )
 }
 
-/// What is wanted of a list, and what was looked at for it.
-struct ListSources {
+/// Rows of a list, each kind the newest first.
+#[derive(Default)]
+struct Rows {
     runs: Vec<Run>,
     sessions: Vec<Session>,
+    starts: Vec<UnapprovedStart>,
+}
+
+impl Rows {
+    const fn len(&self) -> usize {
+        let beside = self.sessions.len().saturating_add(self.starts.len());
+        self.runs.len().saturating_add(beside)
+    }
+
+    /// Leaves so many of all that began last.
+    fn cut_to(&mut self, most: usize) {
+        let runs = self.runs.iter().map(|run| run.first);
+        let sessions = self.sessions.iter().map(|session| session.first);
+        let starts = self.starts.iter().map(|start| start.question.created_sequence);
+        let mut begun: Vec<u64> = runs.chain(sessions).chain(starts).collect();
+        begun.sort_unstable_by_key(|first| Reverse(*first));
+        if let Some(least) = begun.get(most.saturating_sub(1)).filter(|_| begun.len() > most) {
+            self.runs.retain(|run| run.first >= *least);
+            self.sessions.retain(|session| session.first >= *least);
+            self.starts.retain(|start| start.question.created_sequence >= *least);
+        }
+    }
+}
+
+/// What is wanted of a list, and what was looked at for it.
+struct ListSources {
+    rows: Rows,
     uncounted: Vec<Begun>,
     searched: Searched,
-    /// The oldest question that was looked at for sessions, where those before it were not.
+    /// The oldest question that was looked at, where those before it were not.
     looked_back_to: Option<u64>,
     behind: Behind,
 }
@@ -226,12 +260,12 @@ impl ListSources {
         let mut one_more = Self::newest(directory, asked, args.count.saturating_add(1))?;
         if !one_more.searched.is_sound() || !one_more.uncounted.is_empty() {
             let shown = Self::newest(directory, asked, args.count)?;
-            let is_full = shown.len() >= args.count;
+            let is_full = shown.rows.len() >= args.count;
             let behind = if is_full { Behind::Unknown } else { Behind::Nothing };
             return Ok(Self { behind, ..shown });
         }
-        if one_more.len() > args.count {
-            cut_to(args.count, &mut one_more.runs, &mut one_more.sessions);
+        if one_more.rows.len() > args.count {
+            one_more.rows.cut_to(args.count);
             one_more.behind = Behind::More;
         }
         Ok(one_more)
@@ -244,38 +278,44 @@ impl ListSources {
         most: usize,
     ) -> Result<Self, Failure> {
         let mut bar = Bar::new();
-        let Listed { mut runs, uncounted, mut searched } = directory.read(|log, options| {
+        // No run ended as a start does that nobody approved.
+        let of_runs = if matches!(wanted.status, Some(RunStatus::Start(_))) { 0 } else { most };
+        let Listed { runs, mut uncounted, mut searched } = directory.read(|log, options| {
             let mut progress = |progress| bar.update(progress);
-            find_runs(log, range, wanted, most, options, &mut progress)
+            find_runs(log, range, wanted, of_runs, options, &mut progress)
         })?;
         drop(bar);
         let least = runs.last().map(|run| run.first).filter(|_| runs.len() >= most);
-        let (mut sessions, mut looked_back_to) = (Vec::new(), None);
-        if let Some(found) = sessions::read(directory, (range, wanted), (least, most))? {
+        let (bounds, mut looked_back_to) = ((least, most), None);
+        let mut take = |found: SessionList| {
             searched.join(found.searched);
-            (sessions, looked_back_to) = (found.sessions, found.looked_back_to);
+            looked_back_to = looked_back_to.max(found.looked_back_to);
+            found.sessions
+        };
+        let sessions = sessions::read(directory, (range, wanted), bounds)?;
+        let sessions = sessions.map(&mut take).unwrap_or_default();
+        let mut starts = Vec::new();
+        if let Some(found) = starts::read(directory, (range, wanted), bounds)? {
+            take(found.questions);
+            uncounted.extend(found.uncounted);
+            starts = found.starts;
         }
-        cut_to(most, &mut runs, &mut sessions);
-        let behind = Behind::Nothing;
-        Ok(Self { runs, sessions, uncounted, searched, looked_back_to, behind })
-    }
-
-    const fn len(&self) -> usize {
-        self.runs.len().saturating_add(self.sessions.len())
+        let mut rows = Rows { runs, sessions, starts };
+        rows.cut_to(most);
+        Ok(Self { rows, uncounted, searched, looked_back_to, behind: Behind::Nothing })
     }
 
     /// Tells whether nothing was found, and all could be read.
     fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.sessions.is_empty() && self.searched.is_sound()
+        self.rows.len() == 0 && self.searched.is_sound()
     }
 }
 
-/// What a list shows, each the newest first.
+/// What a list shows.
 #[derive(Default)]
 struct RunListing {
-    runs: Vec<Run>,
+    rows: Rows,
     retries: Retries,
-    sessions: Vec<Session>,
     /// The loops of the runs that have not ended, and that nobody records.
     unfinished: BTreeSet<String>,
     /// What waits in the files of those that have not ended.
@@ -287,15 +327,11 @@ struct RunListing {
 }
 
 impl RunListing {
-    fn of(directory: &Directory, runs: Vec<Run>, retries: Retries, sessions: Vec<Session>) -> Self {
-        let unfinished = recorders::unfinished(directory, &runs);
-        let waiting = recorders::waiting(directory, &runs);
-        let escalated = escalations::open(directory, &runs);
-        Self { runs, retries, sessions, unfinished, waiting, escalated, ahead_ns: None }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.runs.is_empty() && self.sessions.is_empty()
+    fn of(directory: &Directory, rows: Rows, retries: Retries) -> Self {
+        let unfinished = recorders::unfinished(directory, &rows.runs);
+        let waiting = recorders::waiting(directory, &rows.runs);
+        let escalated = escalations::open(directory, &rows.runs);
+        Self { rows, retries, unfinished, waiting, escalated, ahead_ns: None }
     }
 
     /// Says that there are more, and what shows them.
@@ -305,12 +341,15 @@ impl RunListing {
             Behind::More => "there are",
             Behind::Unknown => "there may be",
         };
-        let short = |run: &Run| bounded(run.entity.loop_id(), ID_CHARACTERS).to_string();
-        let runs = self.runs.iter().map(|run| (run.first, short(run)));
-        let sessions = self.sessions.iter().map(|it| (it.first, sessions::id(it)));
+        let Rows { runs, sessions, starts } = &self.rows;
+        let short = |id: &str| bounded(id, ID_CHARACTERS).to_string();
+        let runs = runs.iter().map(|run| (run.first, short(run.entity.loop_id())));
+        let sessions = sessions.iter().map(|it| (it.first, sessions::id(it)));
+        let starts = starts.iter().map(|it| &it.question);
+        let starts = starts.map(|it| (it.created_sequence, short(&it.decision_id)));
         // Behind the one that began first, nothing is left out and nothing is seen twice.
-        let Some((_, last)) = runs.chain(sessions).min() else { return };
-        let count = self.runs.len().saturating_add(self.sessions.len());
+        let Some((_, last)) = runs.chain(sessions).chain(starts).min() else { return };
+        let count = self.rows.len();
         complain(&format!(
             "{there} more than the {count} shown: `-n N` shows N of them, `--after {last}` goes on \
              behind the last one"
@@ -319,7 +358,7 @@ impl RunListing {
 
     /// Says where what is shown ceases to be proven.
     fn tell_standing(&self, searched: &Searched) -> WitnessWait {
-        let Self { runs, retries, sessions, .. } = self;
+        let (Rows { runs, sessions, starts }, retries) = (&self.rows, &self.retries);
         let mut untied = UntiedRecords::default();
         let ends = runs.iter().flat_map(|run| [(run.first, run), (run.last, run)]);
         ends.for_each(|(sequence, run)| untied.take(sequence, run.standing()));
@@ -328,18 +367,8 @@ impl RunListing {
             let ends = [session.first, session.last];
             ends.into_iter().for_each(|sequence| untied.take(sequence, session.standing()));
         }
+        starts.iter().for_each(|start| untied.take(start.question.version, start.standing));
         untied.tell(searched.reach())
-    }
-}
-
-/// Leaves so many of both that began last.
-fn cut_to(most: usize, runs: &mut Vec<Run>, sessions: &mut Vec<Session>) {
-    let begun = runs.iter().map(|run| run.first).chain(sessions.iter().map(|it| it.first));
-    let mut begun: Vec<u64> = begun.collect();
-    begun.sort_unstable_by_key(|first| Reverse(*first));
-    if let Some(least) = begun.get(most.saturating_sub(1)).filter(|_| begun.len() > most) {
-        runs.retain(|run| run.first >= *least);
-        sessions.retain(|session| session.first >= *least);
     }
 }
 
@@ -396,9 +425,9 @@ fn put_lines(
     out: &mut Output,
     followed: Option<&Layout<'_>>,
 ) {
-    let RunListing { runs, retries, sessions, unfinished, waiting, escalated, ahead_ns } = shown;
+    let RunListing { rows, retries, unfinished, waiting, escalated, ahead_ns } = shown;
     if global.json || args.quiet {
-        for entry in entries(apart(runs, retries), sessions) {
+        for entry in entries(apart(&rows.runs, retries), rows) {
             match entry {
                 Entry::Run(placed) if global.json => {
                     let id = placed.run.entity.loop_id();
@@ -411,15 +440,20 @@ fn put_lines(
                 }
                 Entry::Run(placed) => out.line(placed.run.entity.loop_id()),
                 Entry::Session(session) => out.line(sessions::id(session)),
+                Entry::Start(start) if global.json => {
+                    let command = what_starts(&start.question);
+                    out.json_line(&Dated::of(UnapprovedStartRow::of(start, &command), *ahead_ns));
+                }
+                Entry::Start(start) => out.line(&start.question.decision_id),
             }
         }
         return;
     }
-    let mut placed = placed(runs, retries);
+    let mut placed = placed(&rows.runs, retries);
     for placed in &mut placed {
         placed.is_unfinished = unfinished.contains(placed.run.entity.loop_id());
     }
-    let entries = entries(placed.clone(), sessions);
+    let entries = entries(placed.clone(), rows);
     let clock = args.times.clock();
     let lines: Vec<String> = match followed {
         Some(layout) => layout.lines(entries.iter().map(|entry| entry.cells(&clock)).collect()),

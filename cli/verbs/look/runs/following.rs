@@ -1,6 +1,6 @@
 //! `runs --follow`: each run as it begins, and again as it ends.
 
-use super::{Args, RunListing, put_lines};
+use super::{Args, Rows, RunListing, put_lines};
 use crate::args::Global;
 use crate::log::coverage::{WitnessWait, tell_missed};
 use crate::log::records::failed;
@@ -37,9 +37,10 @@ pub(super) fn follow(
         let (retries, searched) = retries::read(directory, &runs)?;
         searched.iter().try_for_each(crate::log::run_id::expect_sound)?;
         let unfinished = recorders::unfinished(directory, &runs);
-        let shown = RunListing { runs, retries, unfinished, ..RunListing::default() };
+        let rows = Rows { runs, ..Rows::default() };
+        let shown = RunListing { rows, retries, unfinished, ..RunListing::default() };
         put_lines(global, args, &shown, &mut out, layout);
-        shown.runs.iter().for_each(|run| awaited.take(run.last));
+        shown.rows.runs.iter().for_each(|run| awaited.take(run.last));
         out.flush();
         let exit = tell_uncounted(directory, &uncounted);
         if exit != Exit::DONE {

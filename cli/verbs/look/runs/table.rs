@@ -1,5 +1,6 @@
-//! The table of runs and sessions.
+//! The table of runs, sessions and starts that nobody approved.
 
+use super::{Rows, starts};
 use crate::log::retries;
 use crate::log::run_facts::exit_of;
 use crate::log::run_records::UNFINISHED;
@@ -10,8 +11,10 @@ use crate::ui::time_format::{Clock, took};
 use holdpoint_domain::Proof;
 use holdpoint_domain::governed::Attempt;
 use holdpoint_replay::run_list::Placed;
+use holdpoint_replay::unapproved_starts::UnapprovedStart;
 use holdpoint_replay::words::each_once;
 use holdpoint_replay::{Run, RunOutcome, Session};
+use std::cmp::Reverse;
 
 const COLUMNS: [Column; 8] = [
     column("began", 5, Fit::Time),
@@ -40,6 +43,7 @@ const LATER: [&str; 8] = [
 pub(super) enum Entry<'s> {
     Run(Placed<'s>),
     Session(&'s Session),
+    Start(&'s UnapprovedStart),
 }
 
 impl Entry<'_> {
@@ -47,13 +51,23 @@ impl Entry<'_> {
         match self {
             Self::Run(placed) => RunOutcome::of(&placed.run.entity).is_failure(),
             Self::Session(_) => false,
+            Self::Start(_) => true,
         }
     }
 
     fn indent(&self) -> usize {
         match self {
             Self::Run(placed) => retries::indent(placed),
-            Self::Session(_) => 0,
+            Self::Session(_) | Self::Start(_) => 0,
+        }
+    }
+
+    /// The record that it begins with.
+    fn first(&self) -> u64 {
+        match self {
+            Self::Run(placed) => placed.run.first,
+            Self::Session(session) => session.first,
+            Self::Start(start) => start.question.created_sequence,
         }
     }
 
@@ -61,20 +75,24 @@ impl Entry<'_> {
         match self {
             Self::Run(placed) => cells(placed, clock),
             Self::Session(session) => sessions::cells(session, clock),
+            Self::Start(start) => starts::cells(start, clock),
         }
     }
 }
 
-/// Runs as they are placed, and sessions between them by when they began.
-pub(super) fn entries<'s>(placed: Vec<Placed<'s>>, sessions: &'s [Session]) -> Vec<Entry<'s>> {
-    let (mut entries, mut sessions) = (Vec::new(), sessions.iter().peekable());
+/// Runs as they are placed, and the other rows between them by when they began.
+pub(super) fn entries<'s>(placed: Vec<Placed<'s>>, rows: &'s Rows) -> Vec<Entry<'s>> {
+    let starts = rows.starts.iter().map(Entry::Start);
+    let mut others: Vec<_> = rows.sessions.iter().map(Entry::Session).chain(starts).collect();
+    others.sort_by_key(|other| Reverse(other.first()));
+    let (mut entries, mut others) = (Vec::new(), others.into_iter().peekable());
     for placed in placed {
-        while let Some(session) = sessions.next_if(|it| placed.comes_after(it.first)) {
-            entries.push(Entry::Session(session));
+        while let Some(other) = others.next_if(|it| placed.comes_after(it.first())) {
+            entries.push(other);
         }
         entries.push(Entry::Run(placed));
     }
-    entries.extend(sessions.map(Entry::Session));
+    entries.extend(others);
     entries
 }
 
@@ -143,7 +161,8 @@ mod tests {
         let sample = Sample::new();
         let runs = sample.listed();
         let retries = sample.retries();
-        let entries = entries(placed(&runs, &retries), &[]);
+        let rows = Rows::default();
+        let entries = entries(placed(&runs, &retries), &rows);
         for columns in golden::COLUMNS {
             golden::compare("runs", columns, &table(&entries, &Clock::at(sample.now), columns));
         }
@@ -154,7 +173,8 @@ mod tests {
         let sample = Sample::begun_again();
         let (runs, retries) = (sample.listed(), sample.retries());
         for (runs, name) in [(&runs[..], "runs-again"), (&runs[..1], "runs-again-alone")] {
-            let entries = entries(placed(runs, &retries), &[]);
+            let rows = Rows::default();
+            let entries = entries(placed(runs, &retries), &rows);
             for columns in golden::COLUMNS {
                 let shown = table(&entries, &Clock::at(sample.now), columns);
                 golden::compare(name, columns, &shown);
@@ -165,8 +185,9 @@ mod tests {
     #[test]
     fn a_session_is_one_row_among_runs_at_every_width() {
         let sample = Sample::guarded();
-        let (runs, sessions, retries) = (sample.listed(), sample.sessions(), sample.retries());
-        let entries = entries(placed(&runs, &retries), &sessions);
+        let (runs, retries) = (sample.listed(), sample.retries());
+        let rows = Rows { sessions: sample.sessions(), ..Rows::default() };
+        let entries = entries(placed(&runs, &retries), &rows);
         for columns in golden::COLUMNS {
             let shown = table(&entries, &Clock::at(sample.now), columns);
             golden::compare("runs-session", columns, &shown);
@@ -187,7 +208,8 @@ mod tests {
             run.entity.actor.id = name.to_string();
         }
         let retries = sample.retries();
-        let entries = entries(placed(&runs, &retries), &[]);
+        let rows = Rows::default();
+        let entries = entries(placed(&runs, &retries), &rows);
         for columns in golden::COLUMNS {
             let shown = table(&entries, &Clock::at(sample.now), columns);
             golden::compare("runs-long-names", columns, &shown);
@@ -201,12 +223,13 @@ mod tests {
         let sample = Sample::new();
         let runs = sample.listed();
         let retries = sample.retries();
-        let entries = entries(placed(&runs, &retries), &[]);
+        let rows = Rows::default();
+        let entries = entries(placed(&runs, &retries), &rows);
         let reported = |entry: &Entry<'_>| match entry {
             Entry::Run(placed) => {
                 placed.run.entity.current_attempt().is_some_and(Attempt::is_reported)
             }
-            Entry::Session(_) => false,
+            Entry::Session(_) | Entry::Start(_) => false,
         };
         assert!(entries.iter().any(reported) && !entries.iter().all(reported));
         for columns in 20..=120 {
