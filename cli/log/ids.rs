@@ -72,7 +72,7 @@ pub(crate) fn of_whole_log(
 pub(crate) fn expect_only(global: &Global, wanted: &str, found: &str) -> Result<(), Failure> {
     let of = match IdOf::of(wanted) {
         Some(of) => vec![of],
-        None => vec![IdOf::Decision, IdOf::Request],
+        None => IdOf::ALL.to_vec(),
     };
     let digits = digits_of(wanted);
     let ids = of_whole_log(global, &beginnings(digits, &of));

@@ -54,9 +54,9 @@ pub(crate) fn having(global: &Global, wanted: &str) -> (Vec<(PathBuf, String)>, 
     (found, unknown)
 }
 
-/// In which logs it is, and what shows it there.
+/// In which logs it is, and what shows it there. A number is that of a record.
 fn hint(log: &Path, wanted: &str) -> Option<String> {
-    let beginnings = beginnings(wanted)?;
+    let beginnings = beginnings(wanted).filter(|_| record(wanted).is_none())?;
     let here = log.canonicalize().ok();
     let mut logs: BTreeSet<PathBuf> =
         inbox_logs().into_iter().filter_map(|log| log.canonicalize().ok()).collect();
@@ -74,9 +74,6 @@ fn hint(log: &Path, wanted: &str) -> Option<String> {
 
 /// What can begin the id that is wanted; `None`: it is no id.
 fn beginnings(wanted: &str) -> Option<BTreeSet<String>> {
-    if record(wanted).is_some() {
-        return None;
-    }
     let (digits, of) = match IdText::read(wanted)? {
         IdText::Whole(of) => (ids::digits_of(wanted), vec![of]),
         IdText::Beginning(digits, of) => (digits, of),

@@ -2,15 +2,19 @@
 
 use crate::args::Global;
 use crate::log::at_point::seen_at;
+use crate::log::captured_output::read as read_run;
 use crate::log::current_state::WithStanding;
+use crate::log::decision_id::known;
 use crate::log::question::QuestionView;
 use crate::log::question::resolve;
-use crate::log::{Directory, LiveState, Question, not_found};
+use crate::log::run_id::{self, NEWEST};
+use crate::log::{Directory, IdOf, LiveState, Question, not_found};
 use crate::ui::{Bar, Exit, Failure, now};
 use holdpoint_domain::decision_point::DecisionPointView;
 use holdpoint_domain::{Time, World};
 use holdpoint_replay::question::time_of;
 use holdpoint_replay::{Committed, Content, Rebuilt, Tells, Until, links_of, rebuild};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -23,6 +27,39 @@ pub(crate) struct Look {
     /// The time as of which it is told whether something is overdue: of the last record where an
     /// earlier state is asked for, so that replaying gives the same text.
     now: Time,
+}
+
+/// The id of the newest question about a run where a text names one, else the text. Exit 3 where
+/// there is no such run, or nothing was asked about it.
+pub(crate) fn of_run(directory: &Directory, wanted: &str) -> Result<String, Failure> {
+    if wanted != NEWEST && IdOf::of(wanted) != Some(IdOf::Run) {
+        return Ok(wanted.to_string());
+    }
+    let run = read_run(directory, &run_id::find(directory, wanted)?)?.run;
+    let held = run.entity.decisions.requests.last().map(|held| held.request_id().to_string());
+    let approval = || run.approval.as_ref().map(|point| point.decision_id.to_string());
+    held.or_else(approval).ok_or_else(|| {
+        let message = format!("{}: nothing was asked about this run", run.entity.loop_id());
+        Failure::new(Exit::NOT_FOUND, "not_found", message)
+    })
+}
+
+/// The failure with the question that was meant and how that stands, where it says nothing of that
+/// and one is called so.
+pub(crate) fn about(global: &Global, wanted: &str, failure: Failure) -> Failure {
+    if failure.tells("current") {
+        return failure;
+    }
+    let directory = Directory::open(global);
+    let look = directory.and_then(|directory| {
+        Look::newest(&directory, &|world, _| Some(vec![known(world, wanted)?]))
+    });
+    match look.as_ref().map(|look| (look, look.find(wanted))) {
+        Ok((look, Ok(question))) => failure
+            .with("decision_id", json!(question.id()))
+            .with("current", json!(look.view(question))),
+        _ => failure,
+    }
 }
 
 /// The questions of a state, at a time, whose links are wanted; `None` where what was asked for may

@@ -8,6 +8,7 @@ use crate::log::decision_id::is_by_beginning;
 use crate::log::open::{failed, not_submitted};
 use crate::log::question::QuestionView;
 use crate::log::question::resolve;
+use crate::log::question_look::about;
 use crate::log::receipt::Recorded;
 use crate::log::{Question, ids};
 use crate::questions::decision_view::outcome;
@@ -132,7 +133,9 @@ impl<'g> DecisionSession<'g> {
         self.engine.expire().map_err(|error| failed(self.global, error))?;
         let point = self.look(|world| match resolve(world, wanted)? {
             Question::Decision(point) => Ok(point.clone()),
-            Question::Hold(_, held) => Err(act.not_of_a_hold(held.request_id())),
+            Question::Hold(_, held) => {
+                Err(about(self.global, wanted, act.not_of_a_hold(held.request_id())))
+            }
         })??;
         if is_by_beginning(&point, wanted) {
             ids::expect_only(self.global, wanted, &point.decision_id)?;

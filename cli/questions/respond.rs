@@ -2,6 +2,7 @@
 
 use crate::args::{Global, LockWaitArgs, settle};
 use crate::log::ids::{self, are_digits, begins};
+use crate::log::question_look::about;
 use crate::log::verdict::and_permits;
 use crate::log::{Directory, IdOf, LiveState, Question, decision_id, or_archived, other_logs};
 use crate::questions::choice::{self, Answer};
@@ -88,8 +89,13 @@ pub(crate) fn main(
     to: Option<String>,
 ) -> Exit {
     let ReplyArgs { id, reason, terms } = args;
-    let reply = Reply { id, answer, reason, to };
-    settle(global, respond(global, is_named, reply, terms).map_err(told_whole))
+    let reply = Reply { id: id.clone(), answer, reason, to };
+    let answered = respond(global, is_named, reply, terms);
+    let answered = answered.map_err(|failure| match global.json {
+        true => told_whole(about(global, &id, failure)),
+        false => failure,
+    });
+    settle(global, answered)
 }
 
 fn respond(global: &Global, is_named: bool, reply: Reply, terms: Terms) -> Result<Exit, Failure> {
@@ -233,16 +239,15 @@ fn question(global: &Global, wanted: &str) -> Result<String, Failure> {
         return Ok(wanted.to_string());
     }
     // What is over may be what was read: the answer to that comes too late, and is told so.
-    let beginnings = ids::beginnings(wanted, &[IdOf::Decision, IdOf::Request]);
-    let mut found = ids::of_whole_log(global, &beginnings)?;
+    let mut found = ids::of_whole_log(global, &ids::beginnings(wanted, &IdOf::ALL))?;
     found.extend(beginning(state.world(), wanted));
     let found: Vec<String> = found.into_iter().collect();
     match found.as_slice() {
-        [] => Ok(wanted.to_string()),
-        [only] => Ok(only.clone()),
+        [only] if IdOf::of(only) != Some(IdOf::Run) => Ok(only.clone()),
+        [] | [_] => Ok(wanted.to_string()),
         several => {
             let message = format!(
-                "{} questions begin with {wanted}: {}; give more digits",
+                "{} ids begin with {wanted}: {}; give more digits",
                 several.len(),
                 several.join(", ")
             );

@@ -91,6 +91,24 @@ fn a_question_is_changed_by_the_beginning_of_its_id_only_where_no_other_of_the_l
 }
 
 #[test]
+fn six_digits_that_a_run_has_as_well_answer_and_cancel_nothing() {
+    let place = Place::with_log();
+    place.shell("true");
+    let run = text(&place.holdpoint(&["runs", "-q"]).stdout).trim().to_string();
+    let six = &run["LOOP-".len()..][..6];
+    let asked = ask_as(&place, &place.log, &format!("{six:0<32}"), &json!({}));
+    for words in [&["respond", six, "--option", "a"][..], &["cancel", six], &["notify", six]] {
+        let (exit, error) = refused(&place, words);
+        let said = error["message"].as_str().unwrap();
+        assert_eq!(exit, 4, "{words:?}: {said}");
+        assert!(said.contains(&run) && said.contains(&asked), "{said}");
+    }
+    let output = at_terminal(&place, &["approve", six]);
+    assert_eq!(status(&output), 4, "{}", text(&output.stderr));
+    assert_eq!(shown(&place, &asked)["state"], "pending");
+}
+
+#[test]
 fn an_issue_that_was_asked_before_answers_nothing_that_takes_a_person() {
     let place = Place::with_log();
     let read = asked(&place, &[&["gt-43"], &BIND[..]].concat());
@@ -176,13 +194,18 @@ fn an_id_that_another_log_of_the_inbox_has_as_well_is_answered_in_neither() {
         let command = command.env_remove("HOLDPOINT_LOG").current_dir(&directory);
         by_person(command)
     };
-    for wanted in [&id[..], &id[..13], &id[3..15]] {
+    // Of these digits none is a letter: they are no record of the log.
+    for at in [&place.log, &second] {
+        ask_as(&place, at, &format!("999123{}", "c".repeat(26)), &json!({}));
+    }
+    for wanted in [&id[..], &id[..13], &id[3..15], "999123"] {
         for output in [elsewhere(&["decision", "respond", wanted, "a"]), beside_it(wanted)] {
             let said = text(&output.stderr);
             assert_eq!(status(&output), 4, "{wanted}: {said}");
             let logs = [&place.log, &second].map(|log| log.to_str().unwrap());
             assert!(logs.iter().all(|log| said.contains(log)) && said.contains("--log"), "{said}");
-            assert_eq!(said.contains("more digits"), wanted != id, "{said}");
+            let needs_more = wanted != id;
+            assert_eq!(said.contains("more digits"), needs_more, "{said}");
         }
     }
     std::fs::rename(&place.log, place.directory.path().join("kept")).unwrap();
