@@ -373,13 +373,12 @@ fn is_no(point: &DecisionPoint) -> bool {
 }
 
 /// Says if the default that was taken, or is taken once that is recorded, is a no: it rejects, or
-/// approval was asked for and silence gives none.
+/// approval was asked for or something waits, and silence lets it not go on.
 fn is_no_by_default(point: &DecisionPoint) -> bool {
     let due = point.default_at_deadline().and_then(|id| point.terms.proposal.option(id));
-    let policy = point.terms.policy.as_ref();
-    let is_approval = policy.is_some() || point.terms.binding.is_some();
-    let approves = policy.is_some_and(|policy| policy.default_approves);
-    point.is_rejected() || due.is_some_and(|option| option.reject) || is_approval && !approves
+    let approves = point.terms.policy.as_ref().is_some_and(|policy| policy.default_approves);
+    let goes_on = approves || point.released_at.is_some() || !point.needs_person();
+    point.is_rejected() || due.is_some_and(|option| option.reject) || !goes_on
 }
 
 /// True if somebody else is asked instead.

@@ -268,6 +268,22 @@ fn several_waiters_on_one_deadline_record_it_once() {
     place.verified();
 }
 
+#[test]
+fn a_default_that_lets_nothing_go_on_is_a_no() {
+    let place = in_memory();
+    for (number, (blocks, exit)) in [(json!([]), 11), (json!(["deploy"]), 16)].iter().enumerate() {
+        let terms = json!({ "timeout_ms": 1, "blocks": blocks, "default_option": "yes",
+            "on_timeout": "default", "policy": null, "binding": null });
+        let id = ask(&place, number as u64 + 1, terms);
+        // Before it is recorded, and after.
+        for _ in 0..2 {
+            let output = wait(&place, &[&id]);
+            assert_eq!(told(&output).0, *exit, "{blocks}: {output:?}");
+        }
+    }
+    place.verified();
+}
+
 /// A decision that is held beyond its time goes on waiting, and says so.
 #[test]
 fn a_decision_that_is_held_beyond_its_time_is_still_pending_and_overdue() {
