@@ -186,7 +186,7 @@ pub(crate) struct Rules {
     pub(crate) passes_status_on: bool,
     /// It may put a question.
     pub(crate) may_ask: bool,
-    /// It writes to a log, or makes one.
+    /// It writes to a log, makes one, or changes the list of logs.
     pub(crate) writes: bool,
     /// It tells in its own words what is wrong with the configuration, or writes the same wherever
     /// it is used.
@@ -202,7 +202,8 @@ impl Verb {
         let writes = Rules { writes: true, ..of_a_log };
         match self {
             Self::Init(_) | Self::Continue(_) => Rules { needs_no_log: true, ..writes },
-            Self::Inbox(_) | Self::Copy(_) => no_log,
+            Self::Inbox(args) => Rules { writes: args.changes_list(), ..no_log },
+            Self::Copy(Deferred(args)) => Rules { writes: args.makes_log(), ..no_log },
             Self::Completions(_) => Rules { needs_no_log: true, ..minds },
             Self::Export(Deferred(args)) => Rules { needs_no_log: args.needs_no_log(), ..of_a_log },
             Self::Run(_) => Rules {
@@ -213,7 +214,8 @@ impl Verb {
             },
             Self::Apply(Deferred(args)) => Rules { may_ask: true, writes: !args.schema, ..minds },
             Self::Hook(Deferred(args)) => {
-                Rules { passes_status_on: true, may_ask: args.may_ask(), ..writes }
+                let (may_ask, writes) = (args.may_ask(), args.writes());
+                Rules { passes_status_on: true, may_ask, writes, ..of_a_log }
             }
             Self::Mcp(_) => Rules { may_ask: true, ..writes },
             Self::Decision(Deferred(verb)) => {

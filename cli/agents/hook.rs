@@ -110,6 +110,11 @@ impl Args {
         matches!(self.event, HookEvent::PreToolUse)
     }
 
+    /// Tells whether this hook writes to the log.
+    pub(crate) const fn writes(&self) -> bool {
+        matches!(self.event, HookEvent::PreToolUse | HookEvent::PostToolUse)
+    }
+
     /// What of the options cannot be kept, in words: the hook then answers nothing else.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.expect_own_options()?;

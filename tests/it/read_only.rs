@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// Each verb that writes to a log, with arguments, and what it exits with.
-const WRITING: [(&str, i32); 20] = [
+const WRITING: [(&str, i32); 21] = [
     ("init", 5),
     ("run -- true", 125),
     ("apply", 5),
@@ -24,16 +24,17 @@ const WRITING: [(&str, i32); 20] = [
     ("decision consume @ID", 5),
     ("hook pre-tool-use", 2),
     ("hook post-tool-use", 1),
-    ("hook stop", 0),
-    ("hook session-start", 0),
     ("mcp", 5),
     ("archive old", 5),
     ("continue other", 5),
+    ("copy log salvaged --salvage", 5),
+    ("inbox --add log", 5),
+    ("inbox --remove log", 5),
     ("policy set default=after", 5),
 ];
 
 /// Each other verb, with arguments, and what it exits with.
-const LOOKING: [(&str, i32); 18] = [
+const LOOKING: [(&str, i32); 20] = [
     ("verify", 0),
     ("runs", 0),
     ("show RUN", 0),
@@ -44,6 +45,8 @@ const LOOKING: [(&str, i32); 18] = [
     ("log", 0),
     ("copy log copied", 0),
     ("doctor", 0),
+    ("hook stop", 0),
+    ("hook session-start", 0),
     ("completions bash", 0),
     ("inbox", 0),
     ("policy show", 0),

@@ -82,6 +82,13 @@ fn list_of(by: ListedBy) -> Result<KnownLogs, Failure> {
     list.ok_or_else(|| no_home("there is no home to keep the list of logs in".to_string()))
 }
 
+impl Args {
+    /// Tells whether it changes the list of logs.
+    pub(crate) const fn changes_list(&self) -> bool {
+        self.add.is_some() || self.remove.is_some()
+    }
+}
+
 fn add(global: &Global, named: &Path) -> Result<Exit, Failure> {
     let unreadable = |error: std::io::Error| {
         let (exit, code) = match error.kind() {

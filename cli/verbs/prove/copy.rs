@@ -67,6 +67,13 @@ struct Summary<'a> {
     unproven_records: &'a [Unproven],
 }
 
+impl Args {
+    /// Tells whether what it makes is a log of its own, and no copy.
+    pub(crate) const fn makes_log(&self) -> bool {
+        self.salvage
+    }
+}
+
 /// Copies SRC to DST. Exit 6 when SRC is damaged, of which nothing is copied, and when something is
 /// wrong with records that hold: the copy has it too, and stays. 5 when DST is taken, 2 when it is
 /// inside of SRC, 3 when there is no log.
