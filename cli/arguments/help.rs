@@ -43,7 +43,7 @@ decision wait||decision wait DP-881e77 --timeout 10m|decision wait --follow
 decision respond|=text guidance reason to|decision respond DP-881e77 yes|\
 decision respond REQ-ee147a RETRY --reason flaky
 decision cancel|=reason|decision cancel DP-881e77|decision cancel DP-881e77 --reason obsolete
-decision consume||decision consume DP-881e77 --bind tool=Bash|\
+decision consume||decision consume DP-881e77 --bind tool=Bash --bind input={}|\
 decision consume DP-881e77 --bind tool=Bash --bind input=@call.json
 decision expire||decision expire|decision expire --json
 decision notify|=to reason|decision notify DP-881e77|decision notify DP-881e77 --to dave

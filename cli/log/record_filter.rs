@@ -1,11 +1,11 @@
 //! Which records are wanted, as a person says it, and what is said of a name that nothing has.
 
 use crate::args::condition::{Condition, FilterFields};
-use crate::log::Directory;
 use crate::log::position::Point;
 use crate::log::question_look::Look;
 use crate::log::records::first_wanted;
 use crate::log::run_id::{expect_sound, whole};
+use crate::log::{Directory, IdOf};
 use crate::ui::suggest::Closest;
 use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_domain::core::actor::Actor;
@@ -35,8 +35,13 @@ impl WantedArgs {
         filter.kind.as_deref().map_or(Ok(()), expect_kind)?;
         let whole = |id: Option<String>| id.map(|id| whole(directory, id)).transpose();
         (filter.loop_id, filter.entity) = (whole(filter.loop_id)?, whole(filter.entity)?);
-        if let Some(wanted) = &filter.decision {
-            filter.decision = Some(decision(directory, wanted)?);
+        if let Some(wanted) = filter.decision.take() {
+            let found = decision(directory, &wanted)?;
+            // Records of a hold are about its request.
+            match IdOf::of(&found) {
+                Some(IdOf::Request) if filter.entity.is_none() => filter.entity = Some(found),
+                _ => filter.decision = Some(found),
+            }
         }
         Ok(filter)
     }

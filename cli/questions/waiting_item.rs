@@ -65,8 +65,7 @@ pub(crate) struct Item {
     pub(crate) log: usize,
     pub(crate) label: String,
     pub(crate) stands: Stands,
-    /// `None`: a hold says nothing of that.
-    pub(crate) urgency: Option<Urgency>,
+    pub(crate) urgency: Urgency,
     pub(crate) asked_at: Time,
     pub(crate) ends_at: Option<Time>,
     pub(crate) at_end: AtEnd,
@@ -97,7 +96,7 @@ pub(crate) struct Row<'a> {
     /// `waiting`, `overdue`, `recorder_gone`, `refining` or `over`.
     state: &'static str,
     outcome: Option<&'a str>,
-    urgency: Option<&'static str>,
+    urgency: Urgency,
     asked_at: Time,
     ends_at: Option<Time>,
     time_left_ms: Option<u64>,
@@ -145,7 +144,7 @@ impl Item {
             log,
             label: place.label.clone(),
             stands,
-            urgency: None,
+            urgency: HeldRequest::URGENCY,
             asked_at: held.request.created_at,
             ends_at: Some(end_of(state, held.request_id(), held.request.timeout_at, at)),
             at_end: AtEnd::Abort,
@@ -189,7 +188,7 @@ impl Item {
             log,
             label: place.label.clone(),
             stands,
-            urgency: Some(point.terms.urgency),
+            urgency: point.terms.urgency,
             asked_at: point.created_at,
             ends_at: end.map(|end| end_of(state, &point.decision_id, end, at)),
             at_end: AtEnd::of(state, point, at),
@@ -292,11 +291,10 @@ impl Item {
             Stands::Refining => 1,
             Stands::Over(_) => 2,
         };
-        let urgency = self.urgency.unwrap_or(Urgency::Medium);
         let end = self.ends_at.map_or(u64::MAX, Time::nanoseconds);
         let age = self.asked_at.nanoseconds();
         let order = if group == 2 { (0, u64::MAX - age) } else { (end, age) };
-        let urgency = if group == 2 { Urgency::Medium } else { urgency };
+        let urgency = if group == 2 { Urgency::Medium } else { self.urgency };
         (group, Reverse(urgency), order, self.log, self.id.clone())
     }
 
@@ -318,7 +316,7 @@ impl Item {
             log: &place.path,
             state,
             outcome,
-            urgency: self.urgency.map(Urgency::name),
+            urgency: self.urgency,
             asked_at: self.asked_at,
             ends_at: self.ends_at,
             time_left_ms: left.map(|left| left / 1_000_000),
@@ -442,7 +440,7 @@ pub(crate) mod sample {
             log: 0,
             label: "app".to_string(),
             stands: Stands::Waits,
-            urgency: None,
+            urgency: Urgency::Medium,
             asked_at: ASKED,
             ends_at: None,
             at_end: AtEnd::Nothing,
@@ -483,7 +481,7 @@ pub(crate) mod sample {
             means: "claimed".into(),
         };
         Item {
-            urgency: Some(Urgency::High),
+            urgency: Urgency::High,
             allows_guidance: true,
             requested_by: Some(by),
             label: "\u{6587}\u{5b57}".to_string(),

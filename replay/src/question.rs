@@ -96,11 +96,19 @@ impl<'w> Question<'w> {
         }
     }
 
-    /// Its urgency; a hold says nothing of that.
-    pub const fn urgency(self) -> Option<Urgency> {
+    /// Its urgency.
+    pub const fn urgency(self) -> Urgency {
         match self {
-            Self::Hold(..) => None,
-            Self::Decision(point) => Some(point.terms.urgency),
+            Self::Hold(..) => HeldRequest::URGENCY,
+            Self::Decision(point) => point.terms.urgency,
+        }
+    }
+
+    /// The name of its requester.
+    pub fn requested_by(self) -> &'w str {
+        match self {
+            Self::Hold(..) => HeldRequest::REQUESTED_BY,
+            Self::Decision(point) => &point.requested_by.id,
         }
     }
 
@@ -192,7 +200,7 @@ impl<'w> Question<'w> {
             Self::Hold(_, held) => held.requested_sequence,
             Self::Decision(point) => point.created_sequence,
         };
-        (Reverse(self.urgency().unwrap_or(Urgency::Medium)), self.created_at(), asked)
+        (Reverse(self.urgency()), self.created_at(), asked)
     }
 
     /// Its readable form as a decision, at a time on the scale of its own times. `link` is that of

@@ -80,15 +80,12 @@ impl QuestionFilter {
     }
 
     fn matches(&self, question: Question<'_>, world: &World, now: Time) -> bool {
-        let requester = match question {
-            Question::Hold(..) => None,
-            Question::Decision(point) => Some(&*point.requested_by.id),
-        };
+        let requester = question.requested_by();
         self.state.matches(question.state())
             && self.kind.is_none_or(|kind| question.kind() == kind)
             && self.issue.as_deref().is_none_or(|issue| question.issue() == Some(issue))
-            && self.requested_by.as_deref().is_none_or(|name| requester == Some(name))
-            && self.urgency.is_none_or(|urgency| question.urgency() == Some(urgency))
+            && self.requested_by.as_deref().is_none_or(|name| requester == name)
+            && self.urgency.is_none_or(|urgency| question.urgency() == urgency)
             && (!self.overdue || question.is_overdue(time_of(world, question.id(), now)))
     }
 }

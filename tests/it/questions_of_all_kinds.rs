@@ -1,7 +1,7 @@
 //! Holds and decisions are questions of one kind to whoever lists, shows, answers or awaits them.
 
 use crate::mcp_support::{Client, Era};
-use crate::program::{Place, json, status, text};
+use crate::program::{Place, error_of, json, json_lines, status, text};
 use crate::terminal::at_terminal;
 use holdpoint_testing::story::seed;
 use serde_json::{Value, json};
@@ -159,4 +159,37 @@ fn no_list_says_that_nothing_waits_while_a_question_of_any_kind_does() {
         let is_none = said.contains("no pending questions");
         assert_eq!(is_none, waiting.is_empty(), "step {step}, seed {seed}: {said}");
     }
+}
+
+#[test]
+fn a_hold_is_found_by_what_its_view_says_and_by_the_run_that_it_is_about() {
+    let place = Place::new();
+    let id = held(&place);
+    let run = place.newest_loop()["loop_id"].as_str().unwrap().to_string();
+    for filter in ["urgency=medium", "requested_by=system:hold"] {
+        let listed = json(&place.holdpoint(&["decision", "list", filter, "--json"]));
+        assert_eq!(listed[0]["id"], id[..], "{filter}");
+    }
+    for wanted in ["@", &run, &run[..12]] {
+        let shown = json(&place.holdpoint(&["decision", "show", wanted, "--json"]));
+        assert_eq!(shown["id"], id[..], "{wanted}");
+        let waited = place.holdpoint(&["decision", "wait", wanted, "--timeout", "0s", "--json"]);
+        assert_eq!((status(&waited), &json(&waited)["decision"]["id"]), (10, &json!(id)));
+    }
+    let records = json_lines(&place.holdpoint(&["log", &format!("decision={id}"), "--json"]));
+    assert!(records.iter().any(|it| it["kind"] == "human_decision.requested"), "{records:?}");
+    let refused = place.holdpoint(&["decision", "cancel", &id, "--json"]);
+    let error = error_of(&refused);
+    assert_eq!((status(&refused), &error["decision_id"]), (5, &json!(id)));
+    assert_eq!(error["current"]["state"], "pending");
+    let refused = place.holdpoint(&["decision", "respond", &id, "NOPE", "--json"]);
+    assert_eq!(error_of(&refused)["current"]["id"], id[..]);
+    let answered = at_terminal(&place, &["decision", "respond", &id, "CONTINUE"]);
+    assert_eq!(status(&answered), 0);
+    let shown = json(&place.holdpoint(&["decision", "show", "@", "--json"]));
+    assert_eq!(shown["released_at"], shown["responded_at"]);
+    place.run(&["true"]);
+    let none = place.holdpoint(&["decision", "show", "@"]);
+    let said = text(&none.stderr);
+    assert!(status(&none) == 3 && said.contains("nothing was asked about this run"), "{said}");
 }

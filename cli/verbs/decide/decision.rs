@@ -63,7 +63,7 @@ pub(crate) fn main(global: &Global, is_named: bool, verb: DecisionVerb) -> Exit 
         DecisionVerb::Respond(args) => return respond::main(global, is_named, *args),
         DecisionVerb::Create(args) => create::create(global, *args),
         DecisionVerb::List(args) => list::list(global, &args),
-        DecisionVerb::Show(args) => show::show(global, &args),
+        DecisionVerb::Show(args) => show::show(global, args),
         DecisionVerb::Cancel(args) => cancel::cancel(global, args),
         DecisionVerb::Notify(args) => notify::notify(global, args),
         DecisionVerb::Wait(args) => wait::wait(global, &args),

@@ -298,7 +298,7 @@ fn row(
         answer(question, &view).unwrap_or_else(nothing),
         by.map_or_else(nothing, |by| claimed(by, is_claim)),
         means.unwrap_or_else(nothing),
-        question.urgency().map_or_else(nothing, |urgency| urgency.to_string()),
+        question.urgency().to_string(),
         span(now.nanoseconds_since(question.created_at())),
         left(question, recorder, now).unwrap_or_else(nothing),
     ]

@@ -4,7 +4,7 @@ use crate::args::Global;
 use crate::log::at_point::{parse_at, tell_reach};
 use crate::log::configuration::hides_output;
 use crate::log::decision_id::known;
-use crate::log::question_look::Look;
+use crate::log::question_look::{Look, of_run};
 use crate::log::{Directory, Question};
 use crate::questions::decision_view::{self, Doubts};
 use crate::questions::hold_view::{self, outcome_words};
@@ -24,7 +24,8 @@ use serde_json::json;
 /// Options of `decision show`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// ID of the question, at least six of its digits, or the issue of its one open decision.
+    /// ID of the question, at least six of its digits, or the issue of its one open decision; of a
+    /// run, or `@`: its newest question.
     #[arg(value_name = "ID")]
     id: String,
     /// State after this record, at this moment, or so long ago: 12, 2026-01-25T03:00, 5m.
@@ -40,8 +41,9 @@ pub(crate) struct Args {
 
 /// Shows a question. Writes nothing: an overdue question is shown as overdue until a writer records
 /// its end.
-pub(super) fn show(global: &Global, args: &Args) -> Result<Exit, Failure> {
+pub(super) fn show(global: &Global, mut args: Args) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
+    args.id = of_run(&directory, &args.id)?;
     let look = match args.at {
         None => Look::newest(&directory, &|world, _| args.select(world))?,
         Some(until) => Look::at(&directory, until)?,

@@ -2,6 +2,8 @@
 
 use super::follow::{Followed, follow};
 use crate::args::Global;
+use crate::log::Directory;
+use crate::log::question_look::of_run;
 use crate::log::verdict::{warn_doubt, warn_permits_nothing};
 use crate::questions::waiting::{Waited, until_ended};
 use crate::ui::{Exit, Failure, Output, complain};
@@ -12,9 +14,9 @@ use std::time::Duration;
 /// Options of `decision wait`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// ID of the question, at least six of its digits, or the issue of its one open decision; of
-    /// several, the first to close ends the wait. With `--follow`, `issue=ISSUE` selects the
-    /// decisions of an issue.
+    /// ID of the question, at least six of its digits, or the issue of its one open decision; of a
+    /// run, or `@`: its newest question. Of several, the first to close ends the wait. With
+    /// `--follow`, `issue=ISSUE` selects the decisions of an issue.
     #[arg(value_name = "ID", required_unless_present = "follow")]
     ids: Vec<String>,
     /// Maximum wait [default: none]; giving up changes nothing.
@@ -31,7 +33,10 @@ pub(crate) struct Args {
 /// Waits: exit codes 0, 5 and 10 to 17 tell how the question ended. Exit 3 where there is none.
 pub(super) fn wait(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if !args.follow {
-        return show(global, &until_ended(global, &args.ids, args.timeout, &|| false)?);
+        let directory = Directory::open(global)?;
+        let ids: Result<Vec<String>, Failure> =
+            args.ids.iter().map(|id| of_run(&directory, id)).collect();
+        return show(global, &until_ended(global, &ids?, args.timeout, &|| false)?);
     }
     if args.ids.len() > 1 {
         let message = "--follow takes one question, or none for all";

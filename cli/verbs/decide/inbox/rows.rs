@@ -5,6 +5,7 @@ use crate::ui::screen::{cut, marked};
 use crate::ui::short_id::told_apart;
 use crate::ui::table::{Column, Fit, NOTHING, column, lines};
 use holdpoint_domain::Time;
+use holdpoint_replay::question::Kind;
 
 /// From here on a question is one line; narrower, what is asked stands below it.
 const ROOMY_COLUMNS: usize = 60;
@@ -75,7 +76,11 @@ fn cells(item: &Item, now: Time, (columns, needed): (usize, usize)) -> Vec<Strin
     let left = item.left(now).map(|left| if is_roomy { left } else { briefly(&left) });
     let is_over = item.over().is_some();
     let left = left.unwrap_or_else(|| if is_over { ENDED.to_string() } else { nothing() });
-    let urgency = item.urgency.map_or_else(nothing, |urgency| urgency.name().to_string());
+    // Every hold has the same one.
+    let urgency = match item.kind {
+        Kind::Hold => nothing(),
+        Kind::Decision => item.urgency.to_string(),
+    };
     let note = item.note(now).map_or_else(nothing, |note| cut(&note, columns / NOTE_PART));
     let characters = if is_roomy { ID_CHARACTERS } else { SHORT_ID_CHARACTERS };
     let id = item.id.get(..characters.max(needed)).unwrap_or(&item.id).to_string();

@@ -319,13 +319,17 @@ pub(crate) fn judge(hot: &LiveState, entity: &ExecutionLoop, checks: &mut RuleCh
     }
 }
 
-/// Requester of every hold, and the name that stands for an answer which nobody gave in time.
-/// No actor can have such a name.
-const BY_HOLD: &str = "system:hold";
+/// Name that stands for an answer which nobody gave in time. No actor can have such a name.
 const BY_TIMEOUT: &str = "system:timeout";
 const SYSTEM: &str = "system";
 
 impl HeldRequest {
+    /// Requester of every hold. No actor can have such a name.
+    pub const REQUESTED_BY: &str = "system:hold";
+
+    /// Urgency of every hold.
+    pub const URGENCY: Urgency = Urgency::Medium;
+
     /// State of the request among those of decision points. One that was passed on to somebody
     /// else is superseded by the next request.
     #[must_use]
@@ -383,6 +387,7 @@ impl HeldRequest {
         }
         view.selected_option = Some(decided.record.decision.name());
         view.approved = decided.record.decision == HumanDecision::Continue;
+        view.released_at = self.ended_at().filter(|_| view.approved);
         view.comment = decided.record.reason.as_deref();
         view.responded_by = Some(&*decided.record.human_id);
         view.responded_kind = Some("human");
@@ -420,8 +425,8 @@ impl HeldRequest {
             iteration: 1,
             max_iterations: 1,
             allow_text: false,
-            urgency: Urgency::Medium,
-            requested_by: BY_HOLD,
+            urgency: Self::URGENCY,
+            requested_by: Self::REQUESTED_BY,
             requested_kind: SYSTEM,
             created_at: request.created_at,
             expires_at: Some(request.timeout_at),

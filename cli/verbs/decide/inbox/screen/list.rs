@@ -91,7 +91,7 @@ fn tone(item: &Item, now: Time) -> Option<Tone> {
     match item.urgency {
         _ if item.over().is_some() => Some(Tone::Faint),
         _ if item.is_overdue(now) => Some(Tone::Overdue),
-        Some(Urgency::High) => Some(Tone::Warning),
+        Urgency::High => Some(Tone::Warning),
         _ => item.is_warned(now).then_some(Tone::Warning),
     }
 }
