@@ -41,7 +41,7 @@ const LIFE_TESTS: u64 = 8;
 const SHORT_APPENDS: u32 = 3;
 const SHORT_TESTS: usize = 4;
 /// A run explores one of so many, and another seed others.
-const SHORT_OF: usize = 8;
+const SHORT_OF: usize = 24;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

@@ -96,7 +96,7 @@ fn every_flipped_bit_is_named_and_undoing_it_is_proven() {
         flips.extend(structure.1.clone().filter(is_dense).map(|at| (structure.clone(), at)));
     }
     assert!(flips.len() > 1_200, "{}", flips.len());
-    on_every(&part(flips, 3), |((file, _, record), at)| {
+    on_every(&part(flips, 6), |((file, _, record), at)| {
         let bit = (at / 3 % 8) as u8;
         let mut flipped = image.clone();
         flipped.bytes_mut(file)[*at] ^= 1 << bit;
@@ -384,7 +384,7 @@ fn two_damaged_records_cost_no_other_and_each_flip_is_named() {
     let hurts = || HURTS.iter().flat_map(|one| HURTS.iter().map(move |other| (one, other)));
     let cases: Vec<_> = pairs.flat_map(|pair| hurts().map(move |hurts| (pair, hurts))).collect();
     assert_eq!(cases.len(), (9 + 8 + 7) * 49);
-    on_every(&part(cases, 3), |(pair, hurts)| {
+    on_every(&part(cases, 6), |(pair, hurts)| {
         let both = [(pair.0, hurts.0), (pair.1, hurts.1)];
         let mut hurt = image.clone();
         for ((segment, at, _), (_, _, change)) in both {

@@ -2,7 +2,7 @@
 //! command between any two of their system calls, the outcome on record is what really happened,
 //! or says that it is unknown.
 //!
-//! The command writes down what it does. `HOLDPOINT_TIMES=20` makes 2,000 schedules of the 100.
+//! The command writes down what it does. `HOLDPOINT_TIMES=40` makes 2,000 schedules of the 50.
 
 #![cfg(target_os = "linux")]
 
@@ -19,7 +19,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// How many schedules there are.
-const SCHEDULES: u64 = 100;
+const SCHEDULES: u64 = 50;
 /// How long nobody does anything where there is nobody left to do it.
 const ABANDONED_AFTER: Duration = Duration::from_secs(2);
 

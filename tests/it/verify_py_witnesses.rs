@@ -52,7 +52,7 @@ fn both_verifiers_say_the_same_of_every_attack() {
     let mut differing = Vec::new();
     // A newer format is refused, and is no verdict.
     let judged = attacks().iter().filter(|attack| !attack.name.ends_with("newer-version"));
-    for attack in part(judged.collect(), 3) {
+    for attack in part(judged.collect(), 6) {
         let (directory, mut log) = (tempfile::tempdir().unwrap(), log.clone());
         applied(attack, &mut log);
         log.write(directory.path()).unwrap();

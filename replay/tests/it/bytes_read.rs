@@ -462,7 +462,7 @@ fn a_run_told_by_how_its_id_begins_is_that_of_the_whole_id_in_one_reading_of_the
         let (all, _) = ids_beginning_with(&sample.counted(), &every, options).unwrap();
         let met = run_beginning_with(&sample.counted(), &every, options).unwrap();
         assert!(met.ids == all && met.run.is_none() && met.searched.is_sound());
-        for id in &all {
+        for id in all.iter().step_by(3) {
             let beginnings: BTreeSet<String> = [id[..id.len() - 1].to_string()].into();
             let (ids, _) = ids_beginning_with(&sample.counted(), &beginnings, options).unwrap();
             let storage = sample.counting(".seg");

@@ -14,7 +14,7 @@ use holdpoint_testing::story::seed;
 use std::fs;
 
 /// So many for each of [`HOLDPOINT_TIMES`](times).
-const COMBINATIONS: usize = 500;
+const COMBINATIONS: usize = 250;
 /// So many machines at once, each with its part of the combinations.
 const WORKERS: usize = 2;
 /// Attempts that must not pass, between two looks whether one did.

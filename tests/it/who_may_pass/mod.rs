@@ -33,7 +33,7 @@ use tempfile::TempDir;
 
 /// Logs, each with a floor of its own, and sequences on each.
 const LOGS: usize = 40;
-const SEQUENCES: usize = 25;
+const SEQUENCES: usize = 12;
 const COMMANDS: usize = 24;
 /// So many logs at once.
 const WORKERS: usize = 2;

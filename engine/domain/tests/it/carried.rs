@@ -399,7 +399,7 @@ fn every_prefix_is_refused() {
 fn changed_bytes_never_panic_and_are_canonical_if_they_are_read() {
     let bytes = small().carry();
     let places = (0..bytes.len()).flat_map(|place| [0x01, 0x80, 0xff].map(|mask| (place, mask)));
-    for (place, mask) in part(places.collect(), 5) {
+    for (place, mask) in part(places.collect(), 10) {
         let mut changed = bytes.clone();
         changed[place] ^= mask;
         assert_canonical(&changed);

@@ -295,15 +295,15 @@ impl Accountant {
     }
 }
 
-const SEQUENCES: u64 = 2_000;
+const SEQUENCES: u64 = 500;
 const COMMANDS: u64 = 60;
 
 #[test]
 fn no_random_sequence_records_a_condition_that_the_log_contradicts() {
     let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
     let rare = || C::ALL.iter().filter(|it| **it != C::EvidenceChainBroken);
-    // The rarest comes twice in so many, and some seeds have none: those go on until it came.
-    for number in 0..4 * SEQUENCES {
+    // The rarest comes once in twice as many: it goes on until that came.
+    for number in 0..16 * SEQUENCES {
         if number >= SEQUENCES && rare().all(|it| seen.contains_key(it.name())) {
             break;
         }

@@ -28,7 +28,7 @@ const DEVICE: &str = "device";
 const USERS: [&str; 4] = ["ann", "bob", "cleo", "dan"];
 const THREADS: u64 = 200;
 /// `HOLDPOINT_TIMES=N` takes N times as many.
-const TURNS: u64 = 10_000;
+const TURNS: u64 = 5_000;
 /// One thread is told of about twice a minute: what is kept for 60 s is found live and gone.
 const STEP_NS: u64 = 250_000_000;
 
