@@ -8,7 +8,7 @@
     reason = "a helper that fails, fails its test"
 )]
 
-use holdpoint_sha256_lanes::{Lanes, used_from};
+use holdpoint_sha256_lanes::Lanes;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{File, create_dir, read_dir, set_permissions, write};
@@ -114,7 +114,7 @@ fn the_way_to_hash_is_stated() {
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let hashing = &json(&output)["hashing"];
     for lanes in Lanes::ALL {
-        assert_eq!(hashing[lanes.name()], Value::from(used_from(lanes)), "{hashing}");
+        assert_eq!(hashing[lanes.name()], Value::from(lanes.used_from()), "{hashing}");
     }
 }
 

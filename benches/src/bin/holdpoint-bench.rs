@@ -11,7 +11,7 @@ use holdpoint_measure::machine::Machine;
 use holdpoint_measure::own_disk::{
     FloorGauge, Gauge, ROOM_BYTES, WRITES_ABOUT_BYTES, count, free_bytes, meaning, measure,
 };
-use holdpoint_sha256_lanes::{Lanes, used_from};
+use holdpoint_sha256_lanes::Lanes;
 use indicatif::{HumanBytes, ProgressBar};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -131,7 +131,7 @@ fn json_report(dir: &Path, machine: &Machine, gauges: &[Gauge]) -> String {
     let report = json!({
         "machine": machine,
         "directory": dir,
-        "hashing": BTreeMap::from(Lanes::ALL.map(|lanes| (lanes.name(), used_from(lanes)))),
+        "hashing": BTreeMap::from(Lanes::ALL.map(|lanes| (lanes.name(), lanes.used_from()))),
         "figures": gauges,
         "meaning": meaning(gauges),
     });
@@ -290,7 +290,7 @@ fn table(machine: &Machine, gauges: &[Gauge]) -> String {
 
 /// Says how this process hashes many messages at once.
 fn hashing() -> String {
-    let used = Lanes::ALL.into_iter().rev().filter_map(|lanes| match used_from(lanes)? {
+    let used = Lanes::ALL.into_iter().rev().filter_map(|lanes| match lanes.used_from()? {
         1 => Some(lanes.name().to_string()),
         from => Some(format!("{} for {from} messages and more", lanes.name())),
     });

@@ -1,6 +1,8 @@
 //! Keeps lanes full: a lane whose message ends takes the next one at once.
 
-use crate::lane::{Block, Lane};
+use crate::LANES_FROM;
+use crate::lane::Lane;
+use crate::x86_64::ShaNi;
 use sha2::block_api::compress256;
 use std::array;
 
@@ -16,82 +18,30 @@ pub(crate) const INITIAL: [u32; 8] = [
     0x5be0_cd19,
 ];
 
-/// `N` states of SHA-256 that are compressed in step.
-pub(crate) trait Engine<const N: usize> {
-    /// Sets the state of a lane to [`INITIAL`].
-    fn start(&mut self, lane: usize);
-
-    /// Compresses as many blocks in each lane as the shortest of `blocks` has, and gives how many.
-    fn compress(&mut self, blocks: &[&[Block]; N]) -> usize;
-
-    /// The state of a lane.
-    fn state(&self, lane: usize) -> [u32; 8];
-}
-
-/// An engine that also takes up what another one began.
-pub(crate) trait Resume {
-    /// Sets the state of a lane.
-    fn resume(&mut self, lane: usize, state: &[u32; 8]);
-}
-
-/// Source of an engine's messages.
-pub(crate) trait Source<'m, 'd, E> {
-    /// Puts the next message, if there is one, into a lane and into its place in the engine.
-    fn refill(&mut self, engine: &mut E, index: usize, lane: &mut Lane<'m, 'd>);
-}
-
-/// Messages from their beginning, each with the place of its digest; for engines of `N` lanes.
-pub(crate) struct Fresh<I, const N: usize>(pub(crate) I);
-
-impl<'m, 'd, E, I, const N: usize> Source<'m, 'd, E> for Fresh<I, N>
-where
-    E: Engine<N>,
-    I: Iterator<Item = (&'m [u8], &'d mut [u8; 32])>,
-{
-    #[inline(always)]
-    fn refill(&mut self, engine: &mut E, index: usize, lane: &mut Lane<'m, 'd>) {
-        if let Some((message, digest)) = self.0.next() {
+/// Compresses until fewer than [`LANES_FROM`] lanes are busy and nothing is left to refill them
+/// with. Gives the lanes that are busy then, each with its state.
+#[inline(always)]
+pub(crate) fn drive<'m, 'd>(
+    engine: &mut ShaNi,
+    mut work: impl Iterator<Item = (&'m [u8], &'d mut [u8; 32])>,
+) -> impl Iterator<Item = (Lane<'m, 'd>, [u32; 8])> {
+    let mut refill = |engine: &mut ShaNi, index, lane: &mut Lane<'m, 'd>| {
+        if let Some((message, digest)) = work.next() {
             lane.take(message, digest);
             engine.start(index);
         }
-    }
-}
-
-/// Lanes that an engine has not finished: those that are busy, each with its state.
-pub(crate) struct Unfinished<I>(pub(crate) I);
-
-impl<'m, 'd, E, I> Source<'m, 'd, E> for Unfinished<I>
-where
-    E: Resume,
-    I: Iterator<Item = (Lane<'m, 'd>, [u32; 8])>,
-{
-    fn refill(&mut self, engine: &mut E, index: usize, lane: &mut Lane<'m, 'd>) {
-        if let Some((unfinished, state)) = self.0.next() {
-            *lane = unfinished;
-            engine.resume(index, &state);
-        }
-    }
-}
-
-/// Compresses until fewer than `enough` lanes are busy and nothing is left to refill them with.
-/// Gives the lanes that are busy then, each with its state.
-#[inline(always)]
-pub(crate) fn drive<'m, 'd, E: Engine<N>, const N: usize>(
-    engine: &mut E,
-    mut source: impl Source<'m, 'd, E>,
-    enough: usize,
-) -> impl Iterator<Item = (Lane<'m, 'd>, [u32; 8])> {
-    let mut lanes: [Lane<'_, '_>; N] = array::from_fn(|_| Lane::default());
+    };
+    let mut lanes: [Lane<'_, '_>; 4] = array::from_fn(|_| Lane::default());
     for (index, lane) in lanes.iter_mut().enumerate() {
-        source.refill(engine, index, lane);
+        refill(engine, index, lane);
     }
     let mut busy = lanes.iter().filter(|lane| lane.is_busy()).count();
-    while busy >= enough {
+    while busy >= LANES_FROM {
         let count = compress(engine, &lanes);
         for (index, lane) in lanes.iter_mut().enumerate() {
             if let Some(digest) = lane.advance(count) {
                 *digest = digest_of(&engine.state(index));
-                source.refill(engine, index, lane);
+                refill(engine, index, lane);
                 busy -= usize::from(!lane.is_busy());
             }
         }
@@ -103,7 +53,7 @@ pub(crate) fn drive<'m, 'd, E: Engine<N>, const N: usize>(
 /// Compresses up to the first end of a lane's blocks. A lane that is not busy reads along with one
 /// that is.
 #[inline(always)]
-fn compress<E: Engine<N>, const N: usize>(engine: &mut E, lanes: &[Lane<'_, '_>; N]) -> usize {
+fn compress(engine: &mut ShaNi, lanes: &[Lane<'_, '_>; 4]) -> usize {
     let busy = lanes.iter().find(|lane| lane.is_busy());
     let along = busy.map(Lane::blocks).unwrap_or_default();
     let blocks = lanes.each_ref().map(|lane| if lane.is_busy() { lane.blocks() } else { along });

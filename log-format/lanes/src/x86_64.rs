@@ -1,47 +1,21 @@
 //! The compression of SHA-256 with the instructions that an x86-64 processor has for it: four
-//! messages at once with SHA-NI, sixteen at once with AVX-512. The one place with unsafe code.
+//! messages at once with SHA-NI. The one place with unsafe code.
 //!
 //! An engine is a proof: it is made only where the processor has its instructions, and nothing else
-//! calls the functions that use them. What else is unsafe are loads and stores of whole vectors,
-//! each from or to an array of exactly its size.
+//! calls the functions that use them. What else is unsafe are loads of whole vectors, each from an
+//! array of at least its size.
 #![expect(unsafe_code, reason = "instructions that not every processor has; see at each block")]
 
-use crate::drive::{Engine, Fresh, INITIAL, Resume, Unfinished, drive, finish};
+use crate::drive::{INITIAL, drive, finish};
 use crate::lane::Block;
 use std::arch::x86_64::*;
 
-/// Digests four messages at once as long as `enough` lanes are busy, and what is left one after the
+/// Digests four messages at once as long as enough lanes are busy, and what is left one after the
 /// other; `false`, and nothing is done, where the processor lacks SHA-NI.
 pub(crate) fn in_four_lanes<'m, 'd>(
     work: impl Iterator<Item = (&'m [u8], &'d mut [u8; 32])>,
-    enough: usize,
 ) -> bool {
-    let engine = ShaNi::new();
-    engine.map(|mut engine| finish(drive(&mut engine, Fresh(work), enough))).is_some()
-}
-
-/// Digests sixteen messages at once as long as `enough` lanes are busy, and what is left one after
-/// the other; `false`, and nothing is done, where the processor lacks AVX-512 or the operating
-/// system does not save its registers.
-pub(crate) fn in_sixteen_lanes<'m, 'd>(
-    work: impl Iterator<Item = (&'m [u8], &'d mut [u8; 32])>,
-    enough: usize,
-) -> bool {
-    let engine = Avx512::new();
-    engine.map(|mut engine| finish(drive(&mut engine, Fresh(work), enough))).is_some()
-}
-
-/// Digests sixteen messages at once as long as `enough` lanes are busy, and what is left in four
-/// lanes, as [`in_four_lanes`] does; `false`, and nothing is done, where either is lacking.
-pub(crate) fn in_sixteen_then_four<'m, 'd>(
-    work: impl Iterator<Item = (&'m [u8], &'d mut [u8; 32])>,
-    enough: usize,
-    enough_of_four: usize,
-) -> bool {
-    let (Some(mut sixteen), Some(mut four)) = (Avx512::new(), ShaNi::new()) else { return false };
-    let unfinished = drive(&mut sixteen, Fresh(work), enough);
-    finish(drive(&mut four, Unfinished(unfinished), enough_of_four));
-    true
+    ShaNi::new().map(|mut engine| finish(drive(&mut engine, work))).is_some()
 }
 
 /// The constants of the 64 rounds (FIPS 180-4, 4.2.2), by the sixteen words of the schedule.
@@ -97,34 +71,28 @@ impl ShaNi {
             && is_x86_feature_detected!("ssse3");
         is_there.then(|| Self { states: [packed(&INITIAL); 4] })
     }
-}
 
-impl Engine<4> for ShaNi {
+    /// Sets the state of a lane to [`INITIAL`].
     #[inline(always)]
-    fn start(&mut self, lane: usize) {
-        self.resume(lane, &INITIAL);
+    pub(crate) fn start(&mut self, lane: usize) {
+        if let Some(place) = self.states.get_mut(lane) {
+            *place = packed(&INITIAL);
+        }
     }
 
+    /// Compresses as many blocks in each lane as the shortest of `blocks` has, and gives how many.
     #[inline(always)]
-    fn compress(&mut self, blocks: &[&[Block]; 4]) -> usize {
+    pub(crate) fn compress(&mut self, blocks: &[&[Block]; 4]) -> usize {
         // SAFETY: a `ShaNi` is made only where the processor has what the function needs.
         unsafe { compress_four(&mut self.states, blocks) }
     }
 
+    /// The state of a lane.
     #[inline(always)]
-    fn state(&self, lane: usize) -> [u32; 8] {
+    pub(crate) fn state(&self, lane: usize) -> [u32; 8] {
         let [abef, cdgh] = self.states.get(lane).unwrap_or(&self.states[0]);
         let ([f, e, b, a], [h, g, d, c]) = (unpacked(*abef), unpacked(*cdgh));
         [a, b, c, d, e, f, g, h]
-    }
-}
-
-impl Resume for ShaNi {
-    #[inline(always)]
-    fn resume(&mut self, lane: usize, state: &[u32; 8]) {
-        if let Some(place) = self.states.get_mut(lane) {
-            *place = packed(state);
-        }
     }
 }
 
@@ -229,262 +197,6 @@ fn four_rounds([abef, cdgh]: [__m128i; 2], words: __m128i) -> [__m128i; 2] {
 fn next_words(w0: __m128i, w4: __m128i, w8: __m128i, w12: __m128i) -> __m128i {
     let sum = _mm_add_epi32(_mm_sha256msg1_epu32(w0, w4), _mm_alignr_epi8::<4>(w12, w8));
     _mm_sha256msg2_epu32(sum, w12)
-}
-
-/// A word of sixteen states, or of sixteen messages.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Words([u32; 16]);
-
-/// Sixteen states.
-pub(crate) struct Avx512 {
-    states: [Words; 8],
-    /// Lanes whose state is to be [`INITIAL`], whatever `states` says: a store into them just
-    /// before the whole is loaded would be waited for.
-    fresh: u16,
-}
-
-impl Avx512 {
-    /// The engine, where the processor has AVX-512 with its byte and word instructions and the
-    /// system saves its registers: the macro says "detected" only where OSXSAVE is set and XCR0 has
-    /// the states of SSE, AVX and AVX-512 (bits 1, 2 and 5 to 7).
-    pub(crate) fn new() -> Option<Self> {
-        let is_there = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
-        is_there.then_some(Self { states: [Words([0; 16]); 8], fresh: 0 })
-    }
-}
-
-impl Engine<16> for Avx512 {
-    #[inline(always)]
-    fn start(&mut self, lane: usize) {
-        self.fresh |= 1 << lane;
-    }
-
-    #[inline(always)]
-    fn compress(&mut self, blocks: &[&[Block]; 16]) -> usize {
-        let fresh = std::mem::take(&mut self.fresh);
-        // SAFETY: an `Avx512` is made only where the processor has what the function needs.
-        unsafe { compress_sixteen(&mut self.states, fresh, blocks) }
-    }
-
-    #[inline(always)]
-    fn state(&self, lane: usize) -> [u32; 8] {
-        if self.fresh & 1 << lane != 0 {
-            return INITIAL;
-        }
-        self.states.each_ref().map(|Words(words)| words.get(lane).copied().unwrap_or_default())
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512bw")]
-fn compress_sixteen(states: &mut [Words; 8], fresh: u16, blocks: &[&[Block]; 16]) -> usize {
-    let count = blocks.iter().map(|blocks| blocks.len()).min().unwrap_or_default();
-    let mut state = loaded(states, fresh);
-    for at in 0..count {
-        let before = state;
-        let mut w = transposed(block_rows(blocks, at));
-        macro_rules! sixteen {
-            ($step:ident) => {
-                $step!(0);
-                $step!(1);
-                $step!(2);
-                $step!(3);
-                $step!(4);
-                $step!(5);
-                $step!(6);
-                $step!(7);
-                $step!(8);
-                $step!(9);
-                $step!(10);
-                $step!(11);
-                $step!(12);
-                $step!(13);
-                $step!(14);
-                $step!(15);
-            };
-        }
-        let [rows @ .., last] = &K;
-        for k in rows {
-            macro_rules! round_and_schedule {
-                ($i:literal) => {
-                    state = round(state, add(w[$i], splat(k[$i])));
-                    w[$i] = next_word(w[$i], w[($i + 1) % 16], w[($i + 9) % 16], w[($i + 14) % 16]);
-                };
-            }
-            sixteen!(round_and_schedule);
-        }
-        macro_rules! round_alone {
-            ($i:literal) => {
-                state = round(state, add(w[$i], splat(last[$i])));
-            };
-        }
-        sixteen!(round_alone);
-        state = sum(state, before);
-    }
-    store(states, state);
-    count
-}
-
-type State = [__m512i; 8];
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn loaded(states: &[Words; 8], fresh: u16) -> State {
-    macro_rules! word {
-        ($i:literal) => {{
-            // SAFETY: sixty-four bytes are read from sixty-four, aligned to as many.
-            let word = unsafe { _mm512_load_si512(states[$i].0.as_ptr().cast()) };
-            _mm512_mask_blend_epi32(fresh, word, splat(INITIAL[$i]))
-        }};
-    }
-    [word!(0), word!(1), word!(2), word!(3), word!(4), word!(5), word!(6), word!(7)]
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn store(states: &mut [Words; 8], state: State) {
-    for (place, word) in states.iter_mut().zip(state) {
-        // SAFETY: sixty-four bytes are written to sixty-four, aligned to as many.
-        unsafe { _mm512_store_si512(place.0.as_mut_ptr().cast(), word) };
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn splat(word: u32) -> __m512i {
-    _mm512_set1_epi32(word.cast_signed())
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn add(a: __m512i, b: __m512i) -> __m512i {
-    _mm512_add_epi32(a, b)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn xor(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
-    _mm512_ternarylogic_epi32::<0x96>(a, b, c)
-}
-
-/// One round of sixteen states: `words` is the schedule's word and the round's constant.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn round([a, b, c, d, e, f, g, h]: State, words: __m512i) -> State {
-    let choice = _mm512_ternarylogic_epi32::<0xca>(e, f, g);
-    let sum1 = xor(_mm512_ror_epi32::<6>(e), _mm512_ror_epi32::<11>(e), _mm512_ror_epi32::<25>(e));
-    let t1 = add(add(add(h, words), choice), sum1);
-    let majority = _mm512_ternarylogic_epi32::<0xe8>(a, b, c);
-    let sum0 = xor(_mm512_ror_epi32::<2>(a), _mm512_ror_epi32::<13>(a), _mm512_ror_epi32::<22>(a));
-    [add(add(t1, majority), sum0), a, b, c, add(d, t1), e, f, g]
-}
-
-/// The word of the schedule that follows the sixteen from `w0`, of which these are 0, 1, 9, 14.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn next_word(w0: __m512i, w1: __m512i, w9: __m512i, w14: __m512i) -> __m512i {
-    let sigma0 =
-        xor(_mm512_ror_epi32::<7>(w1), _mm512_ror_epi32::<18>(w1), _mm512_srli_epi32::<3>(w1));
-    let sigma1 =
-        xor(_mm512_ror_epi32::<17>(w14), _mm512_ror_epi32::<19>(w14), _mm512_srli_epi32::<10>(w14));
-    add(add(w0, w9), add(sigma0, sigma1))
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn sum(a: State, b: State) -> State {
-    let [a0, a1, a2, a3, a4, a5, a6, a7] = a;
-    let [b0, b1, b2, b3, b4, b5, b6, b7] = b;
-    [
-        add(a0, b0),
-        add(a1, b1),
-        add(a2, b2),
-        add(a3, b3),
-        add(a4, b4),
-        add(a5, b5),
-        add(a6, b6),
-        add(a7, b7),
-    ]
-}
-
-/// The block at `at` of each lane, its bytes in the order of the words.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-fn block_rows(blocks: &[&[Block]; 16], at: usize) -> [__m512i; 16] {
-    let order =
-        _mm512_broadcast_i32x4(_mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203));
-    macro_rules! row {
-        ($i:literal) => {{
-            let block: &Block = blocks[$i].get(at).unwrap_or(&[0; 64]);
-            // SAFETY: sixty-four bytes are read from sixty-four, at any alignment.
-            let row = unsafe { _mm512_loadu_si512(block.as_ptr().cast()) };
-            _mm512_shuffle_epi8(row, order)
-        }};
-    }
-    [
-        row!(0),
-        row!(1),
-        row!(2),
-        row!(3),
-        row!(4),
-        row!(5),
-        row!(6),
-        row!(7),
-        row!(8),
-        row!(9),
-        row!(10),
-        row!(11),
-        row!(12),
-        row!(13),
-        row!(14),
-        row!(15),
-    ]
-}
-
-/// Rows of sixteen words as columns.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn transposed(rows: [__m512i; 16]) -> [__m512i; 16] {
-    let [r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15] = rows;
-    // Within each quarter of the vectors, words 0 to 3 of four rows.
-    let [a0, a1, a2, a3] = words_transposed(r0, r1, r2, r3);
-    let [b0, b1, b2, b3] = words_transposed(r4, r5, r6, r7);
-    let [c0, c1, c2, c3] = words_transposed(r8, r9, r10, r11);
-    let [d0, d1, d2, d3] = words_transposed(r12, r13, r14, r15);
-    // Quarter by quarter.
-    let [w0, w4, w8, w12] = quarters_transposed(a0, b0, c0, d0);
-    let [w1, w5, w9, w13] = quarters_transposed(a1, b1, c1, d1);
-    let [w2, w6, w10, w14] = quarters_transposed(a2, b2, c2, d2);
-    let [w3, w7, w11, w15] = quarters_transposed(a3, b3, c3, d3);
-    [w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15]
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn words_transposed(a: __m512i, b: __m512i, c: __m512i, d: __m512i) -> [__m512i; 4] {
-    let (ab_low, ab_high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
-    let (cd_low, cd_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
-    [
-        _mm512_unpacklo_epi64(ab_low, cd_low),
-        _mm512_unpackhi_epi64(ab_low, cd_low),
-        _mm512_unpacklo_epi64(ab_high, cd_high),
-        _mm512_unpackhi_epi64(ab_high, cd_high),
-    ]
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn quarters_transposed(a: __m512i, b: __m512i, c: __m512i, d: __m512i) -> [__m512i; 4] {
-    let (ab_low, ab_high) =
-        (_mm512_shuffle_i32x4::<0x44>(a, b), _mm512_shuffle_i32x4::<0xee>(a, b));
-    let (cd_low, cd_high) =
-        (_mm512_shuffle_i32x4::<0x44>(c, d), _mm512_shuffle_i32x4::<0xee>(c, d));
-    [
-        _mm512_shuffle_i32x4::<0x88>(ab_low, cd_low),
-        _mm512_shuffle_i32x4::<0xdd>(ab_low, cd_low),
-        _mm512_shuffle_i32x4::<0x88>(ab_high, cd_high),
-        _mm512_shuffle_i32x4::<0xdd>(ab_high, cd_high),
-    ]
 }
 
 #[cfg(test)]

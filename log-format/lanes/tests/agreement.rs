@@ -41,13 +41,13 @@ fn every_length_alone_and_among_its_neighbours() {
         assert_agree(&[of(length)], "alone");
         let next = (length + 1).min(LENGTH_MAX);
         assert_agree(&[of(length), of(next)], "a pair");
-        // So many that sixteen lanes are full, all of one length.
+        // So many that four lanes are full, all of one length.
         assert_agree(&[of(length); 17], "equal");
     }
 }
 
 #[test]
-fn sixteen_lanes_of_sixteen_lengths_for_every_length() {
+fn lanes_of_sixteen_lengths_for_every_length() {
     let bytes = bytes(LENGTH_MAX);
     for first in (0..=LENGTH_MAX - 16).step_by(8) {
         let messages: Vec<&[u8]> = (0..16).map(|more| &bytes[..first + more]).collect();
@@ -135,7 +135,7 @@ fn the_short_messages_of_the_standard() {
     ];
     let messages: Vec<&[u8]> = cases.iter().map(|(message, _)| *message).collect();
     for lanes in available() {
-        // Three times over, so that sixteen lanes are full.
+        // Three times over, so that the lanes are refilled.
         let messages = messages.repeat(3);
         let mut digests = vec![[0; 32]; messages.len()];
         assert!(digest_each_with(lanes, &messages, &mut digests));
