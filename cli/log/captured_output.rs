@@ -14,6 +14,9 @@ use holdpoint_replay::merged_output::last_lines;
 use holdpoint_replay::words::stream_in_words;
 use holdpoint_replay::{BegunTwice, CapturedOutput, Reach, Run, RunLookup, Searched, run_of};
 
+/// So many of the last lines of an output are shown with a run.
+pub(crate) const LAST_LINES: usize = 5;
+
 /// Whether what a run printed is hidden now: a person is to decide about it, and floors say so.
 pub(crate) fn is_hidden(global: &Global, run: &Run) -> bool {
     run.entity.open_request().is_some() && hides_output(global)

@@ -3,9 +3,12 @@
 
 use crate::hook::{ask, call, pre, respond, run};
 use crate::machine::take_claims;
-use crate::program::{Place, status, text};
+use crate::mcp_support::{Client, Era};
+use crate::program::{Place, json, status, text};
 use crate::report_support::{holds, page_of};
 use crate::run_before::{answer, await_question, command};
+use crate::terminal::at_terminal;
+use serde_json::json as value;
 
 /// What a tool printed, and nobody asked for.
 const PRINTED: &str = "printed-by-the-tool";
@@ -151,5 +154,53 @@ fn a_page_of_one_run_tells_no_decision_but_its_own() {
     assert!(
         asked.contains(&question) && !asked.contains(&own),
         "an approval is its run's: {asked}"
+    );
+}
+
+/// What a person said and what the command printed is in what shows the run; a view of the question
+/// about it, in whatever form, has no line of output.
+#[test]
+fn the_reason_and_the_last_lines_stand_with_the_run_and_no_output_with_its_question() {
+    let place = Place::with_log();
+    let script = "for n in 1 2 3 4 5 6 7 8 9; do echo line-$n; done; exit 3";
+    let held = ["run", "--hold", "on-failure", "--no-wait", "--", "sh", "-c", script];
+    assert_eq!(status(&place.holdpoint(&held)), 122);
+    let list = json(&place.holdpoint(&["decision", "list", "--json"]));
+    let question = list[0]["id"].as_str().unwrap();
+    let mut client = Client::start(&place, Era::Stateless, &[]);
+    let mut views = || {
+        let wanted = value!({ "decision_id": question });
+        let mut views = vec![client.done("decision_show", &wanted).to_string()];
+        for words in [
+            &["decision", "show", question][..],
+            &["decision", "show", question, "--verbose"],
+            &["decision", "show", question, "--json"],
+            &["decision", "list", "state=all"],
+            &["decision", "list", "state=all", "--json"],
+            &["decision", "wait", question, "--timeout", "0s", "--json"],
+            &["inbox", "--json"],
+        ] {
+            views.push(text(&place.holdpoint(words).stdout));
+        }
+        views
+    };
+    let before = views();
+    let answer = ["decision", "respond", question, "ABORT", "--reason", "not on a Friday"];
+    assert_eq!(status(&at_terminal(&place, &answer)), 0);
+    for view in before.into_iter().chain(views()) {
+        assert!(!view.contains("line-9"), "{view}");
+    }
+    client.end();
+    let run = place.newest_loop()["loop_id"].as_str().unwrap().to_string();
+    let shown = text(&place.holdpoint(&["show", &run]).stdout);
+    let page = page_of(&place, &[&run, "--include-evidence"]);
+    for text in [&shown[..], section(&page, "What ran")] {
+        assert!(text.contains("not on a Friday"), "{text}");
+        assert!(text.contains("line-9") && text.contains("line-5"), "{text}");
+    }
+    assert!(!section(&page, "What ran").contains("line-4\n"));
+    let without = page_of(&place, &[&run]);
+    assert!(
+        without.contains("not on a Friday") && !section(&without, "What ran").contains("line-9\n")
     );
 }

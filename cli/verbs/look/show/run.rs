@@ -3,7 +3,7 @@
 
 use super::relations::{Relations, ShownRelations};
 use crate::args::labels::HOST;
-use crate::log::captured_output::{length as length_of, missing};
+use crate::log::captured_output::{LAST_LINES, length as length_of, missing};
 use crate::log::run_facts::{
     NOT_ENDED, REASON_MAX, UNSEEN, approved, asked, directory, length, marked, outcome, proven,
     reason_of, reason_of_approval, seen,
@@ -26,9 +26,6 @@ use holdpoint_replay::waiting::WaitingRun;
 use holdpoint_replay::{CapturedOutput, Doer, Reach, Run, RunOutcome, TerminalSize};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// So many of the last lines of an output are shown.
-const LAST_LINES: usize = 5;
 
 /// So many of the last entries that wait are shown.
 const WAITING_SHOWN_MAX: usize = 8;

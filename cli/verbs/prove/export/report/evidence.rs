@@ -3,12 +3,14 @@
 use super::gather::ReportContents;
 use super::html::Html;
 use super::story::short;
+use crate::log::captured_output::LAST_LINES;
 use crate::ui::text::bytes;
 use holdpoint_domain::Event;
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputStream,
 };
 use holdpoint_replay::TakenRecord;
+use holdpoint_replay::merged_output::last_lines;
 use holdpoint_replay::words::{evidence_in_words, stream_in_words};
 use std::collections::BTreeMap;
 
@@ -66,6 +68,34 @@ fn put<'t>(html: &mut Html, record: &'t TakenRecord, printed: &mut Printed<'t>) 
         EvidenceCaptureEvent::ObserverAttached(_)
         | EvidenceCaptureEvent::StopConditionDetected(_)
         | EvidenceCaptureEvent::ChainSealed(_) => {}
+    }
+}
+
+/// The last lines of what a run printed, by its streams.
+pub(super) fn put_last_lines(html: &mut Html, told: &ReportContents, loop_id: &str) {
+    let mut printed: BTreeMap<OutputStream, Vec<u8>> = BTreeMap::new();
+    for record in &told.extract.records {
+        match record.line.as_ref().and_then(|line| line.event.as_ref()) {
+            Some(Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(body)))
+                if *body.loop_id == *loop_id =>
+            {
+                printed.entry(body.stream).or_default().extend(body.raw_data.as_bytes());
+            }
+            Some(Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)))
+                if *body.loop_id == *loop_id =>
+            {
+                // Of pieces, the bytes stand in their own records.
+                let is_stated = matches!(body.content, EvidenceContent::OutputPieces(_));
+                if let Some(extent) = body.content.output().filter(|_| !is_stated) {
+                    printed.insert(extent.stream, body.raw_data.as_bytes().to_vec());
+                }
+            }
+            _ => {}
+        }
+    }
+    for (stream, bytes) in printed.iter().filter(|(_, bytes)| !bytes.is_empty()) {
+        html.sentence(&format!("The last lines of {}:", stream_in_words(*stream)));
+        html.bytes(last_lines(bytes, LAST_LINES));
     }
 }
 

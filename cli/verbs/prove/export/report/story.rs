@@ -1,5 +1,6 @@
 //! What happened, in words: each run, who took part, and one thing after another.
 
+use super::evidence::put_last_lines;
 use super::gather::ReportContents;
 use super::html::Html;
 use crate::log::run_facts::{
@@ -40,6 +41,9 @@ pub(super) fn runs(html: &mut Html, told: &ReportContents) {
             html.fact(&name, &text);
         }
         html.markup("</table>\n");
+        if is_bad && told.has_evidence {
+            put_last_lines(html, told, run.entity.loop_id());
+        }
         run.entity.attempts.iter().for_each(|it| while_it_ran(html, &run.entity, it.number));
     }
     for begun in &told.uncounted {
