@@ -8,7 +8,7 @@
     reason = "a helper that fails, fails its test"
 )]
 
-use holdpoint_sha256_lanes::Lanes;
+use holdpoint_sha256_lanes::has_lanes;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::{File, create_dir, read_dir, set_permissions, write};
@@ -112,10 +112,8 @@ fn the_way_to_hash_is_stated() {
     let (_place, directory) = disk();
     let output = program(&directory, &["--smoke", "--json"]).output().unwrap();
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
-    let hashing = &json(&output)["hashing"];
-    for lanes in Lanes::ALL {
-        assert_eq!(hashing[lanes.name()], Value::from(lanes.used_from()), "{hashing}");
-    }
+    let told = json(&output)["hashing"].as_str().unwrap().to_string();
+    assert!(told.ends_with("sha2") && told.contains("sha-ni") == has_lanes(), "{told}");
 }
 
 #[test]

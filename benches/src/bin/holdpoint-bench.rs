@@ -11,12 +11,11 @@ use holdpoint_measure::machine::Machine;
 use holdpoint_measure::own_disk::{
     FloorGauge, Gauge, ROOM_BYTES, WRITES_ABOUT_BYTES, count, free_bytes, meaning, measure,
 };
-use holdpoint_sha256_lanes::Lanes;
+use holdpoint_sha256_lanes::{LANES_FROM, has_lanes};
 use indicatif::{HumanBytes, ProgressBar};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
-use std::collections::BTreeMap;
 use std::fs::{DirEntry, File, TryLockError};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -131,7 +130,7 @@ fn json_report(dir: &Path, machine: &Machine, gauges: &[Gauge]) -> String {
     let report = json!({
         "machine": machine,
         "directory": dir,
-        "hashing": BTreeMap::from(Lanes::ALL.map(|lanes| (lanes.name(), lanes.used_from()))),
+        "hashing": hashing(),
         "figures": gauges,
         "meaning": meaning(gauges),
     });
@@ -290,11 +289,11 @@ fn table(machine: &Machine, gauges: &[Gauge]) -> String {
 
 /// Says how this process hashes many messages at once.
 fn hashing() -> String {
-    let used = Lanes::ALL.into_iter().rev().filter_map(|lanes| match lanes.used_from()? {
-        1 => Some(lanes.name().to_string()),
-        from => Some(format!("{} for {from} messages and more", lanes.name())),
-    });
-    format!("SHA-256 of many at once: {}", used.collect::<Vec<_>>().join(", else "))
+    let lanes = match has_lanes() {
+        true => format!("sha-ni for {LANES_FROM} messages and more, else "),
+        false => String::new(),
+    };
+    format!("SHA-256 of many at once: {lanes}sha2")
 }
 
 /// Rows of cells in columns that are as wide as their widest cell.

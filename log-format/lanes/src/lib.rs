@@ -40,40 +40,7 @@ use std::sync::OnceLock;
 
 /// Fewest messages at once, and fewest busy lanes of four, that pay: two take four lanes as long as
 /// they take `sha2`, one after the other (measured on Zen 4: 70 ns for each block, and 2 * 35 ns).
-const LANES_FROM: usize = 3;
-
-/// Way in which messages are hashed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lanes {
-    /// One after the other, by the crate `sha2`: any processor.
-    One,
-    /// Four at once, with SHA-NI.
-    ShaNiFour,
-}
-
-impl Lanes {
-    /// Every way, whether or not this processor has it.
-    pub const ALL: [Self; 2] = [Self::One, Self::ShaNiFour];
-
-    /// Returns its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::One => "sha2",
-            Self::ShaNiFour => "sha-ni",
-        }
-    }
-
-    /// Returns the number of messages at once that it is used from in this process, until a way of
-    /// more lanes is; `None`: it is not used.
-    #[must_use]
-    pub fn used_from(self) -> Option<usize> {
-        match self {
-            Self::One => Some(1),
-            Self::ShaNiFour => are_lanes_right().then_some(LANES_FROM),
-        }
-    }
-}
+pub const LANES_FROM: usize = 3;
 
 /// Writes the SHA-256 of each message to its place in `digests`, in the fastest way that this
 /// processor has for so many. Where the two differ in length, the shorter one counts.
@@ -83,31 +50,20 @@ impl Lanes {
 /// also compares the digests of the lanes with those of `sha2`: wrong ones are not used.
 pub fn digest_each(messages: &[&[u8]], digests: &mut [[u8; 32]]) {
     let is_many = messages.len().min(digests.len()) >= LANES_FROM;
-    let in_lanes = is_many && are_lanes_right();
-    if !in_lanes || !digest_each_with(Lanes::ShaNiFour, messages, digests) {
+    if !is_many || !has_lanes() || !digest_in_lanes(messages, digests) {
         one_by_one(messages, digests);
     }
 }
 
-/// The ways that this processor has.
-pub fn available() -> impl Iterator<Item = Lanes> {
-    Lanes::ALL.into_iter().filter(|lanes| digest_each_with(*lanes, &[], &mut []))
-}
-
-/// Hashes like [`digest_each`], in one way alone, however few the messages; `false`, and nothing is
-/// written, where this processor lacks it. For tests and measurements.
+/// Hashes like [`digest_each`], in lanes however few the messages; `false`, and nothing is written,
+/// where this processor lacks them. For tests and measurements.
 #[must_use]
-pub fn digest_each_with(lanes: Lanes, messages: &[&[u8]], digests: &mut [[u8; 32]]) -> bool {
-    match lanes {
-        Lanes::One => one_by_one(messages, digests),
-        #[cfg(target_arch = "x86_64")]
-        Lanes::ShaNiFour => {
-            return x86_64::in_four_lanes(messages.iter().copied().zip(digests));
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        Lanes::ShaNiFour => return false,
-    }
-    true
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "none has lanes"))]
+pub fn digest_in_lanes(messages: &[&[u8]], digests: &mut [[u8; 32]]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return x86_64::in_four_lanes(messages.iter().copied().zip(digests));
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 fn one_by_one(messages: &[&[u8]], digests: &mut [[u8; 32]]) {
@@ -115,15 +71,15 @@ fn one_by_one(messages: &[&[u8]], digests: &mut [[u8; 32]]) {
     work.for_each(|(message, digest)| *digest = Sha256::digest(message).into());
 }
 
-fn are_lanes_right() -> bool {
+/// Returns whether this process hashes [`LANES_FROM`] messages and more in lanes: the processor has
+/// them, and their digests are those of `sha2`.
+pub fn has_lanes() -> bool {
     static ARE_RIGHT: OnceLock<bool> = OnceLock::new();
-    *ARE_RIGHT.get_or_init(|| {
-        is_right(|messages, digests| digest_each_with(Lanes::ShaNiFour, messages, digests))
-    })
+    *ARE_RIGHT.get_or_init(|| is_right(digest_in_lanes))
 }
 
-/// Returns whether a way is there, and its digests are those of `sha2`: of many more messages than
-/// lanes, of lengths that end at other places of a block each.
+/// Returns whether digests are there and right: of many more messages than lanes, of lengths that
+/// end at other places of a block each.
 fn is_right(digest: impl Fn(&[&[u8]], &mut [[u8; 32]]) -> bool) -> bool {
     let bytes: [u8; 300] = array::from_fn(|at| ((at * 151) >> 3) as u8);
     let messages: [&[u8]; 40] = array::from_fn(|at| bytes.get(at..8 * at).unwrap_or_default());
@@ -139,7 +95,8 @@ mod tests {
     #[test]
     fn lanes_that_are_missing_or_err_in_one_bit_are_not_right() {
         let right = |messages: &[&[u8]], digests: &mut [[u8; 32]]| {
-            digest_each_with(Lanes::One, messages, digests)
+            one_by_one(messages, digests);
+            true
         };
         assert!(is_right(right));
         assert!(!is_right(|_, _| false));
@@ -151,10 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_this_processor_is_right_and_used() {
-        for lanes in Lanes::ALL {
-            let is_there = available().any(|one| one == lanes);
-            assert_eq!(lanes.used_from().is_some(), is_there, "{lanes:?}");
-        }
+    fn the_lanes_of_this_processor_are_right() {
+        assert_eq!(has_lanes(), digest_in_lanes(&[], &mut []));
     }
 }
