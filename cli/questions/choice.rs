@@ -134,10 +134,13 @@ pub(crate) fn of_decision(
             };
             let ids: Vec<String> = options.iter().map(|option| named(&option.id)).collect();
             let id = visible(&point.decision_id);
-            let choices = if ids.is_empty() { "none".to_string() } else { ids.join(", ") };
+            let (choices, answer) = match ids.as_slice() {
+                [] => ("it has none".to_string(), "--text TEXT"),
+                _ => (format!("its choices are {}", ids.join(", ")), "CHOICE"),
+            };
             let message = format!(
-                "`{verb}` takes the only choice {meaning}, and {id} has no such one: its choices \
-                 are {choices}\n  holdpoint decision respond {id} CHOICE"
+                "`{verb}` takes the only choice {meaning}, and {id} has no such one: {choices}\n  \
+                 holdpoint decision respond {id} {answer}"
             );
             Err(Failure::new(Exit::REFUSED, "ambiguous_choice", message))
         }
