@@ -106,14 +106,15 @@ fn is_list(verbs: &[&OsStr]) -> bool {
     ["decision", "thread"].into_iter().any(|listed| *of == listed) && *list == "list"
 }
 
-/// The words that are neither options nor values of those that may stand before the verb.
+/// The words that are neither options nor values of those that may stand before the verb, nor ask
+/// for help.
 fn verbs(words: &[OsString]) -> impl Iterator<Item = &OsStr> {
     let mut words = words.iter().map(OsString::as_os_str);
     std::iter::from_fn(move || {
         while let Some(word) = words.next() {
-            if word == "--log" || word == "--config" {
+            if word == "--log" || word == "--config" || word == "--color" {
                 words.next();
-            } else if !word.as_encoded_bytes().starts_with(b"-") {
+            } else if word != "help" && !word.as_encoded_bytes().starts_with(b"-") {
                 return Some(word);
             }
         }
@@ -162,6 +163,8 @@ mod tests {
         assert_eq!(verb("decision create hook").as_deref(), Some("decision"));
         assert_eq!(verb("--json --log hook decision").as_deref(), Some("decision"));
         assert_eq!(verb("--config=a hook --json").as_deref(), Some("hook"));
+        assert_eq!(verb("--color always hook --json").as_deref(), Some("hook"));
+        assert_eq!(verb("help hook").as_deref(), Some("hook"));
         assert_eq!(verb("--json"), None);
         for (line, expected) in [
             ("--json decision --log x list --stat", true),
