@@ -5,9 +5,9 @@ use super::{Doubts, approval, time_left, votes, who};
 use crate::args::Global;
 use crate::questions::choice::DETAILS_HAS_ALL;
 use crate::questions::hold_view::ROOT;
+use crate::ui::named;
 use crate::ui::program::program;
-use crate::ui::screen::{Beside, brief, in_line};
-use crate::ui::{Page, named};
+use crate::ui::screen::{PartTexts, PromptPart, brief, in_line};
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::{
     APPROVE, DENY, DecisionOption, DecisionPoint, DecisionPointState, OnTimeout,
@@ -35,29 +35,32 @@ pub(crate) fn lines(
     if !asks_that_alone(point, summary) || doubts.of_records.is_some() || doubts.is_log_damaged {
         return None;
     }
-    let mut page = Page::new(columns);
     let left = match time_left(point, now).as_str() {
         "" => String::new(),
         "overdue" => "; overdue: nothing starts".to_string(),
         left => format!("; {left} left, then nothing starts"),
     };
-    page.short_row("asked by", &format!("{}{left}", who(&point.requested_by)));
     let root = (doubts.asked_by == Some(ROOT)).then(|| "root is any approver".to_string());
     let approval = point.terms.policy.as_ref().map(approval);
     let approval: Vec<String> = approval.into_iter().chain(votes(point)).chain(root).collect();
-    if !approval.is_empty() {
-        page.short_row("approval", &approval.join("; "));
-    }
     let named_files = if summary.binds_named_files { "" } else { "; files that it names" };
-    page.row("not bound", &format!("{BY_ITSELF}{named_files}"));
-    let (id, mut ways) = (named(&point.decision_id), Page::new(columns));
-    ways.row("from elsewhere", &format!("`{} {APPROVE} {id}`, or {DENY}", program(&global.log)));
-    let texts = (&*in_line(&summary.command), &beside(summary)[..]);
-    Some(brief(texts, (page.lines(), ways.lines()), (columns, most, DETAILS_HAS_ALL)))
+    let id = named(&point.decision_id);
+    let ways = [
+        format!("from elsewhere  `{} {APPROVE} {id}`, or {DENY}", program(&global.log)),
+        format!("or `holdpoint {APPROVE} {id}`"),
+    ];
+    let mut parts = beside(summary);
+    parts.extend([
+        PromptPart::row(columns, ("asked by", 2), &format!("{}{left}", who(&point.requested_by))),
+        PromptPart::row(columns, ("approval", 4), &approval.join("; ")),
+        PromptPart::row(columns, ("not bound", 5), &format!("{BY_ITSELF}{named_files}")),
+        PromptPart::ways(columns, &ways),
+    ]);
+    Some(brief(&in_line(&summary.command), &parts, (columns, most, DETAILS_HAS_ALL)))
 }
 
 /// What the command finds around it, and what of that is not bound.
-fn beside(summary: &StartSummary) -> [Beside; 6] {
+fn beside(summary: &StartSummary) -> Vec<PromptPart> {
     let StartSummary { directory, program, .. } = summary;
     let is_told_apart = ![program, directory].iter().any(|path| path.contains(IN));
     let program = match is_told_apart {
@@ -74,14 +77,18 @@ fn beside(summary: &StartSummary) -> [Beside; 6] {
     unbound.sort_by_key(|it| !it.contains("(IT CARRIES CODE)"));
     let besides = summary.unbound_besides;
     unbound.extend((besides > 0).then(|| format!("{besides} more, which have no room here")));
-    [
-        Beside("program", program),
-        Beside("NOT bound", unbound),
-        Beside("code", summary.code.iter().map(value).collect()),
-        Beside("PATH", summary.search.clone().into_iter().collect()),
-        Beside("input", summary.input.clone().into_iter().collect()),
-        Beside("file", summary.files.clone()),
-    ]
+    let parts = [
+        ("program", 3, program),
+        ("NOT bound", 1, unbound),
+        ("code", 6, summary.code.iter().map(value).collect()),
+        ("PATH", 7, summary.search.clone().into_iter().collect()),
+        ("input", 8, summary.input.clone().into_iter().collect()),
+        ("file", 9, summary.files.clone()),
+    ];
+    parts
+        .into_iter()
+        .map(|(name, rank, texts)| PromptPart(name, rank, PartTexts::Foreign(texts)))
+        .collect()
 }
 
 /// Whether each answer does what the usual question of a start says, and silence starts nothing.

@@ -52,7 +52,7 @@ impl<'a> Asker<'a> {
     /// yet, the beginning of the sentence that says how to answer it from elsewhere.
     pub(super) fn put(
         &mut self,
-        lines: impl FnOnce(usize) -> Vec<String>,
+        lines: impl FnOnce(usize, usize) -> Vec<String>,
         around: &Around<'_>,
     ) -> Option<String> {
         let Some(terminal) = &mut self.terminal else { return Some(String::new()) };
