@@ -374,11 +374,19 @@ impl<'g> DecisionSession<'g> {
         refusal: &Refusal,
         decision_id: Option<&str>,
     ) -> Result<Failure, Failure> {
-        let current = match decision_id.map(|id| self.point(id)).transpose()?.flatten() {
-            Some(point) => self.value(&point)?,
-            None => Value::Null,
-        };
-        let failure = refused(refusal);
+        let (mut refusal, mut current) = (refusal.clone(), Value::Null);
+        if let Some(point) = decision_id.map(|id| self.point(id)).transpose()?.flatten() {
+            current = self.value(&point)?;
+            if let Refusal::DecisionPoint(DecisionPointRefusal::AlreadyEnded {
+                outcome: ended,
+                ..
+            }) = &mut refusal
+            {
+                // With what proves who ended it.
+                *ended = outcome(&point);
+            }
+        }
+        let failure = refused(&refusal);
         Ok(failure.with("decision_id", json!(decision_id)).with("current", current))
     }
 
