@@ -318,17 +318,16 @@ pub(crate) fn outcome_words(outcome: &RequestOutcome) -> String {
     outcome_line(outcome).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The commands by which a question is looked at and answered from another terminal: with what is
-/// allowed here, and no more.
+/// The words that are allowed here, and the commands by which a question is looked at and answered
+/// from another terminal.
 pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
     let (program, request) = (program(&global.log), named(question.request_id()));
     let allowed = &question.held.request.allowed_decisions;
     let names: Vec<&str> = allowed.iter().map(|decision| decision.name()).collect();
     format!(
-        "`{program} decision show {request}`, then `{program} decision respond {request} CHOICE`, \
-         one of {}; {}",
-        names.join(", "),
-        output_of(&program, &question.held, question.hides_output)
+        "its words are {}\n  {program} decision show {request}\n  {program} decision respond \
+         {request} CHOICE",
+        names.join(", ")
     )
 }
 

@@ -211,6 +211,11 @@ impl Page {
         self.lines.extend(wrapped_command(&text, (&before.0, &before.1), self.columns));
     }
 
+    /// The same below a sentence, without a name.
+    pub(crate) fn pasted(&mut self, command: &str) {
+        self.lines.extend(wrapped_command(&plain_once(command), ("  ", "    "), self.columns));
+    }
+
     fn indent(&self) -> usize {
         if self.columns >= ROOMY_COLUMNS { NAME_COLUMNS } else { 2 }
     }

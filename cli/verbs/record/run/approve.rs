@@ -51,7 +51,7 @@ impl<'a> StartPerson<'a> {
             let program = program(&global.log);
             complain(&format!(
                 "{excuse}a person decides whether this starts: {id} waits for an answer until \
-                 {until}; `{program} {APPROVE} {id}`, or {DENY}"
+                 {until}\n  {program} {APPROVE} {id}\n  {program} {DENY} {id}"
             ));
         }
         self.0.prompt(PROMPT);
@@ -104,7 +104,8 @@ impl StartPrompter for StartPerson<'_> {
     }
 
     fn settled(&mut self, question: &DecisionPoint) {
-        self.0.settled(&outcome_with_reason(question));
+        // What does not start is told by whoever asked.
+        self.0.settled(question.approves().then(|| outcome_with_reason(question)).as_deref());
     }
 }
 

@@ -232,7 +232,7 @@ impl Prompter for Person<'_> {
 
     fn settled(&mut self, _question: &Question, outcome: &RequestOutcome) {
         self.leave_output();
-        self.asker.settled(&outcome_words(outcome));
+        self.asker.settled(Some(&outcome_words(outcome)));
     }
 }
 

@@ -83,9 +83,9 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Says what became of the question, and gives the terminal back.
-    pub(super) fn settled(&mut self, outcome: &str) {
-        self.say(outcome);
+    /// Says what became of the question, where that is given, and gives the terminal back.
+    pub(super) fn settled(&mut self, outcome: Option<&str>) {
+        outcome.into_iter().for_each(|outcome| self.say(outcome));
         self.terminal.iter_mut().for_each(Conversation::rest);
     }
 }
