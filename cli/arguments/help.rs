@@ -149,6 +149,8 @@ fn of_verb(command: Command, words: &str) -> Command {
 mod tests {
     use super::*;
     use crate::arguments::Arguments;
+    use crate::arguments::usage::as_wide_as;
+    use crate::golden;
     use clap::CommandFactory;
     use std::collections::BTreeSet;
 
@@ -196,6 +198,24 @@ mod tests {
                 let words = example.replace("'totals.faults_reported > 3'", "true");
                 let read = named.try_get_matches_from_mut(words.split(' '));
                 assert!(read.is_ok(), "{example}: {read:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_short_help_breaks_no_word_at_any_width() {
+        for words in ["run", "decision respond", "export"] {
+            for columns in [40, 80, 120] {
+                let is_narrow = columns < ROOMY_COLUMNS;
+                let program = Arguments::command().term_width(columns);
+                let mut program = program.next_line_help(is_narrow);
+                program.build();
+                let verb = words
+                    .split(' ')
+                    .fold(&mut program, |command, word| command.find_subcommand_mut(word).unwrap());
+                let help = as_wide_as(&verb.render_help().to_string(), columns);
+                let lines: Vec<String> = help.lines().map(String::from).collect();
+                golden::compare(&format!("help-{}", words.replace(' ', "-")), columns, &lines);
             }
         }
     }

@@ -81,7 +81,7 @@ fn help(error: &clap::Error) -> Exit {
 
 /// A help whose lines are so wide at most: what goes on stands below what a line explains, and a
 /// command goes on behind `\`.
-fn as_wide_as(help: &str, columns: usize) -> String {
+pub(super) fn as_wide_as(help: &str, columns: usize) -> String {
     let lines = help.split('\n').flat_map(|line| match line.len() > columns {
         true => narrowed(line, columns),
         false => vec![line.to_string()],

@@ -99,12 +99,12 @@ pub(crate) fn brief_lines(
     let disclosed = question.disclosed.iter().map(|(field, value)| {
         format!("{} = {}", field.name(), serde_json::to_string(value).unwrap_or_default())
     });
-    let root = if question.asked_by == Some(ROOT) { "; root is every approver" } else { "" };
+    let root = if question.asked_by == Some(ROOT) { "root is every approver" } else { "" };
     let (mut answers, mut time) = (Page::new(columns), String::new());
     let rank = if is_open { 5 } else { 2 };
     match is_open {
         true => {
-            time = format!("{} left, then ABORT{root}", left(question, now));
+            time = format!("{} left, then ABORT", left(question, now));
             add_meanings(&mut answers, question);
         }
         false => add_answers(&mut answers, question, Some(now)),
@@ -114,8 +114,9 @@ pub(crate) fn brief_lines(
         PromptPart::row(columns, ("what happened", 3), &happened(question)),
         PromptPart::row(columns, ("attempt", 4), &attempt(question)),
         PromptPart::row(columns, ("time", 2), &time),
+        PromptPart::row(columns, ("asked as root", 6), root),
         PromptPart("answers", rank, PartTexts::Own(answers.lines())),
-        PromptPart::ways(columns, &ways),
+        PromptPart::sentence(columns, ("from elsewhere", 0), &ways),
     ];
     let command = recorded_in_line(&question.context().command_line);
     brief(&command, &parts, (columns, most, DETAILS_HAS_ALL))

@@ -35,11 +35,17 @@ pub(crate) fn lines(
     if !asks_that_alone(point, summary) || doubts.of_records.is_some() || doubts.is_log_damaged {
         return None;
     }
-    let left = match time_left(point, now).as_str() {
-        "" => String::new(),
-        "overdue" => "; overdue: nothing starts".to_string(),
-        left => format!("; {left} left, then nothing starts"),
+    let (left, then) = match time_left(point, now).as_str() {
+        "" => (String::new(), ""),
+        "overdue" => ("; overdue".to_string(), ": nothing starts"),
+        left => (format!("; {left} left"), ", then nothing starts"),
     };
+    let by = who(&point.requested_by);
+    let asked = [
+        format!("asked by        {by}{left}{then}"),
+        format!("asked by        {by}{left}"),
+        format!("asked by {by}{left}"),
+    ];
     let root = (doubts.asked_by == Some(ROOT)).then(|| "root is any approver".to_string());
     let approval = point.terms.policy.as_ref().map(approval);
     let approval: Vec<String> = approval.into_iter().chain(votes(point)).chain(root).collect();
@@ -51,10 +57,10 @@ pub(crate) fn lines(
     ];
     let mut parts = beside(summary);
     parts.extend([
-        PromptPart::row(columns, ("asked by", 2), &format!("{}{left}", who(&point.requested_by))),
+        PromptPart::sentence(columns, ("asked by", 2), &asked),
         PromptPart::row(columns, ("approval", 4), &approval.join("; ")),
         PromptPart::row(columns, ("not bound", 5), &format!("{BY_ITSELF}{named_files}")),
-        PromptPart::ways(columns, &ways),
+        PromptPart::sentence(columns, ("from elsewhere", 0), &ways),
     ]);
     Some(brief(&in_line(&summary.command), &parts, (columns, most, DETAILS_HAS_ALL)))
 }
@@ -104,4 +110,78 @@ fn asks_that_alone(point: &DecisionPoint, summary: &StartSummary) -> bool {
         && !point.terms.allow_text
         && point.terms.on_timeout == OnTimeout::Abort
         && proposal.options.iter().all(is_answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{self, Sample};
+    use holdpoint_log_format::BootId;
+    use holdpoint_replay::question::known_decisions;
+    use holdpoint_replay::{ReadOptions, rebuild_live};
+    use std::path::PathBuf;
+
+    /// Lines of a prompt of twelve that its own sentence and the answer leave.
+    const MOST: usize = 9;
+
+    fn global() -> Global {
+        Global { log: PathBuf::from(".holdpoint"), config: None, json: false, lists: false }
+    }
+
+    /// An open question of a log that always comes out the same, and a moment.
+    fn open_question() -> (DecisionPoint, Time) {
+        let sample = Sample::guarded();
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+        let rebuilt = rebuild_live(&sample.storage(), options, &mut |_| {}, &mut |_| {}).unwrap();
+        let open = known_decisions(&rebuilt.world).find(|point| point.is_open()).unwrap();
+        (open.clone(), sample.now)
+    }
+
+    /// A start with files that are bound and one that is not, of so many words.
+    fn summary(words: usize) -> StartSummary {
+        let named = |name: &str, shown: &str| NamedLine { name: name.into(), shown: shown.into() };
+        StartSummary {
+            command: "sh deploy.sh --env production ".repeat(words).trim_end().to_string(),
+            directory: "/srv/shop".to_string(),
+            program: "/usr/bin/dash".to_string(),
+            input: None,
+            files: (0..30).map(|at| format!("part-{at}.txt")).collect(),
+            code: vec![named("PYTHONPATH", "/srv/lib")],
+            search: None,
+            unread: vec![named("deploy.sh", "as asked for"), named("/dev/null", "a device")],
+            unbound: vec![named("GITHUB_OUTPUT", "/tmp/out")],
+            unbound_besides: 0,
+            binds_named_files: true,
+            says_more: false,
+        }
+    }
+
+    #[test]
+    fn the_prompt_of_a_start_names_or_counts_what_is_not_bound_at_every_width() {
+        let (mut point, now) = open_question();
+        let labels = ANSWERS.map(|(_, label)| label);
+        point.terms.proposal.options =
+            DecisionOption::approve_or_deny([APPROVE, DENY], labels).into_iter().collect();
+        for (name, words) in [("short", 1), ("long", 6)] {
+            let summary = summary(words);
+            point.terms.proposal.prompt = format!("Start `{}`?", summary.command).into();
+            for columns in golden::COLUMNS {
+                let seen = (now, columns, MOST);
+                let shown = lines(&global(), &point, &summary, seen, Doubts::default()).unwrap();
+                assert!(columns < 40 || shown.len() <= MOST, "{shown:#?}");
+                assert!(shown.iter().any(|line| line.starts_with("|   NOT bound  = ")));
+                golden::compare(&format!("start-{name}-prompt"), columns, &shown);
+            }
+        }
+    }
+
+    #[test]
+    fn a_question_is_shown_whole_at_every_width() {
+        let (point, now) = open_question();
+        for columns in golden::COLUMNS {
+            let doubts = Doubts::default();
+            let shown = super::super::lines(&global(), &point, (now, columns), doubts);
+            golden::compare("decision-show", columns, &shown);
+        }
+    }
 }

@@ -31,13 +31,16 @@ impl PromptPart {
         Self(name, rank, PartTexts::Own(page.lines))
     }
 
-    /// The first of these sentences that is one line, else the last one: how somebody answers from
-    /// elsewhere.
-    pub(crate) fn ways(columns: usize, sentences: &[String]) -> Self {
+    /// The first of these forms of a sentence that is one line, else the last one.
+    pub(crate) fn sentence(
+        columns: usize,
+        (name, rank): (&'static str, u8),
+        forms: &[String],
+    ) -> Self {
         let mut page = Page::new(columns);
-        let fitting = sentences.iter().find(|sentence| width(sentence) <= columns);
-        fitting.or(sentences.last()).iter().for_each(|sentence| page.sentence(sentence));
-        Self("from elsewhere", 0, PartTexts::Own(page.lines))
+        let fitting = forms.iter().find(|form| width(form) <= columns);
+        fitting.or(forms.last()).iter().for_each(|form| page.sentence(form));
+        Self(name, rank, PartTexts::Own(page.lines))
     }
 
     /// The lines that it takes at least.

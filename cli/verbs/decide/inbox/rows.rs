@@ -16,7 +16,7 @@ pub(super) const SHORT_ID_CHARACTERS: usize = 10;
 const LEFT_COLUMNS: usize = 7;
 
 /// So wide the question is at least, and this part of the list a note at most.
-const ASKED_COLUMNS: usize = 24;
+const ASKED_COLUMNS: usize = 32;
 const NOTE_PART: usize = 4;
 
 /// What stands instead of the time that is left where it is over.
