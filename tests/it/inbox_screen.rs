@@ -32,7 +32,7 @@ fn a_person_who_answers_in_the_inbox_wakes_who_waits() {
     let place = Place::with_log();
     let (mut run, id) = waiting(&place, "exit 3");
     let mut terminal = inbox(&place, (50, 80));
-    terminal.see(&id[..16]);
+    terminal.see(&id[..10]);
     let seen = open(&mut terminal).join("\n");
     assert!(seen.contains("exit 3") && seen.contains(&id), "{seen}");
     terminal.press("\r");
@@ -59,8 +59,8 @@ fn of_two_people_one_sees_the_others_answer() {
     let place = Place::with_log();
     let (mut run, id) = waiting(&place, "exit 1");
     let (mut one, mut other) = (inbox(&place, (24, 80)), inbox(&place, (24, 100)));
-    one.see(&id[..16]);
-    other.see(&id[..16]);
+    one.see(&id[..10]);
+    other.see(&id[..10]);
     open(&mut one);
     open(&mut other);
     other.press("RETR");
@@ -88,7 +88,7 @@ fn what_a_word_needs_is_asked_for_and_a_decision_takes_its_own() {
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     let id = await_listed(&place, "decision", "id");
     let mut terminal = inbox(&place, (24, 80));
-    terminal.see(&id[..16]);
+    terminal.see(&id[..10]);
     terminal.press("\r");
     terminal.see("redis, memory?");
     terminal.press("\u{12}");
@@ -142,7 +142,7 @@ fn the_output_of_a_run_is_a_screen_of_its_own_and_not_seen_before_it_is_asked_fo
     let script = r"printf 'S3cret\033[2JCONTINUE? \n'; exit 1";
     let (mut run, id) = waiting(&place, script);
     let mut terminal = inbox(&place, (24, 80));
-    terminal.see(&id[..16]);
+    terminal.see(&id[..10]);
     open(&mut terminal);
     terminal.press("\u{f}");
     terminal.see("Esc back  PgUp");
@@ -197,7 +197,7 @@ fn a_terminal_that_becomes_narrow_is_filled_anew() {
     let place = Place::with_log();
     let (mut run, id) = waiting(&place, "exit 3");
     let mut terminal = inbox(&place, (24, 80));
-    terminal.see(&id[..16]);
+    terminal.see(&id[..10]);
     terminal.resize((8, 20));
     let seen = terminal.see(" | sh -c");
     assert!(seen.iter().any(|row| row.contains(&id[..10])), "{seen:#?}");
@@ -218,7 +218,7 @@ fn a_paste_that_breaks_off_keeps_neither_the_screen_nor_a_signal_waiting() {
     terminal.see("no pending questions in 1 log");
     terminal.press("\u{1b}[200~");
     let (mut run, id) = waiting(&place, "exit 1");
-    terminal.see(&id[..16]);
+    terminal.see(&id[..10]);
     terminal.signal(Signal::TERM);
     let (status, is_usual, takes_lines) = terminal.end_plain();
     let expected = (Some(Signal::TERM.as_raw()), true, true);
@@ -244,7 +244,7 @@ fn a_stopped_inbox_gives_the_terminal_back_and_takes_it_again() {
         terminal.see("no pending questions in 1 log");
         assert!(!terminal.takes_lines(), "by key: {by_key}");
         let (mut run, id) = waiting(&place, "exit 1");
-        terminal.see(&id[..16]);
+        terminal.see(&id[..10]);
         terminal.press("q");
         let (status, is_usual, takes_lines) = terminal.end_plain();
         assert_eq!((status.code(), is_usual, takes_lines), (Some(0), true, true));
