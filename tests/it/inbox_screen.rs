@@ -38,13 +38,13 @@ fn a_person_who_answers_in_the_inbox_wakes_who_waits() {
     terminal.press("\r");
     terminal.see("is no answer");
     terminal.press("CONT\r");
-    let seen = terminal.see("not a choice here").join("\n");
+    let seen = terminal.see("type a whole word").join("\n");
     assert!(seen.starts_with("command:"), "{seen}");
     terminal.press("continue\r");
     terminal.see("type CONTINUE to answer");
     terminal.type_line("Continue");
     let seen = terminal.see("decided CONTINUE by").join("\n");
-    assert!(!seen.contains("not a choice here") && !seen.contains("handing it in"), "{seen}");
+    assert!(!seen.contains("type a whole word") && !seen.contains("handing it in"), "{seen}");
     assert_eq!(run.wait().unwrap().code(), Some(3));
     terminal.see("no pending questions in 1 log");
     terminal.press("q");

@@ -4,7 +4,7 @@
 use crate::questions::choice::Answer;
 use crate::questions::respond::Reply;
 use crate::questions::waiting_item::Item;
-use crate::ui::{closest, named};
+use crate::ui::named;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_replay::question::Kind;
 
@@ -154,10 +154,7 @@ impl Draft {
         let of_case = || item.words.iter().filter(|word| word.eq_ignore_ascii_case(line));
         let only = || of_case().next().filter(|_| of_case().count() == 1);
         let Some(word) = of_case().find(|word| *word == line).or_else(only) else {
-            let meant = closest(item.words.iter().map(String::as_str), line);
-            let meant = meant.map(|word| format!("; did you mean {}?", named(word)));
-            let (offered, meant) = (names(&item.words), meant.unwrap_or_default());
-            return Entered::Unclear(format!("not a choice here: {offered}{meant}"));
+            return Entered::Unclear(format!("type a whole word, {}", names(&item.words)));
         };
         self.word = Some(word.clone());
         self.complete(item)
@@ -217,9 +214,10 @@ mod tests {
             }
         }
         let (hold, decision) = (sample::hold(), sample::decision());
-        let Entered::Unclear(why) = enter(&mut Draft::default(), &hold, "ABRT") else { panic!() };
-        assert!(why.ends_with("did you mean ABORT?"), "{why}");
-        let Entered::Unclear(_) = enter(&mut Draft::default(), &decision, "yess") else { panic!() };
+        for (item, line) in [(&hold, "ABRT"), (&decision, "yess")] {
+            let Entered::Unclear(why) = enter(&mut Draft::default(), item, line) else { panic!() };
+            assert_eq!(why, format!("type a whole word, {}", names(&item.words)));
+        }
     }
 
     #[test]
