@@ -123,3 +123,17 @@ fn a_short_word_is_told_which_words_to_type_and_answers_nothing() {
         assert_eq!(terminal.end().0, 120, "{hold}");
     }
 }
+
+#[test]
+fn what_becomes_of_a_start_that_was_not_approved_is_told_once() {
+    let place = Place::new();
+    let words = ["run", "--hold", "before", "--expires", "before=1ms", "--", "true"];
+    let output = place.holdpoint(&words);
+    let said = crate::program::text(&output.stderr);
+    assert_eq!(said.matches("by the deadline").count(), 1, "{said}");
+    let mut terminal = Terminal::start(&place, &["run", "--hold", "before", "--", "true"]);
+    terminal.wait_for("approve, deny? ");
+    terminal.type_line("deny");
+    let (status, said) = terminal.end();
+    assert_eq!((status, said.matches("option deny by").count()), (120, 1), "{said}");
+}
