@@ -33,7 +33,7 @@ const _: () = assert!(FORMAT_VERSION == 1, "the version's text names the log for
 /// checksummed, replayable record.
 #[derive(Debug, Parser)]
 #[command(name = "holdpoint", version = VERSION, arg_required_else_help = true)]
-#[command(override_help = help::PROGRAM)]
+#[command(override_help = help::PROGRAM, next_line_help = help::is_narrow())]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) given: GlobalArgs,

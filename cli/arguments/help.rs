@@ -1,23 +1,40 @@
 //! The short help: what fits on a screen of the program, and of each verb its common options.
 
+use crate::ui::screen::columns;
 use clap::Command;
 
 /// The help of the program. `help --all` lists all verbs.
 pub(crate) const PROGRAM: &str = "\
 holdpoint: puts what automation does on a record, and asks a person first
 
-  run -- CMD        run a command on the record;  --hold before  asks first
-  approve, deny     answer what waits;  inbox  shows all of it
-  runs, show, output, log     what ran, who said yes, what it printed
-  verify, export    prove that nothing was changed; a page or file to hand on
-  decision, policy, hook, mcp     questions, who may answer, agents' tools
-  replay, diff, thread, copy, archive, continue, doctor, init, record, apply,
-  completions
+Record
+  run -- CMD                run and record a command; --hold before asks first
+  init, record, apply       a new log, an event, commands as JSON Lines
+Ask and answer
+  inbox, approve, deny      what waits for a person, and the answer
+  decision, policy          questions and approvals; who may answer
+  hook, mcp                 the tools of an agent
+Look
+  runs, show, output, log   what ran, who said yes, what it printed
+  replay, diff, thread      the state at a point; what differs; conversations
+Prove and keep
+  verify, export            that nothing was changed; a page or file to hand on
+  copy, archive, continue   a copy, old records moved, a cut log
+Set up
+  doctor, completions       what is wrong here; shells and the manual
 
 Every verb takes --log, --config, --json, --color, --no-pager and --read-only.
-  holdpoint VERB -h     the common options;  --help  all of them
-  holdpoint help --all  every verb;  --version  the version
+  holdpoint VERB -h         the common options; --help all of them
+  holdpoint help --all      every verb; --version the version
 ";
+
+/// Narrower, what an option does stands below it.
+const ROOMY_COLUMNS: usize = 60;
+
+/// Whether what an option does has no room beside it.
+pub(crate) fn is_narrow() -> bool {
+    columns() < ROOMY_COLUMNS
+}
 
 /// Directories of a log's archives, which it says by itself: `--help` has it.
 const ARCHIVES: &str = "archive";
@@ -132,6 +149,8 @@ fn of_verb(command: Command, words: &str) -> Command {
 mod tests {
     use super::*;
     use crate::arguments::Arguments;
+    use crate::arguments::usage::as_wide_as;
+    use crate::golden;
     use clap::CommandFactory;
     use std::collections::BTreeSet;
 
@@ -145,8 +164,11 @@ mod tests {
     }
 
     #[test]
-    fn the_help_of_the_program_fits_a_screen_and_names_every_verb() {
+    fn the_help_of_the_program_fits_a_screen_and_names_every_verb_under_a_heading() {
         assert!(PROGRAM.lines().count() <= 24 && PROGRAM.lines().all(|line| line.len() <= ROOM.1));
+        for heading in ["Record", "Ask and answer", "Look", "Prove and keep", "Set up"] {
+            assert!(PROGRAM.contains(&format!("\n{heading}\n  ")), "{heading}");
+        }
         let words: Vec<&str> = PROGRAM.split(|c: char| !c.is_ascii_lowercase()).collect();
         for verb in built().get_subcommands() {
             assert!(words.contains(&verb.get_name()), "{}", verb.get_name());
@@ -176,6 +198,24 @@ mod tests {
                 let words = example.replace("'totals.faults_reported > 3'", "true");
                 let read = named.try_get_matches_from_mut(words.split(' '));
                 assert!(read.is_ok(), "{example}: {read:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_short_help_breaks_no_word_at_any_width() {
+        for words in ["run", "decision respond", "export"] {
+            for columns in [40, 80, 120] {
+                let is_narrow = columns < ROOMY_COLUMNS;
+                let program = Arguments::command().term_width(columns);
+                let mut program = program.next_line_help(is_narrow);
+                program.build();
+                let verb = words
+                    .split(' ')
+                    .fold(&mut program, |command, word| command.find_subcommand_mut(word).unwrap());
+                let help = as_wide_as(&verb.render_help().to_string(), columns);
+                let lines: Vec<String> = help.lines().map(String::from).collect();
+                golden::compare(&format!("help-{}", words.replace(' ', "-")), columns, &lines);
             }
         }
     }

@@ -35,7 +35,13 @@ fn is_of_form(form: &str, verbs: &[&OsStr], words: &[OsString]) -> bool {
     let (options, form): (Vec<&str>, Vec<&str>) =
         form.split(' ').partition(|word| word.starts_with('-'));
     let has_verbs = verbs.len() >= form.len() && form.iter().zip(verbs).all(|(a, b)| a == b);
-    has_verbs && options.iter().all(|option| words.iter().any(|word| word == option))
+    has_verbs && options.iter().all(|option| words.iter().any(|word| is_option(option, word)))
+}
+
+/// Whether a word is an option, with its value behind `=` or without one.
+fn is_option(option: &str, word: &OsStr) -> bool {
+    let rest = word.as_encoded_bytes().strip_prefix(option.as_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"="))
 }
 
 #[cfg(test)]
@@ -52,5 +58,6 @@ mod tests {
         };
         assert!(is_of("hold list", "hold list --all") && is_of("hold --all", "hold list --all"));
         assert!(!is_of("hold list", "hold") && !is_of("hold --all", "hold list"));
+        assert!(is_of("runs --by", "runs --by=ada") && !is_of("runs --by", "runs --bygone=ada"));
     }
 }

@@ -8,7 +8,7 @@ use crate::questions::choice::{DETAILS, DETAILS_HAS_ALL, asks_for_details};
 use crate::questions::decision_view::{self, Doubts, what_starts};
 use crate::questions::hold_view;
 use crate::ui::program::program;
-use crate::ui::screen::{Around, Conversation, PROMPT_LINES, in_line, recorded_in_line};
+use crate::ui::screen::{Around, Conversation, in_line, recorded_in_line};
 use crate::ui::{Exit, Failure, Page, named, now};
 use holdpoint_domain::core::actor::{Actor, Authentication};
 use holdpoint_domain::decision_point::{DecisionPoint, Response};
@@ -18,8 +18,8 @@ use std::time::Duration;
 /// How often is looked whether this process may read what is typed.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A question as lines of so many columns.
-type Lines<'a> = Box<dyn Fn(usize) -> Vec<String> + 'a>;
+/// A question as lines of so many columns, where it is to be short at most so many.
+type Lines<'a> = Box<dyn Fn(usize, usize) -> Vec<String> + 'a>;
 
 /// What a person is asked to confirm.
 pub(crate) struct Offer<'a> {
@@ -72,10 +72,10 @@ impl<'a> Offer<'a> {
         let program = program(&global.log);
         let all = program.clone();
         Self {
-            lines: Box::new(move |columns| {
-                hold_view::brief_lines(question, now(), columns, &program)
+            lines: Box::new(move |columns, most| {
+                hold_view::brief_lines(question, now(), (columns, most), &program)
             }),
-            all: Some(Box::new(move |columns| {
+            all: Some(Box::new(move |columns, _| {
                 hold_view::lines(question, Some(now()), columns, (&all, true))
             })),
             command: recorded_in_line(&question.context().command_line),
@@ -111,10 +111,10 @@ impl<'a> Offer<'a> {
             _ => None,
         };
         Self {
-            lines: Box::new(move |columns| {
-                decision_view::brief_lines(global, point, (now(), columns, PROMPT_LINES), doubts)
+            lines: Box::new(move |columns, most| {
+                decision_view::brief_lines(global, point, (now(), columns, most), doubts)
             }),
-            all: Some(Box::new(move |columns| {
+            all: Some(Box::new(move |columns, _| {
                 decision_view::lines(global, point, (now(), columns), doubts)
             })),
             command: in_line(&what_starts(point)),
@@ -142,7 +142,7 @@ impl<'a> Offer<'a> {
         word: &str,
     ) -> Self {
         Self {
-            lines: Box::new(lines),
+            lines: Box::new(move |columns, _| lines(columns)),
             all: None,
             command: reason.to_string(),
             offered: (word.to_string(), Vec::new()),
@@ -210,11 +210,12 @@ impl<'a> Offer<'a> {
             prompt: &prompt,
             all: all.map(|_| DETAILS),
         };
-        let shown = |columns| {
+        let shown = |columns, most: usize| {
             let mut page = Page::new(columns);
             beside.iter().for_each(|(name, text)| page.foreign(name, text));
-            let mut lines = lines(columns);
-            lines.extend(page.lines());
+            let beside = page.lines();
+            let mut lines = lines(columns, most.saturating_sub(beside.len()));
+            lines.extend(beside);
             lines
         };
         conversation.put_question(shown, &around).map_err(|error| {

@@ -26,7 +26,7 @@ use holdpoint_domain::core::ids::Entropy;
 use holdpoint_domain::core::text::check_identifier;
 use holdpoint_domain::decision_point::{
     CreateDecisionPoint, DecisionPoint, DecisionPointCommand, DecisionPointEvent,
-    DecisionPointRefusal,
+    DecisionPointRefusal as No,
 };
 use holdpoint_domain::governed::RequestPlace;
 use holdpoint_domain::log::GatePolicy;
@@ -377,11 +377,14 @@ impl<'g> DecisionSession<'g> {
         refusal: &Refusal,
         decision_id: Option<&str>,
     ) -> Result<Failure, Failure> {
-        let current = match decision_id.map(|id| self.point(id)).transpose()?.flatten() {
-            Some(point) => self.value(&point)?,
-            None => Value::Null,
-        };
-        let failure = refused(refusal);
+        let point = decision_id.map(|id| self.point(id)).transpose()?.flatten();
+        let current = point.as_ref().map_or(Ok(Value::Null), |point| self.value(point))?;
+        let mut refusal = refusal.clone();
+        if let Refusal::DecisionPoint(No::AlreadyEnded { outcome: ended, .. }) = &mut refusal {
+            // With what proves who ended it.
+            point.iter().for_each(|point| *ended = outcome(point));
+        }
+        let failure = refused(&refusal);
         Ok(failure.with("decision_id", json!(decision_id)).with("current", current))
     }
 
@@ -434,13 +437,13 @@ pub(crate) fn is_late(receipt: &Receipt) -> bool {
 }
 
 /// The failure of a refusal, of no decision as it stands.
-pub(crate) fn no(refusal: DecisionPointRefusal) -> Failure {
+pub(crate) fn no(refusal: No) -> Failure {
     refused(&refusal.into())
 }
 
 fn refused(refusal: &Refusal) -> Failure {
     let exit = match refusal {
-        Refusal::DecisionPoint(DecisionPointRefusal::UnknownDecision { .. }) => Exit::NOT_FOUND,
+        Refusal::DecisionPoint(No::UnknownDecision { .. }) => Exit::NOT_FOUND,
         Refusal::DecisionPoint(no) if no.is_conflict() => Exit::CONFLICT,
         Refusal::StaleVersion { .. } | Refusal::IdempotencyConflict { .. } => Exit::CONFLICT,
         _ => Exit::REFUSED,

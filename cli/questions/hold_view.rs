@@ -4,15 +4,14 @@
 use crate::args::Global;
 use crate::questions::choice::DETAILS_HAS_ALL;
 use crate::ui::program::program;
-use crate::ui::screen::{Beside, PROMPT_LINES, brief, quoted, recorded_in_line};
+use crate::ui::screen::{PartTexts, PromptPart, brief, quoted, recorded_in_line};
 use crate::ui::time_format::{span, took};
 use crate::ui::{Page, moment, named};
 use holdpoint_domain::Time;
 use holdpoint_domain::core::text::visible;
 use holdpoint_domain::execution_loop::{ExecutorResponseType, Exit};
 use holdpoint_domain::human_decision::{
-    HeldRequest, HoldPolicy, HumanDecision, ObservedAttempt, RequestOutcome, claimed,
-    present_evidence,
+    HeldRequest, HoldPolicy, HumanDecision, RequestOutcome, claimed, present_evidence,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_engine::shell::Question;
@@ -67,7 +66,8 @@ pub(crate) fn lines(
     let decided = question.held.decided().filter(|decided| !decided.record.is_timeout());
     let reason = decided.and_then(|decided| decided.record.reason.as_deref());
     reason.iter().for_each(|reason| page.foreign("reason", reason));
-    add_attempt(&mut page, question);
+    page.row("what happened", &happened(question));
+    page.row("attempt", &attempt(question));
     add_root(&mut page, question.asked_by.filter(|_| question.held.is_open()));
     add_answers(&mut page, question, now);
     page.sentence(&output_of(program, &question.held, question.hides_output));
@@ -82,34 +82,44 @@ pub(crate) fn lines(
     page.lines()
 }
 
-/// What a prompt shows: the command, how the attempt ended, and what each answer does.
+/// What a prompt shows in so many lines: the command, how the attempt ended, and what each answer
+/// does.
 pub(crate) fn brief_lines(
     question: &Question,
     now: Time,
-    columns: usize,
+    (columns, most): (usize, usize),
     program: &str,
 ) -> Vec<String> {
-    let mut page = Page::new(columns);
-    add_attempt(&mut page, question);
-    match question.held.is_open() && !question.held.request.is_expired(now) {
-        true => {
-            let is_root = question.asked_by == Some(ROOT);
-            let root = if is_root { "; root is every approver" } else { "" };
-            page.row("time", &format!("{} left, then ABORT{root}", left(question, now)));
-            add_meanings(&mut page, question);
-        }
-        false => add_answers(&mut page, question, Some(now)),
-    }
-    let mut ways = Page::new(columns);
+    let is_open = question.held.is_open() && !question.held.request.is_expired(now);
     let request = named(question.request_id());
-    ways.sentence(&format!("or by `{program} decision respond {request} CHOICE`"));
+    let ways = [
+        format!("or by `{program} decision respond {request} CHOICE`"),
+        format!("or `holdpoint approve {request}`"),
+    ];
     let disclosed = question.disclosed.iter().map(|(field, value)| {
         format!("{} = {}", field.name(), serde_json::to_string(value).unwrap_or_default())
     });
-    let beside = [Beside("disclosed", disclosed.collect())];
+    let root = if question.asked_by == Some(ROOT) { "root is every approver" } else { "" };
+    let (mut answers, mut time) = (Page::new(columns), String::new());
+    let rank = if is_open { 5 } else { 2 };
+    match is_open {
+        true => {
+            time = format!("{} left, then ABORT", left(question, now));
+            add_meanings(&mut answers, question);
+        }
+        false => add_answers(&mut answers, question, Some(now)),
+    }
+    let parts = [
+        PromptPart("disclosed", 1, PartTexts::Foreign(disclosed.collect())),
+        PromptPart::row(columns, ("what happened", 3), &happened(question)),
+        PromptPart::row(columns, ("attempt", 4), &attempt(question)),
+        PromptPart::row(columns, ("time", 2), &time),
+        PromptPart::row(columns, ("asked as root", 6), root),
+        PromptPart("answers", rank, PartTexts::Own(answers.lines())),
+        PromptPart::sentence(columns, ("from elsewhere", 0), &ways),
+    ];
     let command = recorded_in_line(&question.context().command_line);
-    let extent = (columns, PROMPT_LINES, DETAILS_HAS_ALL);
-    brief((&command, &beside), (page.lines(), ways.lines()), extent)
+    brief(&command, &parts, (columns, most, DETAILS_HAS_ALL))
 }
 
 /// Says who may answer where root asks: root is every approver.
@@ -136,20 +146,18 @@ pub(crate) fn output_of(program: &str, held: &HeldRequest, is_hidden: bool) -> S
     )
 }
 
-/// What happened, and why that is a question.
-fn add_attempt(page: &mut Page, question: &Question) {
-    let happened = match question.held.request.evidence_summary.observed {
-        Some(observed) => what_happened(&observed, question.is_reported),
-        None => "not told: the question is older than this part of it".to_string(),
-    };
-    page.row("what happened", &happened);
+/// Which attempt it was, and why that is a question.
+fn attempt(question: &Question) -> String {
     let (attempt, most) = (question.context().attempt, question.max_attempts);
     let left = if attempt < most { "" } else { ", the last one" };
-    page.row("attempt", &format!("{attempt} of {most}{left}; {}", why(question)));
+    format!("{attempt} of {most}{left}; {}", why(question))
 }
 
 /// How an attempt ended, in words.
-fn what_happened(observed: &ObservedAttempt, is_reported: bool) -> String {
+fn happened(question: &Question) -> String {
+    let Some(observed) = question.held.request.evidence_summary.observed else {
+        return "not told: the question is older than this part of it".to_string();
+    };
     let ended = match observed.exit {
         Exit::Unknown => "it ended, how is not known".to_string(),
         Exit::Status(status) => format!("it ended with exit status {status}"),
@@ -158,7 +166,8 @@ fn what_happened(observed: &ObservedAttempt, is_reported: bool) -> String {
     let after = observed.duration_ns.map(|duration| format!(" after {}", took(duration)));
     let fault = observed.fault_type.map(|fault| format!("; {}", fault_words(fault)));
     let (after, fault) = (after.unwrap_or_default(), fault.unwrap_or_default());
-    let whence = if is_reported { "; its recorder was told so: nobody observed it" } else { "" };
+    let whence =
+        if question.is_reported { "; its recorder was told so: nobody observed it" } else { "" };
     format!("{ended}{after}{fault}{whence}")
 }
 
@@ -175,9 +184,9 @@ const fn fault_words(fault: ExecutionFaultType) -> &'static str {
 
 fn why(question: &Question) -> String {
     match (question.context().asked_of.as_deref(), question.policy) {
-        (Some(name), _) => format!("somebody passed the question on to {}", named(name)),
-        (None, HoldPolicy::After) => "a person decides after every attempt".to_string(),
-        (None, HoldPolicy::OnFailure) => "a person decides after every failed attempt".to_string(),
+        (Some(name), _) => format!("passed on to {}", named(name)),
+        (None, HoldPolicy::After) => "asked after every attempt".to_string(),
+        (None, HoldPolicy::OnFailure) => "asked after every failed attempt".to_string(),
         (None, HoldPolicy::Never) => "somebody wanted a person to decide".to_string(),
     }
 }
@@ -267,11 +276,11 @@ fn meaning(question: &Question, decision: HumanDecision) -> String {
         HumanDecision::Continue => "end the run here, as this attempt left it".to_string(),
         HumanDecision::Retry => {
             let most = question.max_attempts;
-            format!("run the command again, as attempt {next} of {most}; say why")
+            format!("run again, as attempt {next} of {most}; say why")
         }
         HumanDecision::Abort => "stop the run".to_string(),
         HumanDecision::Escalate => {
-            format!("ask {} instead, by `--to NAME`; say why", targets.join(" or "))
+            format!("ask {} instead; say why", targets.join(" or "))
         }
     };
     format!("  {:<12}  {means}", decision.name())
@@ -310,17 +319,16 @@ pub(crate) fn outcome_words(outcome: &RequestOutcome) -> String {
     outcome_line(outcome).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The commands by which a question is looked at and answered from another terminal: with what is
-/// allowed here, and no more.
+/// The words that are allowed here, and the commands by which a question is looked at and answered
+/// from another terminal.
 pub(crate) fn how_to_answer(global: &Global, question: &Question) -> String {
     let (program, request) = (program(&global.log), named(question.request_id()));
     let allowed = &question.held.request.allowed_decisions;
     let names: Vec<&str> = allowed.iter().map(|decision| decision.name()).collect();
     format!(
-        "`{program} decision show {request}`, then `{program} decision respond {request} CHOICE`, \
-         one of {}; {}",
-        names.join(", "),
-        output_of(&program, &question.held, question.hides_output)
+        "its words are {}\n  {program} decision show {request}\n  {program} decision respond \
+         {request} CHOICE",
+        names.join(", ")
     )
 }
 
@@ -356,9 +364,12 @@ mod tests {
         lines(question, Some(now), columns, ("holdpoint", false))
     }
 
+    /// Lines of a prompt of twelve that its own sentence and the answer leave.
+    const PROMPT_LINES: usize = 9;
+
     fn prompt(question: &Question, columns: usize) -> Vec<String> {
         let now = question.held.request.created_at;
-        brief_lines(question, now, columns, "holdpoint")
+        brief_lines(question, now, (columns, PROMPT_LINES), "holdpoint")
     }
 
     #[test]
@@ -368,12 +379,16 @@ mod tests {
                 let mut question = question(Exit::Status(127), Some(*fault));
                 question.asked_by = Some(ROOT);
                 question.held.context.command_line = "deploy ".repeat(words).trim_end().into();
-                for columns in [80, 120, 200] {
+                for columns in [40, 41, 59, 60, 61, 80, 120, 200] {
                     let shown = prompt(&question, columns);
                     assert!(shown.len() <= PROMPT_LINES, "{shown:#?}");
                     assert!(shown[0].starts_with("| deploy"), "{shown:#?}");
-                    let is_cut = shown.iter().any(|line| line.contains("`details` shows all"));
-                    assert_eq!(is_cut, words == 4000 || (words, columns) == (40, 80), "{shown:#?}");
+                    let all = shown.join(" ");
+                    let ways = ["or by `holdpoint decision", "or `holdpoint approve"];
+                    assert!(ways.iter().any(|way| all.contains(way)), "{all}");
+                    assert!(all.contains(" left, then ABORT"), "{all}");
+                    let is_cut = all.contains("more lines; `details` shows all");
+                    assert!(is_cut || words < 4000, "{shown:#?}");
                 }
             }
         }

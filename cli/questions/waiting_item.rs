@@ -3,7 +3,7 @@
 use crate::log::LiveState;
 use crate::log::current_state::Standing;
 use crate::log::named_logs::Place;
-use crate::questions::decision_view::outcome;
+use crate::questions::decision_view::{outcome, who};
 use crate::questions::hold_view::outcome_words;
 use crate::questions::log_snapshot::SnapshotScope;
 use crate::ui::screen::{in_row, recorded_in_row};
@@ -270,10 +270,7 @@ impl Item {
             Stands::Waits => self.is_overdue(now).then(|| self.at_end.in_words()),
             Stands::Unheard => Some("its recorder is gone".to_string()),
             Stands::Unsure => Some("its recorder cannot be told of".to_string()),
-            Stands::Refining => {
-                let by = self.requested_by.as_ref().map(|by| named(&by.id)).unwrap_or_default();
-                Some(format!("{by}'s turn"))
-            }
+            Stands::Refining => self.requested_by.as_ref().map(|by| format!("turn of {}", who(by))),
             Stands::Over(outcome) => Some(outcome.clone()),
         };
         let doubt = self.standing.is_doubtful().then(|| "unproven".to_string());

@@ -209,6 +209,9 @@ pub(crate) fn complain(sentence: &str) {
 
 fn folded(sentence: &str, columns: usize) -> String {
     let mut page = Page::new(columns);
-    sentence.split('\n').for_each(|line| page.sentence(line));
+    sentence.split('\n').for_each(|line| match line.strip_prefix("  ") {
+        Some(command) => page.pasted(command),
+        None => page.sentence(line),
+    });
     page.lines().join("\n")
 }

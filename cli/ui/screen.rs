@@ -11,7 +11,7 @@ mod framed;
 mod glued;
 mod plain;
 
-pub(crate) use brief::{Beside, PROMPT_LINES, brief};
+pub(crate) use brief::{PartTexts, PromptPart, brief};
 pub(crate) use conversation::{Around, Conversation};
 use folds::{beginning, wrapped, wrapped_command};
 use framed::{FRAME, FRAME_COLUMNS, behind, framed};
@@ -199,12 +199,6 @@ impl Page {
         self.own(text.trim_end(), self.indent());
     }
 
-    /// The same on one line of a usual terminal: a longer value is cut.
-    pub(crate) fn short_row(&mut self, name: &str, value: &str) {
-        let room = self.columns.max(COLUMNS_OF_TERMINAL).saturating_sub(NAME_COLUMNS);
-        self.row(name, &cut(value, room));
-    }
-
     /// A sentence or a title of this program.
     pub(crate) fn sentence(&mut self, text: &str) {
         self.own(text, 2);
@@ -215,6 +209,11 @@ impl Page {
         let before = (format!("{name:<NAME_COLUMNS$}"), " ".repeat(self.indent()));
         let text = plain_once(&words.join(" "));
         self.lines.extend(wrapped_command(&text, (&before.0, &before.1), self.columns));
+    }
+
+    /// The same below a sentence, without a name.
+    pub(crate) fn pasted(&mut self, command: &str) {
+        self.lines.extend(wrapped_command(&plain_once(command), ("  ", "    "), self.columns));
     }
 
     fn indent(&self) -> usize {
@@ -239,7 +238,7 @@ impl Page {
         let end = lines.len().saturating_sub(last);
         let hidden = end.saturating_sub(first);
         self.lines.extend(lines.iter().take(first).cloned());
-        self.own(&format!("{LEFT_AWAY}{hidden} lines are not shown here; {all}"), 4);
+        self.own(&format!("{LEFT_AWAY}{hidden} more lines; {all}"), 4);
         self.lines.extend(lines.into_iter().skip(end));
     }
 }
@@ -492,7 +491,7 @@ mod tests {
         let text: Vec<String> = (0..3000).map(|line| format!("line {line}")).collect();
         page.foreign("context", &text.join("\n"));
         let lines = page.lines();
-        let said = "... 2001 lines are not shown here; --json has all";
+        let said = "... 2001 more lines; --json has all";
         assert_eq!(lines.iter().position(|line| line == said), Some(750));
         assert_eq!(lines.last().map(String::as_str), Some("| line 2999"));
     }

@@ -2,6 +2,7 @@
 
 use crate::apply_support::{apply, initialize, story};
 use crate::program::{Place, status, text};
+use crate::terminal::Terminal;
 use holdpoint_engine::shell::user_name;
 use holdpoint_testing::hand_made::HandMadeLog;
 use serde_json::{Value, json};
@@ -189,4 +190,25 @@ fn a_result_that_was_reported_is_told_from_one_that_was_observed_on_every_screen
         .filter(|pair| !pair[1].is_null())
         .collect();
     assert!(is_reported.iter().all(|pair| pair[1] == (pair[0] == told)), "{is_reported:?}");
+}
+
+#[test]
+fn a_claimed_name_keeps_its_mark_where_a_later_answer_is_refused_and_in_the_inbox() {
+    let place = Place::with_log();
+    let ask = |more: &[&str]| {
+        let words = ["decision", "create", "--prompt", "Ship?", "--option", "yes:Y"];
+        let rest = ["--option", "no:N", "--reject", "no"];
+        text(&place.holdpoint(&[&words[..], &rest, more].concat()).stdout).trim().to_string()
+    };
+    let id = ask(&[]);
+    assert_eq!(status(&place.holdpoint(&["approve", &id, "--as", "bob"])), 0);
+    for late in [&["deny", &*id][..], &["decision", "cancel", &id]] {
+        let said = text(&place.holdpoint(late).stderr);
+        assert!(said.contains("option yes by bob (") && said.contains("name not proven) at "));
+    }
+    ask(&["--requested-by", "agent-7"]);
+    let mut terminal = Terminal::sized(&place, (24, 80), &["inbox"]);
+    terminal.see("by              agent-7 (agent, name not proven)");
+    terminal.press("q");
+    terminal.end();
 }

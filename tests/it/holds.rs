@@ -427,7 +427,7 @@ fn a_question_tells_how_the_attempt_ended_and_nothing_that_it_printed() {
         let places = [
             "command:",
             told,
-            "attempt         1 of 3; a person decides after every failed attempt",
+            "attempt         1 of 3; asked after every failed attempt",
             "  CONTINUE      end the run here",
             "for the record",
             "observed        by its recorder",
@@ -455,12 +455,12 @@ fn a_hold_is_decided_on_one_screen_and_its_hashes_are_a_word_away() {
     let places = [
         "| sh -c 'exit 1'",
         "it ended with exit status 1",
-        "1 of 3; a person decides after every attempt",
+        "1 of 3; asked after every attempt",
         "time  ",
         "  CONTINUE      end the run here",
         "  RETRY  ",
         "  ABORT  ",
-        "or by `holdpoint",
+        "or `holdpoint approve",
         "`details` shows all, `output` what it printed",
     ];
     let found: Vec<usize> = places.iter().map(|it| shown.find(it).expect(it)).collect();

@@ -335,7 +335,7 @@ fn advice_about_a_log_of_an_odd_name_is_a_command_that_a_shell_takes() {
         let (id, said) = (text(&asked.stdout), text(&asked.stderr));
         assert_eq!(status(&asked), 122, "{said}");
         // The advice is about this log: what is said to be typed finds the question.
-        let advised = said.split("a person decides: `").nth(1).unwrap();
+        let advised = said.split("\n  ").nth(1).unwrap();
         let advised = advised.split(" approve ").next().unwrap();
         let line = format!("{advised} decision show {}", id.trim());
         for locale in ["C", "C.UTF-8"] {

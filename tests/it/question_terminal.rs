@@ -410,5 +410,5 @@ fn the_inbox_fills_no_terminal_from_its_background() {
     let mut program = Command::new("bash");
     program.args(["-c", &format!("set -m; {inbox} & wait $!; echo \"status $?\"")]);
     let (_, said) = Terminal::start_command(&place, &program).end();
-    assert!(said.contains("status 0") && said.contains(&id[..12]), "{said}");
+    assert!(said.contains("status 0") && said.contains(&id[..10]), "{said}");
 }

@@ -212,7 +212,7 @@ fn the_question_before_a_start_is_decided_on_one_screen_and_all_of_it_is_a_word_
         "then nothing starts",
         "not bound ",
         "approve starts exactly this, once",
-        "`details` shows all that is bound",
+        "`details` shows all",
         "approve, deny?",
     ];
     let found: Vec<usize> = places.iter().map(|it| shown.find(it).expect(it)).collect();

@@ -51,9 +51,14 @@ fn a_reason_with_something_hidden_is_asked_for_again() {
     assert!(records.contains("it was flaky") && !records.contains("u{1b}"), "{records}");
 }
 
-/// The lines of a prompt at a terminal of so many columns, up to the line that asks.
-fn prompt(place: &Place, columns: u16, words: &[&str], prompt: &str) -> (Terminal, Vec<String>) {
-    let mut terminal = Terminal::sized(place, (60, columns), words);
+/// The lines of a prompt at a terminal of so many rows and columns, up to the line that asks.
+fn prompt(
+    place: &Place,
+    size: (u16, u16),
+    words: &[&str],
+    prompt: &str,
+) -> (Terminal, Vec<String>) {
+    let mut terminal = Terminal::sized(place, size, words);
     let lines = terminal.see(prompt);
     let shown = lines.iter().map(|line| line.trim_end().to_string());
     let shown = shown.skip_while(|line| !line.starts_with("| ")).take_while(|it| !it.is_empty());
@@ -72,14 +77,20 @@ fn a_prompt_has_twelve_lines_at_most_and_the_command_first() {
             [&["true"][..], &["true", &long], &[&["true", &long, "/dev/null"], &*files].concat()]
         {
             let words = [&["run", "--hold", hold, "--"], rest].concat();
-            for columns in [80, 120] {
-                let (mut terminal, shown) = prompt(&place, columns, &words, asks);
-                assert!(shown.len() <= 12, "{shown:#?}");
+            for size in [(60, 40), (60, 60), (60, 80), (60, 120), (10, 80), (10, 40)] {
+                let (mut terminal, shown) = prompt(&place, size, &words, asks);
+                assert!(shown.len() <= 12.min(size.0.into()), "{shown:#?}");
                 assert!(shown[0].starts_with("| true"), "{shown:#?}");
                 assert_eq!(shown.last().map(String::as_str), Some(asks), "{shown:#?}");
-                let is_cut =
-                    shown.iter().any(|line| line.contains("lines are not shown here; `details`"));
+                let is_cut = shown.iter().any(|line| line.contains("more lines; `details` shows"));
                 assert_eq!(is_cut, rest.len() > 1, "{shown:#?}");
+                let all = shown.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+                assert!(all.contains("`details`"), "{shown:#?}");
+                let all = all.replace(" \\ ", " ");
+                let ways = [" approve DP-", " approve REQ-", " respond REQ-"];
+                assert!(ways.iter().any(|way| all.contains(way)), "{all}");
+                let names_unbound = shown.iter().any(|line| line.starts_with("|   NOT bound  = "));
+                assert_eq!(names_unbound, hold == "before" && rest.len() > 2, "{shown:#?}");
                 terminal.press("\x03");
                 terminal.end();
             }
@@ -111,4 +122,18 @@ fn a_short_word_is_told_which_words_to_type_and_answers_nothing() {
         terminal.type_line(no);
         assert_eq!(terminal.end().0, 120, "{hold}");
     }
+}
+
+#[test]
+fn what_becomes_of_a_start_that_was_not_approved_is_told_once() {
+    let place = Place::new();
+    let words = ["run", "--hold", "before", "--expires", "before=1ms", "--", "true"];
+    let output = place.holdpoint(&words);
+    let said = crate::program::text(&output.stderr);
+    assert_eq!(said.matches("by the deadline").count(), 1, "{said}");
+    let mut terminal = Terminal::start(&place, &["run", "--hold", "before", "--", "true"]);
+    terminal.wait_for("approve, deny? ");
+    terminal.type_line("deny");
+    let (status, said) = terminal.end();
+    assert_eq!((status, said.matches("option deny by").count()), (120, 1), "{said}");
 }

@@ -63,18 +63,15 @@ fn the_advice_to_spend_an_approval_keeps_what_was_asked_for() {
     let asked = script(&place, "sh", &["-c", asked]);
     assert_eq!(status(&asked), 122, "{}", text(&asked.stderr));
     let (said, id) = (text(&asked.stderr), text(&asked.stdout));
-    let advised = |begins: &str| {
-        let (_, advice) = said.split_once(begins).unwrap();
-        advice.split_once('`').unwrap().0.to_string()
-    };
-    let respond = advised("a person decides: `");
-    assert_eq!(status(&script(&place, "sh", &["-c", &respond])), 0, "{respond}");
-    let again = advised("; then `");
+    let mut commands = said.lines().filter_map(|line| line.strip_prefix("  "));
+    let respond = commands.next().unwrap();
+    assert_eq!(status(&script(&place, "sh", &["-c", respond])), 0, "{respond}");
+    let again = commands.next().unwrap();
     assert!(again.ends_with(" -- make deploy"), "{again}");
     for kept in [id.trim(), "--hold=always", "--max-attempts=2", "my file", "--no-wait"] {
         assert!(again.contains(kept), "{kept}: {again}");
     }
-    let output = script(&place, "sh", &["-c", &again]);
+    let output = script(&place, "sh", &["-c", again]);
     assert_eq!(status(&output), 122, "asked after the attempt: {}", text(&output.stderr));
     assert!(file(&place, "deployed").exists());
     let waiting =

@@ -233,10 +233,11 @@ fn a_question_that_was_left_open_is_not_lost() {
     let output = place.holdpoint(&["run", "--hold", "after", "--no-wait", "--", "true"]);
     let said = text(&output.stderr);
     assert_eq!(status(&output), 122, "{said}");
-    assert!(said.contains(" CHOICE`, one of CONTINUE, RETRY, ABORT;"), "{said}");
+    assert!(said.contains("; its words are CONTINUE, RETRY, ABORT\n"), "{said}");
     assert!(!said.contains("ESCALATE"), "there is no target: {said}");
-    let commands = said.split('`').skip(1).step_by(2);
+    let commands = said.lines().filter_map(|line| line.strip_prefix("  "));
     assert!(commands.clone().any(|command| command.contains(" decision respond REQ-")), "{said}");
+    assert_eq!((said.lines().count(), commands.clone().count()), (3, 2), "{said}");
     for command in commands {
         let is_plain = !command.contains(['|', '[', '<', ';', '&']);
         assert!(is_plain, "pasted into a shell it does something else: {command}");

@@ -5,9 +5,9 @@ use super::{Doubts, approval, time_left, votes, who};
 use crate::args::Global;
 use crate::questions::choice::DETAILS_HAS_ALL;
 use crate::questions::hold_view::ROOT;
+use crate::ui::named;
 use crate::ui::program::program;
-use crate::ui::screen::{Beside, brief, in_line};
-use crate::ui::{Page, named};
+use crate::ui::screen::{PartTexts, PromptPart, brief, in_line};
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::{
     APPROVE, DENY, DecisionOption, DecisionPoint, DecisionPointState, OnTimeout,
@@ -35,29 +35,38 @@ pub(crate) fn lines(
     if !asks_that_alone(point, summary) || doubts.of_records.is_some() || doubts.is_log_damaged {
         return None;
     }
-    let mut page = Page::new(columns);
-    let left = match time_left(point, now).as_str() {
-        "" => String::new(),
-        "overdue" => "; overdue: nothing starts".to_string(),
-        left => format!("; {left} left, then nothing starts"),
+    let (left, then) = match time_left(point, now).as_str() {
+        "" => (String::new(), ""),
+        "overdue" => ("; overdue".to_string(), ": nothing starts"),
+        left => (format!("; {left} left"), ", then nothing starts"),
     };
-    page.short_row("asked by", &format!("{}{left}", who(&point.requested_by)));
+    let by = who(&point.requested_by);
+    let asked = [
+        format!("asked by        {by}{left}{then}"),
+        format!("asked by        {by}{left}"),
+        format!("asked by {by}{left}"),
+    ];
     let root = (doubts.asked_by == Some(ROOT)).then(|| "root is any approver".to_string());
     let approval = point.terms.policy.as_ref().map(approval);
     let approval: Vec<String> = approval.into_iter().chain(votes(point)).chain(root).collect();
-    if !approval.is_empty() {
-        page.short_row("approval", &approval.join("; "));
-    }
     let named_files = if summary.binds_named_files { "" } else { "; files that it names" };
-    page.row("not bound", &format!("{BY_ITSELF}{named_files}"));
-    let (id, mut ways) = (named(&point.decision_id), Page::new(columns));
-    ways.row("from elsewhere", &format!("`{} {APPROVE} {id}`, or {DENY}", program(&global.log)));
-    let texts = (&*in_line(&summary.command), &beside(summary)[..]);
-    Some(brief(texts, (page.lines(), ways.lines()), (columns, most, DETAILS_HAS_ALL)))
+    let id = named(&point.decision_id);
+    let ways = [
+        format!("from elsewhere  `{} {APPROVE} {id}`, or {DENY}", program(&global.log)),
+        format!("or `holdpoint {APPROVE} {id}`"),
+    ];
+    let mut parts = beside(summary);
+    parts.extend([
+        PromptPart::sentence(columns, ("asked by", 2), &asked),
+        PromptPart::row(columns, ("approval", 4), &approval.join("; ")),
+        PromptPart::row(columns, ("not bound", 5), &format!("{BY_ITSELF}{named_files}")),
+        PromptPart::sentence(columns, ("from elsewhere", 0), &ways),
+    ]);
+    Some(brief(&in_line(&summary.command), &parts, (columns, most, DETAILS_HAS_ALL)))
 }
 
 /// What the command finds around it, and what of that is not bound.
-fn beside(summary: &StartSummary) -> [Beside; 6] {
+fn beside(summary: &StartSummary) -> Vec<PromptPart> {
     let StartSummary { directory, program, .. } = summary;
     let is_told_apart = ![program, directory].iter().any(|path| path.contains(IN));
     let program = match is_told_apart {
@@ -74,14 +83,18 @@ fn beside(summary: &StartSummary) -> [Beside; 6] {
     unbound.sort_by_key(|it| !it.contains("(IT CARRIES CODE)"));
     let besides = summary.unbound_besides;
     unbound.extend((besides > 0).then(|| format!("{besides} more, which have no room here")));
-    [
-        Beside("program", program),
-        Beside("NOT bound", unbound),
-        Beside("code", summary.code.iter().map(value).collect()),
-        Beside("PATH", summary.search.clone().into_iter().collect()),
-        Beside("input", summary.input.clone().into_iter().collect()),
-        Beside("file", summary.files.clone()),
-    ]
+    let parts = [
+        ("program", 3, program),
+        ("NOT bound", 1, unbound),
+        ("code", 6, summary.code.iter().map(value).collect()),
+        ("PATH", 7, summary.search.clone().into_iter().collect()),
+        ("input", 8, summary.input.clone().into_iter().collect()),
+        ("file", 9, summary.files.clone()),
+    ];
+    parts
+        .into_iter()
+        .map(|(name, rank, texts)| PromptPart(name, rank, PartTexts::Foreign(texts)))
+        .collect()
 }
 
 /// Whether each answer does what the usual question of a start says, and silence starts nothing.
@@ -97,4 +110,78 @@ fn asks_that_alone(point: &DecisionPoint, summary: &StartSummary) -> bool {
         && !point.terms.allow_text
         && point.terms.on_timeout == OnTimeout::Abort
         && proposal.options.iter().all(is_answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{self, Sample};
+    use holdpoint_log_format::BootId;
+    use holdpoint_replay::question::known_decisions;
+    use holdpoint_replay::{ReadOptions, rebuild_live};
+    use std::path::PathBuf;
+
+    /// Lines of a prompt of twelve that its own sentence and the answer leave.
+    const MOST: usize = 9;
+
+    fn global() -> Global {
+        Global { log: PathBuf::from(".holdpoint"), config: None, json: false, lists: false }
+    }
+
+    /// An open question of a log that always comes out the same, and a moment.
+    fn open_question() -> (DecisionPoint, Time) {
+        let sample = Sample::guarded();
+        let options = ReadOptions::new(BootId::UNKNOWN, &|| Ok(false));
+        let rebuilt = rebuild_live(&sample.storage(), options, &mut |_| {}, &mut |_| {}).unwrap();
+        let open = known_decisions(&rebuilt.world).find(|point| point.is_open()).unwrap();
+        (open.clone(), sample.now)
+    }
+
+    /// A start with files that are bound and one that is not, of so many words.
+    fn summary(words: usize) -> StartSummary {
+        let named = |name: &str, shown: &str| NamedLine { name: name.into(), shown: shown.into() };
+        StartSummary {
+            command: "sh deploy.sh --env production ".repeat(words).trim_end().to_string(),
+            directory: "/srv/shop".to_string(),
+            program: "/usr/bin/dash".to_string(),
+            input: None,
+            files: (0..30).map(|at| format!("part-{at}.txt")).collect(),
+            code: vec![named("PYTHONPATH", "/srv/lib")],
+            search: None,
+            unread: vec![named("deploy.sh", "as asked for"), named("/dev/null", "a device")],
+            unbound: vec![named("GITHUB_OUTPUT", "/tmp/out")],
+            unbound_besides: 0,
+            binds_named_files: true,
+            says_more: false,
+        }
+    }
+
+    #[test]
+    fn the_prompt_of_a_start_names_or_counts_what_is_not_bound_at_every_width() {
+        let (mut point, now) = open_question();
+        let labels = ANSWERS.map(|(_, label)| label);
+        point.terms.proposal.options =
+            DecisionOption::approve_or_deny([APPROVE, DENY], labels).into_iter().collect();
+        for (name, words) in [("short", 1), ("long", 6)] {
+            let summary = summary(words);
+            point.terms.proposal.prompt = format!("Start `{}`?", summary.command).into();
+            for columns in golden::COLUMNS {
+                let seen = (now, columns, MOST);
+                let shown = lines(&global(), &point, &summary, seen, Doubts::default()).unwrap();
+                assert!(columns < 40 || shown.len() <= MOST, "{shown:#?}");
+                assert!(shown.iter().any(|line| line.starts_with("|   NOT bound  = ")));
+                golden::compare(&format!("start-{name}-prompt"), columns, &shown);
+            }
+        }
+    }
+
+    #[test]
+    fn a_question_is_shown_whole_at_every_width() {
+        let (point, now) = open_question();
+        for columns in golden::COLUMNS {
+            let doubts = Doubts::default();
+            let shown = super::super::lines(&global(), &point, (now, columns), doubts);
+            golden::compare("decision-show", columns, &shown);
+        }
+    }
 }

@@ -8,6 +8,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+/// Lines of a prompt, with the question, the sentences below it and the line of the answer.
+const PROMPT_LINES: usize = 12;
+
 /// What stands around a question.
 #[derive(Debug)]
 pub(crate) struct Around<'a> {
@@ -96,13 +99,13 @@ impl Conversation {
     }
 
     /// Puts a question: the terminal is made plain, what was typed before is no answer, the lines
-    /// of the question come as its width demands, and what this program says of it last. Where
-    /// they are more than the terminal shows, that is said right above the answer, with the
-    /// command. The terminal is taken for it, until [`Self::rest`]. Where that cannot be, nothing
-    /// is put.
+    /// of the question come as its width demands, with how many there is room for, and what this
+    /// program says of it last. Where they are more than the terminal shows, that is said right
+    /// above the answer, with the command. The terminal is taken for it, until
+    /// [`Self::rest`]. Where that cannot be, nothing is put.
     pub(crate) fn put_question(
         &mut self,
-        lines: impl FnOnce(usize) -> Vec<String>,
+        lines: impl FnOnce(usize, usize) -> Vec<String>,
         around: &Around<'_>,
     ) -> Result<(), AskError> {
         self.end_prompt();
@@ -113,8 +116,10 @@ impl Conversation {
         let (rows, columns) = self.size();
         let mut page = Page::new(columns);
         around.sentences.iter().for_each(|sentence| page.sentence(sentence));
-        let mut lines = lines(columns);
-        lines.extend(page.lines());
+        let sentences = page.lines();
+        let below = sentences.len().saturating_add(answer_lines(around, columns));
+        let mut lines = lines(columns, PROMPT_LINES.min(rows).saturating_sub(below));
+        lines.extend(sentences);
         lines.extend(reminder(lines.len(), (rows, columns), around));
         self.say_lines(&lines);
         if self.terminal.is_stuck() {
@@ -180,10 +185,14 @@ impl Drop for Conversation {
     }
 }
 
+/// The lines that the answer and what stands before it take.
+fn answer_lines(around: &Around<'_>, columns: usize) -> usize {
+    width(around.prompt).checked_div(columns).unwrap_or(0).saturating_add(1)
+}
+
 /// What is said below so many lines of a question of which not all are seen.
 fn reminder(lines: usize, (rows, columns): (usize, usize), around: &Around<'_>) -> Vec<String> {
-    let answer = width(around.prompt).checked_div(columns).unwrap_or(0).saturating_add(1);
-    let needed = lines.saturating_add(answer);
+    let needed = lines.saturating_add(answer_lines(around, columns));
     if needed <= rows {
         return Vec::new();
     }

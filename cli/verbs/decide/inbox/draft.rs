@@ -4,7 +4,7 @@
 use crate::questions::choice::Answer;
 use crate::questions::respond::Reply;
 use crate::questions::waiting_item::Item;
-use crate::ui::{closest, named};
+use crate::ui::named;
 use holdpoint_domain::human_decision::HumanDecision;
 use holdpoint_replay::question::Kind;
 
@@ -149,15 +149,14 @@ impl Draft {
         }
     }
 
-    /// A word is its whole name in its own letters, as `decision respond` takes it.
+    /// A word is its whole name, in whatever case where no other one is called so.
     fn take_word(&mut self, item: &Item, line: &str) -> Entered {
-        if !item.words.iter().any(|word| word == line) {
-            let meant = closest(item.words.iter().map(String::as_str), line);
-            let meant = meant.map(|word| format!("; did you mean {}?", named(word)));
-            let (offered, meant) = (names(&item.words), meant.unwrap_or_default());
-            return Entered::Unclear(format!("not a choice here: {offered}{meant}"));
-        }
-        self.word = Some(line.to_string());
+        let of_case = || item.words.iter().filter(|word| word.eq_ignore_ascii_case(line));
+        let only = || of_case().next().filter(|_| of_case().count() == 1);
+        let Some(word) = of_case().find(|word| *word == line).or_else(only) else {
+            return Entered::Unclear(format!("type a whole word, {}", names(&item.words)));
+        };
+        self.word = Some(word.clone());
         self.complete(item)
     }
 
@@ -215,13 +214,27 @@ mod tests {
             }
         }
         let (hold, decision) = (sample::hold(), sample::decision());
-        assert!(matches!(enter(&mut Draft::default(), &decision, "YES"), Entered::Unclear(_)));
-        for line in ["abort", "Abort", "escalate", "continue"] {
-            let Entered::Unclear(why) = enter(&mut Draft::default(), &hold, line) else { panic!() };
-            assert!(why.ends_with(&format!("did you mean {}?", line.to_uppercase())), "{why}");
+        for (item, line) in [(&hold, "ABRT"), (&decision, "yess")] {
+            let Entered::Unclear(why) = enter(&mut Draft::default(), item, line) else { panic!() };
+            assert_eq!(why, format!("type a whole word, {}", names(&item.words)));
         }
-        let Entered::Whole(typed) = enter(&mut Draft::default(), &hold, "ABORT") else { panic!() };
-        assert_eq!(typed.answer, Answer::Choice("ABORT".into()));
+    }
+
+    #[test]
+    fn a_word_is_taken_in_any_case_where_no_other_one_is_called_so() {
+        let answer = |item: &Item, line: &str| match enter(&mut Draft::default(), item, line) {
+            Entered::Whole(reply) => Some(reply.answer),
+            Entered::More | Entered::Unclear(_) => None,
+        };
+        for line in ["abort", "Abort", "ABORT"] {
+            assert_eq!(answer(&sample::hold(), line), Some(Answer::Choice("ABORT".into())));
+        }
+        assert_eq!(answer(&sample::decision(), "YES"), Some(Answer::Choice("yes".into())));
+        let words = ["a", "A"].map(String::from).to_vec();
+        let alike = Item { words, ..sample::decision() };
+        assert_eq!(answer(&alike, "A"), Some(Answer::Choice("A".into())));
+        let words = ["Ab", "aB"].map(String::from).to_vec();
+        assert_eq!(answer(&Item { words, ..sample::decision() }, "ab"), None);
     }
 
     #[test]

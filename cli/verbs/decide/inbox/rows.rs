@@ -9,6 +9,8 @@ use holdpoint_replay::question::Kind;
 
 /// From here on a question is one line; narrower, what is asked stands below it.
 const ROOMY_COLUMNS: usize = 60;
+/// From here on more of an id is shown than what answers by it.
+const WIDE_COLUMNS: usize = 90;
 /// How much of an id is shown: enough to answer by, and little where there is little room.
 const ID_CHARACTERS: usize = 16;
 pub(super) const SHORT_ID_CHARACTERS: usize = 10;
@@ -16,9 +18,10 @@ pub(super) const SHORT_ID_CHARACTERS: usize = 10;
 /// So wide the time that is left is in a narrow list, at most: no longer than `overdue`.
 const LEFT_COLUMNS: usize = 7;
 
-/// So wide the question is at least, and this part of the list a note at most.
+/// So wide the question is at least, and these parts of the list a note and the answers at most.
 const ASKED_COLUMNS: usize = 24;
 const NOTE_PART: usize = 4;
+const ANSWERS_PART: usize = 6;
 
 /// What stands instead of the time that is left where it is over.
 const ENDED: &str = "ended";
@@ -82,9 +85,10 @@ fn cells(item: &Item, now: Time, (columns, needed): (usize, usize)) -> Vec<Strin
         Kind::Decision => item.urgency.to_string(),
     };
     let note = item.note(now).map_or_else(nothing, |note| cut(&note, columns / NOTE_PART));
-    let characters = if is_roomy { ID_CHARACTERS } else { SHORT_ID_CHARACTERS };
+    let characters = if columns < WIDE_COLUMNS { SHORT_ID_CHARACTERS } else { ID_CHARACTERS };
     let id = item.id.get(..characters.max(needed)).unwrap_or(&item.id).to_string();
     let answers = if item.takes_answer(now) { answers(item) } else { nothing() };
+    let answers = cut(&answers, columns / ANSWERS_PART);
     match is_roomy {
         true => {
             vec![left, urgency, id, item.label.clone(), answers, item.asked.clone(), note]
@@ -141,6 +145,19 @@ mod tests {
     fn the_list_of_what_waits_keeps_its_columns_at_every_width() {
         let waiting = vec![sample::overdue(), sample::decision(), sample::hold()];
         shown("inbox", &[waiting, sample::others()].concat());
+    }
+
+    #[test]
+    fn the_question_has_the_most_room_of_all_columns() {
+        let items = [sample::decision(), sample::hold()];
+        let items: Vec<&Item> = items.iter().collect();
+        for columns in [80, 100, 120] {
+            let Rows { titles, .. } = rows(&items, sample::ASKED, columns);
+            let at = |title: &str| titles.find(title).unwrap();
+            assert!(columns - at("asked") > at("asked") - at("answers"), "{columns}: {titles}");
+            let room = columns - at("asked");
+            assert!(room >= if columns == 80 { 32 } else { 36 }, "{columns}: {titles}");
+        }
     }
 
     #[test]

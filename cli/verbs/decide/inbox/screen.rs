@@ -122,7 +122,7 @@ const KEYS: [(&str, &str); 9] = [
     ("Enter", "opens the question"),
     ("o, Ctrl-O", "shows what the run printed"),
     ("q, Ctrl-C", "ends"),
-    ("a word, Enter", "answers the opened question; Enter alone does not"),
+    ("a word, Enter", "answers; where that takes a person, the word that is typed next does"),
     ("Ctrl-R", "a reason, sent with the next word"),
     ("Ctrl-T, Ctrl-G", "a text; guidance, where the question takes one"),
     ("Ctrl-U", "clears what was typed"),

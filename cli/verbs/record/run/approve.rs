@@ -9,7 +9,7 @@ use crate::questions::decision_view::{
     Doubts, brief_lines, lines, outcome_with_reason, what_starts,
 };
 use crate::ui::program::program;
-use crate::ui::screen::{Around, PROMPT_LINES, in_line};
+use crate::ui::screen::{Around, in_line};
 use crate::ui::text::visible_once;
 use crate::ui::{complain, moment};
 use holdpoint_domain::core::text::visible;
@@ -36,13 +36,11 @@ impl<'a> StartPerson<'a> {
     fn show(&mut self, question: &DecisionPoint, is_all: bool) {
         let global = self.0.global;
         let now = Time::from_nanoseconds(SystemClock.now().wall_ns);
-        let show = |columns| match is_all {
+        let show = |columns, most| match is_all {
             true => lines(global, question, (now, columns), Doubts::of_own()),
-            false => brief_lines(global, question, (now, columns, PROMPT_LINES), Doubts::of_own()),
+            false => brief_lines(global, question, (now, columns, most), Doubts::of_own()),
         };
-        let sentence = format!(
-            "holdpoint: {APPROVE} starts exactly this, once; {DETAILS_HAS_ALL} that is bound"
-        );
+        let sentence = format!("holdpoint: {APPROVE} starts exactly this, once; {DETAILS_HAS_ALL}");
         let sentences = if is_all { &[][..] } else { &[sentence][..] };
         let command = in_line(&what_starts(question));
         let all = (!is_all).then_some(DETAILS);
@@ -53,7 +51,7 @@ impl<'a> StartPerson<'a> {
             let program = program(&global.log);
             complain(&format!(
                 "{excuse}a person decides whether this starts: {id} waits for an answer until \
-                 {until}; `{program} {APPROVE} {id}`, or {DENY}"
+                 {until}\n  {program} {APPROVE} {id}\n  {program} {DENY} {id}"
             ));
         }
         self.0.prompt(PROMPT);
@@ -106,7 +104,8 @@ impl StartPrompter for StartPerson<'_> {
     }
 
     fn settled(&mut self, question: &DecisionPoint) {
-        self.0.settled(&outcome_with_reason(question));
+        // What does not start is told by whoever asked.
+        self.0.settled(question.approves().then(|| outcome_with_reason(question)).as_deref());
     }
 }
 

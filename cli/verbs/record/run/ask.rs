@@ -128,9 +128,9 @@ impl<'a> Person<'a> {
         let command = recorded_in_line(&question.context().command_line);
         let (prompt, all) = (&*self.prompt_line(question), (!is_all).then_some(DETAILS));
         let around = Around { sentences, command, prompt, all };
-        let shown = |columns| match is_all {
+        let shown = |columns, most| match is_all {
             true => lines(question, Some(now), columns, (&program, true)),
-            false => brief_lines(question, now, columns, &program),
+            false => brief_lines(question, now, (columns, most), &program),
         };
         if let Some(excuse) = self.asker.put(shown, &around) {
             let id = visible(question.request_id());
@@ -232,7 +232,7 @@ impl Prompter for Person<'_> {
 
     fn settled(&mut self, _question: &Question, outcome: &RequestOutcome) {
         self.leave_output();
-        self.asker.settled(&outcome_words(outcome));
+        self.asker.settled(Some(&outcome_words(outcome)));
     }
 }
 

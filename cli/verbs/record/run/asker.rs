@@ -52,7 +52,7 @@ impl<'a> Asker<'a> {
     /// yet, the beginning of the sentence that says how to answer it from elsewhere.
     pub(super) fn put(
         &mut self,
-        lines: impl FnOnce(usize) -> Vec<String>,
+        lines: impl FnOnce(usize, usize) -> Vec<String>,
         around: &Around<'_>,
     ) -> Option<String> {
         let Some(terminal) = &mut self.terminal else { return Some(String::new()) };
@@ -83,9 +83,9 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Says what became of the question, and gives the terminal back.
-    pub(super) fn settled(&mut self, outcome: &str) {
-        self.say(outcome);
+    /// Says what became of the question, where that is given, and gives the terminal back.
+    pub(super) fn settled(&mut self, outcome: Option<&str>) {
+        outcome.into_iter().for_each(|outcome| self.say(outcome));
         self.terminal.iter_mut().for_each(Conversation::rest);
     }
 }

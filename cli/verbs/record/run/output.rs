@@ -4,6 +4,7 @@
 use super::behind::Behind;
 use crate::args::Global;
 use crate::ui::program::program;
+use crate::ui::screen::{columns_of_stderr, folded};
 use crate::ui::{Exit, Failure, Output, complain, streams};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
@@ -68,8 +69,10 @@ fn tell(global: &Global, report: &RunReport) {
         let is_plain = AutoStream::choice(&std::io::stderr()) == ColorChoice::Never;
         let dim = if is_plain { Style::new() } else { Style::new().dimmed() };
         let (id, place) = (&report.summary.loop_id, place(global));
+        let told = format!("holdpoint: recorded as {id} in {place}");
+        let told = folded(&told, ("", "  "), columns_of_stderr()).join("\n");
         // Where stderr is closed there is nobody to tell.
-        let _ = streams::mention(&format!("{dim}holdpoint: recorded as {id} in {place}{dim:#}"));
+        let _ = streams::mention(&format!("{dim}{told}{dim:#}"));
     }
 }
 

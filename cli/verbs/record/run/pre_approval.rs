@@ -191,8 +191,8 @@ impl NotStarted {
             out.line(id);
             let program = program(&global.log);
             complain(&format!(
-                "a person decides: `{program} {APPROVE} {id}`, or \
-                 {DENY}; then `{program} {spending}` spends the approval"
+                "a person decides by the first command, or {DENY}; the second spends the \
+                 approval\n  {program} {APPROVE} {id}\n  {program} {spending}"
             ));
         } else {
             complain(&format!("{id}: {}; the command was not started", self.said));

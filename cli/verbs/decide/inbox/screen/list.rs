@@ -2,9 +2,10 @@
 
 use super::room::{at_most, fitting, help, newest, sentences};
 use super::{Frame, Screen, Tone};
+use crate::questions::decision_view::who;
 use crate::questions::waiting_item::Item;
 use crate::ui::screen::width;
-use crate::ui::{Page, counted, named};
+use crate::ui::{Page, counted};
 use crate::verbs::decide::inbox::rows::{Rows, answers, lines_each, rows};
 use holdpoint_domain::Time;
 use holdpoint_domain::decision_point::Urgency;
@@ -99,7 +100,7 @@ fn tone(item: &Item, now: Time) -> Option<Tone> {
 /// What a question asks, who asks and what answers it, below an empty line.
 fn preview(item: &Item, (most, columns): (usize, usize)) -> Vec<String> {
     let (mut page, mut below) = (Page::new(columns), Page::new(columns));
-    item.requested_by.iter().for_each(|by| below.row("by", &named(&by.id)));
+    item.requested_by.iter().for_each(|by| below.row("by", &who(by)));
     below.row("answers", &answers(item));
     let below = at_most(below.lines(), most.saturating_sub(2));
     page.sentence("");

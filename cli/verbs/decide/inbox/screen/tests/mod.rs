@@ -107,7 +107,7 @@ fn what_a_question_is_about_stays_whatever_comes_to_stand_below_it() {
         "cont".chars().for_each(|c| drop(screen.press(&Key::Character(c))));
         screen.press(&Key::Enter);
         let text = about(&mut screen, (ROWS - 3, 80));
-        assert!(text.contains("not a choice here") && text.contains("lines below"), "{text}");
+        assert!(text.contains("type a whole word") && text.contains("lines below"), "{text}");
         about(&mut screen, (20, 60));
         about(&mut screen, (8, 20));
         screen.press(&Key::End);
@@ -190,9 +190,9 @@ fn what_was_said_of_a_key_leaves_with_the_next_one() {
         let mut screen = screen();
         screen.view = opened(sample::decision());
         press(&mut screen, &word("approve"));
-        assert!(shows(&mut screen, "not a choice here") && shows(&mut screen, "Go?"));
+        assert!(shows(&mut screen, "type a whole word") && shows(&mut screen, "Go?"));
         screen.press(&key);
-        assert!(!shows(&mut screen, "not a choice here"), "{key:?}");
+        assert!(!shows(&mut screen, "type a whole word"), "{key:?}");
     }
     let mut screen = screen();
     screen.view = opened(sample::decision());
@@ -202,7 +202,7 @@ fn what_was_said_of_a_key_leaves_with_the_next_one() {
     assert!(shows(&mut screen, "handing it in .."));
     screen.answered(&sample::decision().id, "option yes by ada");
     assert!(shows(&mut screen, "DP-9469155: option yes by ada"));
-    assert!(!shows(&mut screen, "not a choice here") && !shows(&mut screen, "handing it in"));
+    assert!(!shows(&mut screen, "type a whole word") && !shows(&mut screen, "handing it in"));
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn a_question_and_an_output_are_read_whole_at_every_size_and_no_key_is_broken() 
     for size in sizes() {
         let mut screen = screen();
         screen.view = opened(sample::hold());
-        screen.say("not a choice here: CONTINUE, RETRY, ESCALATE, ABORT, of which one is");
+        screen.say("type a whole word: CONTINUE, RETRY, ESCALATE, ABORT, of which one is");
         let mut seen = Vec::new();
         for _ in 0..40 {
             let frame = screen.frame(now(), size);
