@@ -6,6 +6,7 @@ use crate::json_fault::Fault;
 use holdpoint_domain::core::confidence::BasisPoints;
 use holdpoint_domain::core::text::{bounded, visible};
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 
 /// The deepest nesting of objects and lists that is read.
 const DEPTH_MAX: usize = 32;
@@ -128,8 +129,7 @@ impl Parser<'_> {
                 item.map_err(|fault| fault.inside(&format!("[{count}]")))
             })?),
             Some(b'"') => Value::Text(self.string()?),
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            _ => self.word()?,
+            _ => self.scalar()?,
         };
         Ok(Node { at, value })
     }
@@ -158,22 +158,18 @@ impl Parser<'_> {
         self.values = self.values.saturating_add(1);
         let start = self.at;
         let value = match self.peek() {
-            Some(b'n') => self.word()?,
+            Some(b'n') => self.scalar()?,
             Some(b'-' | b'0'..=b'9') => {
-                let rest = self.rest();
-                let is_part =
-                    |c: char| c.is_ascii_digit() || ['-', '+', '.', 'e', 'E'].contains(&c);
-                let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
-                let text = rest.get(..end).unwrap_or_default();
+                let text = self.literal();
                 let score = serde_json::from_str(text).ok();
-                let score = score.ok_or_else(|| Fault::at(start, "this is no number"))?;
+                let score = score.ok_or_else(|| self.fault("this is no number"))?;
                 let digits = text.split(['e', 'E']).next().unwrap_or_default();
                 if score == 0.0 && digits.contains(|digit: char| ('1'..='9').contains(&digit)) {
-                    return Err(Fault::at(start, "this is too near to 0 to be told from 0"));
+                    return Err(self.fault("this is too near to 0 to be told from 0"));
                 }
                 let points = BasisPoints::from_score(score);
-                let points = points.map_err(|refusal| Fault::at(start, refusal.to_string()))?;
-                self.at = start.saturating_add(end);
+                let points = points.map_err(|refusal| self.fault(refusal.to_string()))?;
+                self.at = start.saturating_add(text.len());
                 Value::Confidence(points)
             }
             _ => {
@@ -208,111 +204,64 @@ impl Parser<'_> {
         }
     }
 
-    fn word(&mut self) -> Result<Value, Fault> {
-        let words =
-            [("null", Value::Null), ("true", Value::Bool(true)), ("false", Value::Bool(false))];
-        for (word, value) in words {
-            if self.rest().starts_with(word) {
-                self.at = self.at.saturating_add(word.len());
-                return Ok(value);
+    /// Reads a word or a number; what only begins as a number is named for what it is.
+    fn scalar(&mut self) -> Result<Value, Fault> {
+        let text = self.literal();
+        let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |it| (true, it));
+        let value = match text {
+            "null" => Value::Null,
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ if !text.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
+                return Err(self.unexpected("a value"));
             }
-        }
-        Err(self.unexpected("a value"))
+            _ => {
+                let is_whole = digits == "0" || !digits.starts_with(['0', '+']);
+                let least = i64::MIN.unsigned_abs();
+                let magnitude = digits.parse().ok().filter(|it| !is_negative || *it <= least);
+                let magnitude = magnitude.filter(|_| is_whole).ok_or_else(|| {
+                    self.fault("write a whole number from -2^63 to 2^64-1, without zeros in front")
+                })?;
+                Value::Number { is_negative, magnitude }
+            }
+        };
+        self.at = self.at.saturating_add(text.len());
+        Ok(value)
     }
 
-    /// The grammar of JSON first, so that `01` and `+1` are named for what they are.
-    fn number(&mut self) -> Result<Value, Fault> {
-        let start = self.at;
-        let is_negative = self.take(b'-');
-        let digits = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.step();
-        }
-        let text = self.text.get(digits..self.at).unwrap_or_default();
-        let is_fraction = matches!(self.peek(), Some(b'.' | b'e' | b'E'));
-        let has_zeros = text.len() > 1 && text.starts_with('0');
-        let least = u64::try_from(i64::MAX).unwrap_or(0).saturating_add(1);
-        let magnitude = text.parse().ok().filter(|found| !is_negative || *found <= least);
-        match magnitude {
-            Some(magnitude) if !is_fraction && !has_zeros => {
-                Ok(Value::Number { is_negative, magnitude })
-            }
-            _ => Err(Fault::at(
-                start,
-                "write a whole number from -2^63 to 2^64-1, without zeros in front",
-            )),
-        }
+    /// The word or number that begins here.
+    fn literal(&self) -> &str {
+        let rest = self.rest();
+        let end = rest.find([',', ':', ']', '}', ' ', '\t', '\r', '\n']).unwrap_or(rest.len());
+        rest.get(..end).unwrap_or_default()
     }
 
     fn string(&mut self) -> Result<String, Fault> {
-        self.take(b'"');
-        let mut text = String::new();
-        loop {
-            let plain = self.plain_length();
-            text.push_str(self.rest().get(..plain).unwrap_or_default());
-            self.at = self.at.saturating_add(plain);
-            match self.peek() {
-                Some(b'"') => {
-                    self.step();
-                    return Ok(text);
-                }
-                Some(b'\\') => text.push(self.escape()?),
-                Some(_) => return Err(self.fault("write control characters as \\u00..")),
-                None => return Err(self.fault("the line ends inside a text")),
-            }
-        }
-    }
-
-    /// Bytes up to the next quotation mark, backslash or control character.
-    fn plain_length(&self) -> usize {
-        let rest = self.rest().as_bytes();
-        let special = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
-        special.unwrap_or(rest.len())
-    }
-
-    fn escape(&mut self) -> Result<char, Fault> {
         let start = self.at;
-        self.step();
-        let character = match self.peek() {
-            Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => return self.unicode(start),
-            _ => return Err(Fault::at(start, "no such escape in JSON")),
+        let mut is_escaped = false;
+        let is_end = |byte: &u8| {
+            let ends = *byte == b'"' && !is_escaped || *byte < b' ';
+            is_escaped = *byte == b'\\' && !is_escaped;
+            ends
         };
         self.step();
-        Ok(character)
-    }
-
-    /// `\uXXXX`, or two of them that are one character.
-    fn unicode(&mut self, start: usize) -> Result<char, Fault> {
-        let first = self.unit(start)?;
-        if !(0xd800..0xe000).contains(&first) {
-            return char::from_u32(first).ok_or_else(|| lone_surrogate(start));
+        let length = self.rest().as_bytes().iter().position(is_end);
+        self.at = length.map_or(self.text.len(), |length| self.at.saturating_add(length));
+        match self.peek() {
+            Some(b'"') => self.step(),
+            Some(_) => return Err(self.fault("write control characters as \\u00..")),
+            None => return Err(self.fault("the line ends inside a text")),
         }
-        if first >= 0xdc00 || !self.rest().starts_with("\\u") {
-            return Err(lone_surrogate(start));
-        }
-        self.step();
-        let second = self.unit(start)?;
-        if !(0xdc00..0xe000).contains(&second) {
-            return Err(lone_surrogate(start));
-        }
-        let (high, low) = (first & 0x3ff, second & 0x3ff);
-        char::from_u32(0x1_0000 + ((high << 10) | low)).ok_or_else(|| lone_surrogate(start))
-    }
-
-    /// The four digits behind `u`.
-    fn unit(&mut self, start: usize) -> Result<u32, Fault> {
-        self.step();
-        let end = self.at.saturating_add(4);
-        let digits = self.text.get(self.at..end).filter(|digits| is_hexadecimal(digits));
-        let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        self.at = end.min(self.text.len());
-        unit.ok_or_else(|| Fault::at(start, "write \\u and four hexadecimal digits"))
+        let written = self.text.get(start..self.at).unwrap_or_default();
+        serde_json::from_str(written).map_err(|error| {
+            let until = written.get(..error.column()).unwrap_or(written);
+            let escape = until.rfind('\\').unwrap_or_default();
+            Fault::at(
+                start.saturating_add(escape),
+                "no such escape in JSON: write \\u and four hexadecimal digits, and both halves of \
+                 a surrogate pair",
+            )
+        })
     }
 
     fn skip_space(&mut self) {
@@ -354,25 +303,15 @@ impl Parser<'_> {
     }
 }
 
-fn is_hexadecimal(digits: &str) -> bool {
-    digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-fn lone_surrogate(at: usize) -> Fault {
-    Fault::at(at, "half of a surrogate pair is no character; write both halves")
-}
-
 /// Two readers may choose differently between two members of one name.
 fn no_name_twice(members: Vec<Member>) -> Result<Vec<Member>, Fault> {
-    let mut order: Vec<&Member> = members.iter().collect();
-    order.sort_by(|a, b| (&a.name, a.at).cmp(&(&b.name, b.at)));
-    for (first, second) in order.iter().zip(order.iter().skip(1)) {
-        if first.name == second.name {
-            let fault = Fault::at(second.at, "the name stands twice; write it once");
-            return Err(fault.inside(&second.name));
+    let mut names = BTreeSet::new();
+    match members.iter().find(|member| !names.insert(&member.name)) {
+        None => Ok(members),
+        Some(Member { at, name, .. }) => {
+            Err(Fault::at(*at, "the name stands twice; write it once").inside(name))
         }
     }
-    Ok(members)
 }
 
 /// Reads a value out of strict JSON. What does not fit is told with its field and its place.
@@ -438,7 +377,7 @@ mod tests {
             (b"\"abc", 5, "inside a text"),
             (b"\"\\ud800\"", 2, "surrogate"),
             (b"\"\\udc00\"", 2, "surrogate"),
-            (b"\"\\ud800\\u0041\"", 2, "surrogate"),
+            (b"\"\\ud800\\u0041\"", 8, "surrogate"),
             (b"\"\\u12g4\"", 2, "hexadecimal"),
             (b"\"\\x41\"", 2, "escape"),
             (b"01", 1, "whole number"),
