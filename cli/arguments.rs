@@ -203,7 +203,7 @@ impl Verb {
         match self {
             Self::Init(_) | Self::Continue(_) => Rules { needs_no_log: true, ..writes },
             Self::Inbox(args) => Rules { writes: args.changes_list(), ..no_log },
-            Self::Copy(Deferred(args)) => Rules { writes: args.makes_log(), ..no_log },
+            Self::Copy(Deferred(args)) => Rules { writes: args.salvage, ..no_log },
             Self::Completions(_) => Rules { needs_no_log: true, ..minds },
             Self::Export(Deferred(args)) => Rules { needs_no_log: args.needs_no_log(), ..of_a_log },
             Self::Run(_) => Rules {

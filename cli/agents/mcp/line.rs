@@ -53,12 +53,7 @@ pub(super) fn judge(line: &[u8]) -> LineKind {
         Ok(message) if is_bad_initialize(&message) => {
             let said = "initialize takes protocolVersion (a text), capabilities (an object) and \
                         clientInfo (an object with name and version)";
-            LineKind::Wrong(Wrong {
-                code: ErrorCode::INVALID_PARAMS,
-                said: said.to_string(),
-                id: id_in(line),
-                is_answered: true,
-            })
+            wrong(line, ErrorCode::INVALID_PARAMS, said)
         }
         Ok(message) => LineKind::Message(Box::new(message)),
         Err(_) => no_message(line),
@@ -97,12 +92,11 @@ fn no_message(line: &[u8]) -> LineKind {
     }
     let said = "this is no message of JSON-RPC 2.0: a request has jsonrpc, id, a text or a whole \
                 number, method, and params, an object";
-    LineKind::Wrong(Wrong {
-        code: ErrorCode::INVALID_REQUEST,
-        said: said.to_string(),
-        id: id_in(line),
-        is_answered: true,
-    })
+    wrong(line, ErrorCode::INVALID_REQUEST, said)
+}
+
+fn wrong(line: &[u8], code: ErrorCode, said: &str) -> LineKind {
+    LineKind::Wrong(Wrong { code, said: said.to_string(), id: id_in(line), is_answered: true })
 }
 
 /// Tells whether it is an `initialize` whose parameters the SDK could not read.

@@ -38,7 +38,7 @@ pub(crate) struct Args {
     destination: PathBuf,
     /// Copy the valid records of a damaged log into a new log with an ID of its own.
     #[arg(long)]
-    salvage: bool,
+    pub(crate) salvage: bool,
 }
 
 /// What was copied.
@@ -65,13 +65,6 @@ struct Summary<'a> {
     /// Records that the log says were taken over from a damaged one without proof.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unproven_records: &'a [Unproven],
-}
-
-impl Args {
-    /// Tells whether what it makes is a log of its own, and no copy.
-    pub(crate) const fn makes_log(&self) -> bool {
-        self.salvage
-    }
 }
 
 /// Copies SRC to DST. Exit 6 when SRC is damaged, of which nothing is copied, and when something is

@@ -149,10 +149,9 @@ fn compress_four(states: &mut [Packed; 4], blocks: &[&[Block]; 4]) -> usize {
         rounds!(3, 1);
         rounds!(3, 2);
         rounds!(3, 3);
-        s[0] = [_mm_add_epi32(s[0][0], before[0][0]), _mm_add_epi32(s[0][1], before[0][1])];
-        s[1] = [_mm_add_epi32(s[1][0], before[1][0]), _mm_add_epi32(s[1][1], before[1][1])];
-        s[2] = [_mm_add_epi32(s[2][0], before[2][0]), _mm_add_epi32(s[2][1], before[2][1])];
-        s[3] = [_mm_add_epi32(s[3][0], before[3][0]), _mm_add_epi32(s[3][1], before[3][1])];
+        for (s, [abef, cdgh]) in s.iter_mut().zip(before) {
+            *s = [_mm_add_epi32(s[0], abef), _mm_add_epi32(s[1], cdgh)];
+        }
     }
     *states = s;
     count
