@@ -31,7 +31,7 @@ Every verb takes --log, --config, --json, --color, --no-pager and --read-only.
 /// Narrower, what an option does stands below it.
 const ROOMY_COLUMNS: usize = 60;
 
-/// Whether what an option does has no room beside it.
+/// Tells whether the text of an option has no room beside it.
 pub(crate) fn is_narrow() -> bool {
     columns() < ROOMY_COLUMNS
 }

@@ -38,7 +38,7 @@ fn is_of_form(form: &str, verbs: &[&OsStr], words: &[OsString]) -> bool {
     has_verbs && options.iter().all(|option| words.iter().any(|word| is_option(option, word)))
 }
 
-/// Whether a word is an option, with its value behind `=` or without one.
+/// Tells whether a word is an option, with its value behind `=` or without one.
 fn is_option(option: &str, word: &OsStr) -> bool {
     let rest = word.as_encoded_bytes().strip_prefix(option.as_bytes());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"="))

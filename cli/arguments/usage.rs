@@ -163,7 +163,7 @@ fn verbs(words: &[OsString]) -> impl Iterator<Item = &OsStr> {
     })
 }
 
-/// What is wrong and what may be meant, in a sentence, and the command that shows the help. Of a
+/// The fault and its likely remedy, in a sentence, and the command that shows the help. Of a
 /// value that was given it repeats the beginning.
 fn sentence(error: &clap::Error, verbs: &[&OsStr]) -> String {
     let mut whole = error.to_string();

@@ -146,7 +146,7 @@ pub(crate) fn output_of(program: &str, held: &HeldRequest, is_hidden: bool) -> S
     )
 }
 
-/// Which attempt it was, and why that is a question.
+/// The attempt, and why that is a question.
 fn attempt(question: &Question) -> String {
     let (attempt, most) = (question.context().attempt, question.max_attempts);
     let left = if attempt < most { "" } else { ", the last one" };

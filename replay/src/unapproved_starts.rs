@@ -46,9 +46,9 @@ impl StartEnd {
 pub struct UnapprovedStart {
     /// Its question.
     pub question: DecisionPoint,
-    /// How it ended.
+    /// Its end.
     pub end: StartEnd,
-    /// What is proven of the weakest of its records.
+    /// Proof of the weakest of its records.
     pub standing: Standing,
 }
 
@@ -115,7 +115,7 @@ pub struct UnapprovedStartRow<'s> {
     ended_at: Option<Timestamp>,
     /// The actor that asked.
     by: ActorId,
-    /// Who said no.
+    /// The name of the principal who said no.
     denied_by: Option<&'s str>,
     command_line: &'s str,
     correlation: &'s str,

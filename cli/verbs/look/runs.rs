@@ -227,7 +227,7 @@ impl Rows {
     }
 }
 
-/// What is wanted of a list, and what was looked at for it.
+/// Rows of a list, and what was read for them.
 struct ListSources {
     rows: Rows,
     uncounted: Vec<Begun>,
@@ -311,7 +311,7 @@ impl ListSources {
     }
 }
 
-/// What a list shows.
+/// Contents of a list.
 #[derive(Default)]
 struct RunListing {
     rows: Rows,
