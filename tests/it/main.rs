@@ -61,6 +61,7 @@ mod export;
 mod filler;
 mod floods;
 mod fuzz_corpora;
+mod golden_screens;
 mod handed_on;
 mod hidden_output;
 mod holds;

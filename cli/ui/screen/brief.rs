@@ -19,7 +19,7 @@ pub(crate) struct PromptPart(pub(crate) &'static str, pub(crate) u8, pub(crate) 
 pub(crate) enum PartTexts {
     /// Lines of this program.
     Own(Vec<String>),
-    /// PartTexts of others. The short form of one ends before its last ` = `.
+    /// Texts of others. The short form of one ends before its last ` = `.
     Foreign(Vec<String>),
 }
 

@@ -37,12 +37,12 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// Request to a keeper, of one byte. The answer is one line: nothing where it is done, the number
 /// of a process where that one holds the terminal, or the number of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum KeeperRequest {
+pub enum KeeperRequest {
     /// Hold the lock of the terminal, which one process has at a time.
     Lock,
-    /// Nobody else opens it, and it takes whole lines.
+    /// Nobody else opens it but root, what was typed is forgotten, and it takes whole lines.
     Lines,
-    /// Nobody else opens it. Its settings are for the other process to change.
+    /// Nobody else opens it but root. Its settings are for the other process to change.
     Exclusive,
     /// Every byte passes as it is.
     Raw,
@@ -115,43 +115,6 @@ impl Keeper {
         Ok(Self { process: command.spawn()?, channel: ours, terminal, before })
     }
 
-    /// Holds the lock of the terminal: of all keepers of a terminal, one does.
-    ///
-    /// # Errors
-    ///
-    /// When another process has it, or the keeper does not answer.
-    pub fn lock(&mut self) -> Result<(), KeepError> {
-        self.ask(KeeperRequest::Lock)
-    }
-
-    /// Lets nobody open the terminal any more but root, forgets what was typed, and has it take
-    /// whole lines as terminals usually do.
-    ///
-    /// # Errors
-    ///
-    /// When the terminal is gone, or the keeper does not answer.
-    pub fn take_lines(&mut self) -> Result<(), KeepError> {
-        self.ask(KeeperRequest::Lines)
-    }
-
-    /// Lets nobody open the terminal any more but root.
-    ///
-    /// # Errors
-    ///
-    /// When the terminal is gone, or the keeper does not answer.
-    pub fn take_alone(&mut self) -> Result<(), KeepError> {
-        self.ask(KeeperRequest::Exclusive)
-    }
-
-    /// Lets every byte pass as it is.
-    ///
-    /// # Errors
-    ///
-    /// When the terminal is gone, or the keeper does not answer.
-    pub fn take_bytes(&mut self) -> Result<(), KeepError> {
-        self.ask(KeeperRequest::Raw)
-    }
-
     /// Puts the settings back and lets go of the lock. Where the terminal is gone there is nothing
     /// to put back.
     pub fn put_back(&mut self) {
@@ -168,7 +131,12 @@ impl Keeper {
         }
     }
 
-    fn ask(&mut self, request: KeeperRequest) -> Result<(), KeepError> {
+    /// Asks the keeper for something, and waits until it is done.
+    ///
+    /// # Errors
+    ///
+    /// When another process has the lock, the terminal is gone, or the keeper does not answer.
+    pub fn ask(&mut self, request: KeeperRequest) -> Result<(), KeepError> {
         self.channel.write_all(&[request.byte()])?;
         let mut answer = Vec::new();
         let mut byte = [0];

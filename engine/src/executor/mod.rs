@@ -84,7 +84,7 @@ pub use guard::{fork_guard, serve_as_guard};
 pub use guard_fork::fork_guard;
 #[cfg(target_os = "linux")]
 pub use guard_process::serve_as_guard;
-pub use keeper::{KeepError, Keeper, terminal_taker, usual as usual_terminal};
+pub use keeper::{KeepError, Keeper, KeeperRequest, terminal_taker, usual as usual_terminal};
 pub(crate) use last_word::LastWord;
 pub use opened::{OpenProgramError, OpenedFile, OpenedProgram};
 pub(crate) use outlets::PieceRecording;

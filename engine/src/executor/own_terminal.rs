@@ -19,7 +19,7 @@ use rustix::termios::{
 
 use super::command::CommandSpec;
 use super::descriptors::is_terminal;
-use super::keeper::Keeper;
+use super::keeper::{Keeper, KeeperRequest};
 use super::report::TerminalSize;
 
 /// Amount that is taken of what was typed at once, and kept while the command does not read.
@@ -117,7 +117,7 @@ impl OwnTerminal {
         };
         let stdin = io::stdin();
         let mut keeper = Keeper::start(program, stdin.as_fd())?;
-        keeper.take_bytes().map_err(io::Error::other)?;
+        keeper.ask(KeeperRequest::Raw).map_err(io::Error::other)?;
         let device = fcntl_dupfd_cloexec(&stdin, 3)?;
         self.keyboard = Some(Keyboard { device, _keeper: keeper });
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::own_session::{OwnSession, is_in_front_of, is_of_session};
 use super::terminal_users::Others;
-use crate::executor::{KeepError, Keeper, StopRequests};
+use crate::executor::{KeepError, Keeper, KeeperRequest, StopRequests};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
@@ -75,27 +75,15 @@ pub enum AskError {
     /// Somebody else works at the terminal.
     #[error("this process is in the background of its terminal")]
     Background,
-    /// Another process asks there.
-    #[error("process {pid} asks at this terminal already")]
-    Taken {
-        /// Its number.
-        pid: i32,
-    },
+    /// Another process asks there, or what keeps its settings does not answer.
+    #[error(transparent)]
+    Keep(#[from] KeepError),
     /// It takes nothing more of what is written to it.
     #[error("the terminal takes nothing of what is written to it")]
     Stuck,
     /// It cannot be opened, or its settings cannot be changed.
     #[error("nothing can be asked at the terminal: {0}")]
     Failed(#[from] io::Error),
-}
-
-impl From<KeepError> for AskError {
-    fn from(error: KeepError) -> Self {
-        match error {
-            KeepError::Taken { pid } => Self::Taken { pid },
-            KeepError::Failed(error) => Self::Failed(error),
-        }
-    }
 }
 
 impl PersonTerminal {
@@ -170,7 +158,7 @@ impl PersonTerminal {
         }
         if !self.is_asking {
             self.take().inspect_err(|error| {
-                if !matches!(error, AskError::Taken { .. }) {
+                if !matches!(error, AskError::Keep(KeepError::Taken { .. })) {
                     self.keeper = None;
                 }
             })?;
@@ -184,7 +172,7 @@ impl PersonTerminal {
             Some(keeper) => keeper,
             None => Keeper::start(&own_program()?, lockable(&self.name)?.as_fd())?,
         };
-        let locked = keeper.lock();
+        let locked = keeper.ask(KeeperRequest::Lock);
         let keeper = self.keeper.insert(keeper);
         locked?;
         if self.device.is_none() {
@@ -194,7 +182,7 @@ impl PersonTerminal {
             options.read(true).write(true).custom_flags(flags);
             self.device = Some(options.open("/dev/tty")?);
         }
-        keeper.take_lines()?;
+        keeper.ask(KeeperRequest::Lines)?;
         self.stops = StopRequests::heed();
         self.is_asking = true;
         Ok(())

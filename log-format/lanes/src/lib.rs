@@ -80,7 +80,7 @@ pub fn has_lanes() -> bool {
 
 /// Returns whether digests are there and right: of many more messages than lanes, of lengths that
 /// end at other places of a block each.
-fn is_right(digest: fn(&[&[u8]], &mut [[u8; 32]]) -> bool) -> bool {
+fn is_right(digest: impl Fn(&[&[u8]], &mut [[u8; 32]]) -> bool) -> bool {
     let bytes: [u8; 300] = array::from_fn(|at| ((at * 151) >> 3) as u8);
     let messages: [&[u8]; 40] = array::from_fn(|at| bytes.get(at..8 * at).unwrap_or_default());
     let (mut expected, mut digests) = ([[0; 32]; 40], [[0; 32]; 40]);

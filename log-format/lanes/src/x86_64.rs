@@ -121,19 +121,15 @@ fn compress_four(states: &mut [Packed; 4], blocks: &[&[Block]; 4]) -> usize {
         macro_rules! rounds {
             ($row:literal, $i:literal) => {
                 let k = constants(&K[$row], 4 * $i);
-                s[0] = four_rounds(s[0], _mm_add_epi32(w[0][$i], k));
-                s[1] = four_rounds(s[1], _mm_add_epi32(w[1][$i], k));
-                s[2] = four_rounds(s[2], _mm_add_epi32(w[2][$i], k));
-                s[3] = four_rounds(s[3], _mm_add_epi32(w[3][$i], k));
+                for (s, w) in s.iter_mut().zip(&w) {
+                    *s = four_rounds(*s, _mm_add_epi32(w[$i], k));
+                }
             };
         }
         macro_rules! rounds_and_schedule {
             ($row:literal, $i:literal) => {
                 rounds!($row, $i);
-                w[0][$i] = next_words!(w[0], $i);
-                w[1][$i] = next_words!(w[1], $i);
-                w[2][$i] = next_words!(w[2], $i);
-                w[3][$i] = next_words!(w[3], $i);
+                w.iter_mut().for_each(|w| w[$i] = next_words!(w, $i));
             };
             ($row:literal) => {
                 rounds_and_schedule!($row, 0);

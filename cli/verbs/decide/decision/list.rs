@@ -331,7 +331,9 @@ fn left(question: Question<'_>, recorder: Option<Recorder>, now: Time) -> Option
     });
     let turn = match question {
         Question::Decision(point) if point.state == DecisionPointState::Refining => {
-            Some(format!("{}'s turn", named(&point.requested_by.id)))
+            let by = &point.requested_by;
+            let is_claim = by.authenticated_by == Authentication::None;
+            Some(format!("turn of {}", claimed(&by.id, is_claim)))
         }
         Question::Decision(_) | Question::Hold(..) => None,
     };

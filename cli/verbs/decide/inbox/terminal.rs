@@ -13,7 +13,7 @@ use crossterm::execute;
 use crossterm::terminal::{
     Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
-use holdpoint_engine::executor::{Guard, Keeper};
+use holdpoint_engine::executor::{Guard, Keeper, KeeperRequest};
 use holdpoint_engine::shell::{is_in_front_of, lockable, terminal_name};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
@@ -272,7 +272,8 @@ fn take() -> io::Result<()> {
 fn keep() -> io::Result<()> {
     let name = terminal_name().ok_or(io::ErrorKind::NotConnected)?;
     let mut keeper = Keeper::start(Guard::of_own_program().program(), lockable(&name)?.as_fd())?;
-    keeper.lock().and_then(|()| keeper.take_alone()).map_err(io::Error::other)?;
+    let both = [KeeperRequest::Lock, KeeperRequest::Exclusive];
+    both.into_iter().try_for_each(|it| keeper.ask(it)).map_err(io::Error::other)?;
     *KEEPER.lock().unwrap_or_else(PoisonError::into_inner) = Some(keeper);
     Ok(())
 }
