@@ -34,14 +34,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 /// Random lives of an ordinary run, in this many tests; [`times`] as many of another one.
-const LIVES: u64 = 64;
+const LIVES: u64 = 32;
 const LIFE_TESTS: u64 = 8;
 
 /// Appends of the short histories that are all explored.
 const SHORT_APPENDS: u32 = 3;
 const SHORT_TESTS: usize = 4;
 /// A run explores one of so many, and another seed others.
-const SHORT_OF: usize = 24;
+const SHORT_OF: usize = 48;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

@@ -19,10 +19,10 @@ use tempfile::TempDir;
 
 /// A run tries one of so many calls and errors. It begins at another one with each verb: most verbs
 /// share their way of reading with others.
-const PART: usize = 103;
+const PART: usize = 211;
 
 /// Of the calls of one file only, it tries one of so many.
-const PART_OF_LOCK: usize = 23;
+const PART_OF_LOCK: usize = 47;
 
 /// Each call with each error.
 fn all_errors(calls: &[Call]) -> Vec<Cell> {

@@ -91,7 +91,7 @@ fn fail_each(
 ) -> (u32, u32) {
     let (mut hits, mut told) = (0, 0);
     for is_old in [false, true] {
-        for number in [1].into_iter().chain(part((2..CALLS_MAX).collect(), 12)) {
+        for number in [1].into_iter().chain(part((2..CALLS_MAX).collect(), 18)) {
             let place = with_a_log(is_old);
             let injected = format!("{}:error={}:when={number}", injection.calls, injection.error);
             let Outcome { output, is_hit } = one(&place, &injected, injection.calls);
@@ -189,7 +189,7 @@ fn the_end_and_the_output_are_kept_whichever_write_to_the_log_fails_behind_the_s
     }
     let mut hits = 0;
     for (calls, error) in [("pwrite64", "ENOSPC"), ("pwrite64", "EIO"), ("fdatasync", "EIO")] {
-        for number in part((2..CALLS_MAX).collect(), 8) {
+        for number in part((2..CALLS_MAX).collect(), 12) {
             let place = with_a_log(true);
             let injected = format!("{calls}:error={error}:when={number}");
             let options = ["run", "--hold", "never", "--flush", "10ms", "--"];

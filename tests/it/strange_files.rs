@@ -20,10 +20,10 @@ use tempfile::TempDir;
 
 /// A run tries one of so many things in the place of a file, and the next seed others: a prime, so
 /// that every verb meets every place and every kind.
-const PART: usize = 113;
+const PART: usize = 227;
 
 /// A run tries one of so many changes of a file while it is read.
-const PART_OF_CHANGES: usize = 827;
+const PART_OF_CHANGES: usize = 1_657;
 
 /// What went wrong, and how much was tried.
 #[derive(Default)]

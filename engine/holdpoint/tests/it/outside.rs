@@ -46,6 +46,7 @@ fn cargo_project(directory: &Path, dependencies: &str, program: &str) {
 }
 
 #[test]
+#[ignore = "builds the library once more, a minute: `.ci/run all` does"]
 fn the_documents_example_compiles_outside_of_the_workspace_and_prints_what_is_shown() {
     let document = fs::read_to_string(workspace().join("docs/embedding.md")).unwrap();
     let program = block(&document, "## The first program", "```rust\n");
