@@ -56,7 +56,8 @@ pub(crate) fn beginning(directory: &Directory, id: &str) -> Result<u64, Failure>
     }
     if IdOf::of(id) == Some(IdOf::Decision) {
         let ids = BTreeSet::from([ids::only(directory, ids::digits_of(id), &[IdOf::Decision])?]);
-        let (points, _) = directory.read(|log, options| decision_points(log, &ids, options))?;
+        let (points, read) = directory.read(|log, options| decision_points(log, &ids, options))?;
+        read.iter().try_for_each(run_id::expect_sound)?;
         return Ok(points.first().map_or(0, |point| point.created_sequence));
     }
     let loop_id = run_id::find(directory, id)?;

@@ -82,7 +82,7 @@ pub(crate) fn lines(
     page.lines()
 }
 
-/// What a prompt shows in so many lines: the command, how the attempt ended, and what each answer
+/// Lines of a prompt, so many at most: the command, how the attempt ended, and what each answer
 /// does.
 pub(crate) fn brief_lines(
     question: &Question,

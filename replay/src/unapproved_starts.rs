@@ -66,7 +66,7 @@ pub struct UnapprovedStarts {
 /// wanted, so many at most, among so many of the newest questions.
 ///
 /// # Errors
-/// As [`crate::verify()`].
+/// See [`crate::verify()`].
 pub fn find_unapproved_starts<S: ReadStorage>(
     storage: &S,
     range: &Filter,

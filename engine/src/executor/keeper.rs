@@ -135,7 +135,7 @@ impl Keeper {
     ///
     /// # Errors
     ///
-    /// When another process has the lock, the terminal is gone, or the keeper does not answer.
+    /// Another process has the lock, the terminal is gone, or the keeper does not answer.
     pub fn ask(&mut self, request: KeeperRequest) -> Result<(), KeepError> {
         self.channel.write_all(&[request.byte()])?;
         let mut answer = Vec::new();

@@ -41,7 +41,6 @@ pub(super) fn read(
 /// The cells of its row.
 pub(super) fn cells(start: &UnapprovedStart, clock: &Clock) -> Vec<String> {
     let (question, by) = (&start.question, &start.question.requested_by);
-    let id = bounded(&question.decision_id, ID_CHARACTERS);
     vec![
         clock.told(question.created_at),
         start.end.name().to_string(),
@@ -49,7 +48,7 @@ pub(super) fn cells(start: &UnapprovedStart, clock: &Clock) -> Vec<String> {
         NOTHING.to_string(),
         claimed(&by.id, by.authenticated_by == Authentication::None),
         NOTHING.to_string(),
-        id.to_string(),
+        bounded(&question.decision_id, ID_CHARACTERS).to_string(),
         visible_once(&what_starts(question)),
     ]
 }
