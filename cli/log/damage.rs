@@ -99,7 +99,9 @@ impl LogError for SubmitError {
             Self::Beginning(error) => error.meaning().of_part().without_room(),
             Self::BeginningUnstated { .. } | Self::CarriedState { .. } => Meaning::DAMAGED,
             Self::Withheld { .. } => Meaning::refused("withheld"),
-            Self::NewerRules(_) => Meaning { code: NEWER_VERSION, ..Meaning::FAILED },
+            Self::Undecodable { source, .. } if source.is_of_unknown_kind() => {
+                Meaning { code: NEWER_VERSION, ..Meaning::FAILED }
+            }
             Self::ArchiveUnread { .. } => {
                 Meaning { exit: Exit::NOT_FOUND, code: BEFORE_THE_LOG, room: None }
             }

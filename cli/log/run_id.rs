@@ -6,7 +6,7 @@ use crate::log::records::{expect_log, first_wanted};
 use crate::log::{Directory, IdOf, damage_in_part};
 use crate::ui::{Exit, Failure, excerpt};
 use holdpoint_replay::id_text::DIGITS_MIN;
-use holdpoint_replay::{Filter, Order, Searched, begun, span};
+use holdpoint_replay::{Filter, Finding, Order, Searched, begun, span};
 
 /// The name of the newest run.
 pub(crate) const NEWEST: &str = "@";
@@ -120,9 +120,14 @@ pub(crate) fn no_record(directory: &Directory, digits: &str, of: &[IdOf]) -> Fai
 
 /// A run that cannot be looked for whole is not said to be missing, or to be the only one.
 pub(crate) fn expect_sound(searched: &Searched) -> Result<(), Failure> {
-    if searched.is_sound() {
-        return Ok(());
-    }
-    let Some(found) = damage_in_part(searched.findings()) else { return Ok(()) };
+    if searched.is_sound() { Ok(()) } else { expect_none(searched.findings()) }
+}
+
+/// Checks that there is no finding.
+///
+/// # Errors
+/// Exit 6, with the first one.
+pub(crate) fn expect_none(findings: &[Finding]) -> Result<(), Failure> {
+    let Some(found) = damage_in_part(findings) else { return Ok(()) };
     Err(Failure::new(Exit::VERIFICATION_FAILED, "damaged", found))
 }

@@ -7,7 +7,6 @@ use crate::read::Reading;
 use crate::report::{Axes, Axis, AxisState, Report, Unproven, Verdict};
 use crate::tell::named_by_application;
 use crate::verify::{OutsideState, Witnessed};
-use holdpoint_domain::core::forbidden::Rules;
 use holdpoint_log_files::later::Later;
 use holdpoint_log_files::{Place, Problem as LogProblem, records_named};
 use holdpoint_log_format::recovery::{Row, Verdict as LogVerdict};
@@ -46,6 +45,7 @@ pub(crate) fn report(reading: Reading, meaning: Option<&Meaning>) -> Report {
         report.notes = meaning.notes.iter().map(located).collect();
         report.notes_left_out = meaning.notes_left_out;
         report.take_state(&meaning.world);
+        report.not_judged_from = meaning.unknown.as_ref().map(|it| it.place.sequence);
     }
     report.say_limits();
     report
@@ -130,14 +130,8 @@ impl Verdict {
 }
 
 fn not_checked_of(report: &Report) -> Vec<String> {
-    let axes = &report.axes;
-    let named = [
-        ("integrity", &axes.integrity),
-        ("completeness", &axes.completeness),
-        ("authenticity", &axes.authenticity),
-        ("meaning", &axes.meaning),
-    ];
-    let not_checked = named.into_iter().filter(|(_, axis)| axis.state == AxisState::NotChecked);
+    let not_checked =
+        report.axes.all().into_iter().filter(|(_, axis)| axis.state == AxisState::NotChecked);
     let mut told: Vec<String> =
         not_checked.map(|(name, axis)| format!("{name}: {}", axis.reason)).collect();
     if report.stopped_early {
@@ -405,8 +399,8 @@ fn meaning_axis(reading: &Reading, meaning: Option<&Meaning>, judged: &[Finding]
         )),
         Some(Stopped::NoBeginning) => not_checked("the state at the log's beginning is not known"),
         Some(Stopped::Unknown(sequence)) => not_checked(format!(
-            "{so_far}; record {sequence} is of a kind that only a newer holdpoint knows, and \
-             nothing from it on can be judged: use that one"
+            "{so_far}; not judged from record {sequence}: only a newer holdpoint knows what it \
+             says, so use that one"
         )),
         Some(Stopped::Undecodable(sequence)) => failed(format!("record {sequence} is unreadable")),
         _ if hole.is_some() => {
@@ -444,17 +438,13 @@ fn behind_hole(meaning: &Meaning) -> String {
     text
 }
 
-/// Returns what cannot be said of events under other rules than those that are here.
+/// Returns what cannot be said of events for which the rules of their time have no words.
 fn under_rules(meaning: &Meaning) -> String {
     let Some(UnderRules { number, first, count }) = meaning.under_rules else {
         return String::new();
     };
     let (events, are) = if count == 1 { ("event", "is") } else { ("events", "are") };
-    let newest = Rules::NEWEST.number;
-    let advice = if number > newest { ": a newer holdpoint has them" } else { "" };
-    format!(
-        "; {count} {events} from record {first} on {are} not checked under rules {number}{advice}"
-    )
+    format!("; {count} {events} from record {first} on {are} not checked under rules {number}")
 }
 
 /// Returns the text about what is chained as everything else, and means what the application alone

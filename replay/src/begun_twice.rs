@@ -2,6 +2,7 @@
 //! a part of the log meets one of its beginnings alone: the other one is looked up in the whole
 //! log, by the indexes that it vouches for. What is damaged on the way is not in the reach of that.
 
+use crate::finding::Finding;
 use crate::live::is_salvaged;
 use crate::read::ReadError;
 use crate::records::{Line, beginnings};
@@ -91,14 +92,23 @@ impl fmt::Display for BegunTwice {
 /// By what begins, the records with which it does.
 type Beginnings = BTreeMap<BegunOnce, BTreeSet<u64>>;
 
-/// Those of some that began twice, each of which is told with the record that begins it.
+/// Result of the search.
+#[derive(Debug, Default)]
+pub struct BegunLookup {
+    /// Those that began twice.
+    pub twice: Vec<BegunTwice>,
+    /// The first record met that only a newer program knows: nothing from it on is judged.
+    pub not_known: Option<Finding>,
+}
+
+/// Looks up which of some began twice, each of which is told with the record that begins it.
 ///
 /// # Errors
 /// As [`crate::verify()`].
 pub fn begun_twice<S: ReadStorage>(
     storage: &S,
     mut told: Vec<(BegunOnce, u64)>,
-) -> Result<Vec<BegunTwice>, ReadError> {
+) -> Result<BegunLookup, ReadError> {
     // A thread may have the name of one that is in an archive, and salvage copies both.
     if told.iter().any(|(what, _)| what.is_thread())
         && (!storage.archives().all().is_empty() || is_salvaged(storage)?)
@@ -110,16 +120,16 @@ pub fn begun_twice<S: ReadStorage>(
     let begun = told.into_iter().map(|(what, began)| (what, [began].into()));
     let mut begun: Beginnings = begun.collect();
     if begun.is_empty() {
-        return Ok(Vec::new());
+        return Ok(BegunLookup::default());
     }
     let wanted = begun.keys().cloned().collect();
-    beginnings(storage, wanted, &mut |line| take(&mut begun, &line))?;
+    let not_known = beginnings(storage, wanted, &mut |line| take(&mut begun, &line))?;
     let twice = begun.into_iter().filter_map(|(what, begun)| {
         let mut begun = begun.into_iter();
         let (first, again) = begun.next().zip(begun.next())?;
         Some(BegunTwice { what, first, again })
     });
-    Ok(twice.collect())
+    Ok(BegunLookup { twice: twice.collect(), not_known })
 }
 
 /// Takes a record that begins something, of whichever segment.

@@ -284,11 +284,9 @@ impl fmt::Display for Problem {
 impl fmt::Display for Finding {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}: {}", self.place, self.problem)?;
-        match self.place.sequence.checked_sub(1).filter(|_| self.is_of_unknown_kind()) {
-            Some(before) => {
-                write!(out, "; without it the state is known up to record {before} at most")
-            }
-            None => Ok(()),
+        match self.is_of_unknown_kind() {
+            true => write!(out, "; not judged from record {}", self.place.sequence),
+            false => Ok(()),
         }
     }
 }

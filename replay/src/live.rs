@@ -138,7 +138,7 @@ impl Look {
     ) -> Result<Self, ReadError> {
         let Self::Told(Some(stated)) = &self else { return Ok(self) };
         let begun = tells.begun_from(stated.stated_by, &stated.world);
-        let is_believed = begun_twice(storage, begun)?.is_empty();
+        let is_believed = begun_twice(storage, begun)?.twice.is_empty();
         Ok(if is_believed { self } else { Self::Told(None) })
     }
 }

@@ -62,7 +62,7 @@ pub(crate) struct Meaning {
     /// Records that nobody judges: the application's events, whose bytes are its own, and opaque
     /// records.
     pub(crate) unjudged: Unjudged,
-    /// Events that are not checked under the rules in force.
+    /// Events for which the rules in force have no words.
     pub(crate) under_rules: Option<UnderRules>,
     /// Statements about indexes.
     statements: Statements,
@@ -77,7 +77,7 @@ pub(crate) struct Meaning {
     until: Until,
 }
 
-/// Events under rules that this program does not have, or that have no words for them.
+/// Events under rules that have no words for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnderRules {
     /// The number of the rules of the first one.
@@ -133,7 +133,7 @@ pub(crate) enum Stopped {
     Until,
     /// This record's payload is withheld.
     Withheld(u64),
-    /// This record is of a kind, or a version of one, that only a newer program knows.
+    /// Only a newer program knows what this record says.
     Unknown(u64),
     /// This record's payload cannot be read.
     Undecodable(u64),

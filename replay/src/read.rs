@@ -10,7 +10,7 @@ use crate::indexed_as_read::IndexedAsRead;
 use crate::meaning::place_of;
 use crate::progress::{Meter, Progress};
 use crate::report::{MEANING_FINDINGS_MAX, Unproven};
-pub(crate) use content::{Beside, cause_named_by, content_of, unread};
+pub(crate) use content::{Beside, cause_named_by, content_of, not_known, unread};
 use content::{WorkerResult, complete};
 use holdpoint_domain::application::{ApplicationEvent, ApplicationRecorded};
 use holdpoint_domain::core::codec::DecodeError;

@@ -63,6 +63,10 @@ pub struct Report {
     /// those in archives on which the state rests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unproven_records: Vec<Unproven>,
+    /// The first record that only a newer program knows, where events were judged: none from it on
+    /// is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_judged_from: Option<u64>,
     /// Bytes behind the newest record that belong to no complete batch.
     pub tail: Option<Tail>,
     /// Somebody was writing meanwhile: what follows the newest record is not yet recorded.
@@ -287,6 +291,7 @@ impl Report {
             unproven: is_unproven
                 .then(|| Unproven { first: survey.mark.saturating_add(1), last: newest.sequence }),
             unproven_records,
+            not_judged_from: None,
             tail,
             being_written: reading.is_being_written,
             log_id: survey.log.map(|log| log.to_string()),

@@ -136,14 +136,16 @@ pub(crate) fn gather<S: ReadStorage>(
 }
 
 impl Listed {
-    /// Tells no run that began twice.
+    /// Tells no run that began twice, and the first record that only a newer program knows.
     pub(crate) fn leave_out_begun_twice<S: ReadStorage>(
         &mut self,
         storage: &S,
     ) -> Result<(), ReadError> {
         let of = |run: &Run| BegunOnce::Loop(run.entity.loop_id().to_string());
         let told = self.runs.iter().map(|run| (of(run), run.entity.started_sequence));
-        for twice in begun_twice(storage, told.collect())? {
+        let looked_up = begun_twice(storage, told.collect())?;
+        self.searched.add(looked_up.not_known);
+        for twice in looked_up.twice {
             self.runs.retain(|run| run.entity.loop_id() != twice.what.id());
             if !self.tells_begun_twice(twice.what.id()) {
                 self.uncounted.push(Begun::again(twice));

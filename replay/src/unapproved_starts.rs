@@ -92,7 +92,7 @@ pub fn find_unapproved_starts<S: ReadStorage>(
     starts.truncate(most);
     let of = |question: &DecisionPoint| BegunOnce::Decision(question.decision_id.to_string());
     let begun = starts.iter().map(|it| (of(&it.question), it.question.created_sequence));
-    let twice = begun_twice(storage, begun.collect())?;
+    let twice = begun_twice(storage, begun.collect())?.twice;
     starts.retain(|it| twice.iter().all(|twice| twice.what != of(&it.question)));
     let uncounted = twice.into_iter().map(Begun::again).collect();
     Ok(UnapprovedStarts { starts, uncounted, questions })

@@ -101,6 +101,7 @@ mod mcp_audit;
 mod mcp_ended;
 mod mcp_support;
 mod mcp_wire;
+mod not_judged;
 mod old_words;
 mod outcomes;
 mod output_followed;

@@ -333,7 +333,7 @@ const ON_RECORDS: [&str; 14] = [
 ];
 
 /// Those of them that do not fall into what a page carries, or leave another page that holds.
-const NOT_ON_A_PAGE: [(&str, &str); 25] = [
+const NOT_ON_A_PAGE: [(&str, &str); 27] = [
     ("cut-behind-items", "of a segment's zeros"),
     ("cut-head", "of HEAD"),
     ("cut-index", "of an index"),
@@ -346,6 +346,8 @@ const NOT_ON_A_PAGE: [(&str, &str); 25] = [
     ("rechain-batch-end", "made up to the end: a link that was kept tells"),
     ("rechain-dropped-record-with-head", "made up to the end: a link that was kept tells"),
     ("rechain-inserted-record-with-head", "made up to the end: a link that was kept tells"),
+    ("rechain-newer-rules", "made up to the end: a link that was kept tells"),
+    ("rechain-opaque-kind", "made up to the end: a link that was kept tells"),
     ("rechain-swapped-records-with-head", "made up to the end: a link that was kept tells"),
     ("rechain-to-log-end-with-head", "made up to the end: a link that was kept tells"),
     ("rechain-to-segment-end", "as rechain-two-records: the next segment tells"),

@@ -68,7 +68,7 @@ fn what_lies_behind_a_record_of_an_unknown_kind_or_version_is_not_known_and_that
         ] {
             let (code, stdout, stderr) = told(&holdpoint(log, words));
             assert_eq!(code, 6, "{words:?}: {stdout}{stderr}");
-            let known = format!("is known up to record {before} at most");
+            let known = format!("not judged from record {at}");
             for part in ["is unknown; use a newer holdpoint", &known] {
                 assert!(stderr.contains(part), "{words:?}: {stderr}");
             }

@@ -14,8 +14,8 @@ use holdpoint_log_format::names;
 use holdpoint_replay::report::FINDINGS_SHOWN_MAX;
 use holdpoint_replay::waiting::{WaitingRun, all_waiting};
 use holdpoint_replay::{
-    Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Report, Together, Verdict,
-    VerifyRequest, Witnessed, check_caches, verify_asked, verify_together,
+    Axes, Axis, AxisState, CacheState, Caches, Finding, OutsideState, Range, Report, Together,
+    Verdict, VerifyRequest, Witnessed, check_caches, verify_asked, verify_together,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -46,10 +46,33 @@ pub(crate) struct Args {
     /// Stop at the first finding.
     #[arg(long, conflicts_with_all = ["archive", "caches", "map"])]
     fail_fast: bool,
+    /// Require these to be proven, else exit with 6. Not checked is not proven.
+    #[arg(long, value_name = "AXIS,..", value_delimiter = ',', conflicts_with = "range")]
+    require: Vec<AxisName>,
     /// Map the damage: each damaged place, its proven cause, the valid records on both sides, and
     /// what `copy --salvage` would keep.
     #[arg(long, conflicts_with = "archive")]
     map: bool,
+}
+
+/// One of the four things that are told apart, by the name that the report gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum AxisName {
+    Integrity,
+    Completeness,
+    Meaning,
+    Authenticity,
+}
+
+impl AxisName {
+    const fn of(self, axes: &Axes) -> &Axis {
+        match self {
+            Self::Integrity => &axes.integrity,
+            Self::Completeness => &axes.completeness,
+            Self::Meaning => &axes.meaning,
+            Self::Authenticity => &axes.authenticity,
+        }
+    }
 }
 
 /// A report, and what is derived from the log where that was asked for.
@@ -69,14 +92,32 @@ pub(crate) fn main(global: &Global, args: Args) -> Exit {
     settle(
         global,
         match (&args.archive, args.range) {
-            (Some(archive), _) => verify_both(global, archive),
+            (Some(archive), _) => verify_both(global, archive, &args.require),
             (None, Some(range)) => range::verify(global, range, &args.head),
             (None, None) => verify(global, &args),
         },
     )
 }
 
-fn verify_both(global: &Global, archive: &Path) -> Result<Exit, Failure> {
+/// Checks that each required axis is proven.
+///
+/// # Errors
+/// Exit 6, with those that are not.
+fn require(required: &[AxisName], report: &Report) -> Result<(), Failure> {
+    let unmet = required.iter().map(|name| (name, name.of(&report.axes)));
+    let unmet = unmet.filter(|(_, axis)| axis.state != AxisState::Proven);
+    let unmet: Vec<String> =
+        unmet.map(|(name, axis)| format!("{name:?} is {}", axis.state).to_lowercase()).collect();
+    match unmet.is_empty() {
+        true => Ok(()),
+        false => {
+            let message = format!("required to be proven: {}", unmet.join(", "));
+            Err(Failure::new(Exit::VERIFICATION_FAILED, "not_proven", message))
+        }
+    }
+}
+
+fn verify_both(global: &Global, archive: &Path, required: &[AxisName]) -> Result<Exit, Failure> {
     let directory = Directory::open(global)?;
     let archive = directory.open_archive(archive)?;
     let mut bar = Bar::new();
@@ -99,11 +140,14 @@ fn verify_both(global: &Global, archive: &Path) -> Result<Exit, Failure> {
         show_both(&mut out, &found)
     }
     out.finish()?;
-    Ok(match found.verdict {
-        Verdict::NothingHere => Exit::NOT_FOUND,
-        _ if found.failed() => Exit::VERIFICATION_FAILED,
-        _ => Exit::DONE,
-    })
+    match found.verdict {
+        Verdict::NothingHere => Ok(Exit::NOT_FOUND),
+        _ if found.failed() => Ok(Exit::VERIFICATION_FAILED),
+        _ => {
+            require(required, &found.archive)?;
+            require(required, &found.log).map(|()| Exit::DONE)
+        }
+    }
 }
 
 fn show_both(out: &mut Output, found: &Together) {
@@ -144,7 +188,8 @@ fn verify(global: &Global, args: &Args) -> Result<Exit, Failure> {
             let message = format!("{place}: cannot read {file}, so not all was checked: {why}");
             Ok(Failure::new(Exit::FAILED, "io", message).tell())
         }
-        None => Ok(exit_of(&report)),
+        None if exit_of(&report) != Exit::DONE => Ok(exit_of(&report)),
+        None => require(&args.require, &report).map(|()| Exit::DONE),
     }
 }
 

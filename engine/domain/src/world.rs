@@ -56,7 +56,7 @@ use crate::governed::view::{LoopView, RequestView};
 use crate::interruption_thread::decision::Remainder;
 use crate::interruption_thread::state::{MAX_CLOSED_THREADS, Thread, ThreadView, Threads};
 use crate::log::event::RulesAdopted;
-use crate::log::state::{Beginning, NewerRules, RulesNumbers, SegmentIndexes, UnprovenRecords};
+use crate::log::state::{Beginning, RulesNumbers, SegmentIndexes, UnprovenRecords};
 use crate::registration::state::{Registered, Registry, pair};
 use crate::world::person::Gates;
 
@@ -187,14 +187,6 @@ impl World {
     #[must_use]
     pub fn rules_to_adopt(&self) -> Option<RulesAdopted> {
         self.hot.rules.adopted_by(SYSTEMS)
-    }
-
-    /// Checks whether this program has the rules in force, and so may write.
-    ///
-    /// # Errors
-    /// [`NewerRules`] where it has not.
-    pub fn check_rules(&self) -> Result<(), NewerRules> {
-        self.hot.rules.check(SYSTEMS)
     }
 
     /// The number of the rules in force of an event's system.

@@ -36,7 +36,6 @@ pub(super) fn append_labelled<S: Storage>(
     events: impl Into<Vec<Event>>,
     now: Moment,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
-    turn.hot.world.check_rules()?;
     let events = events.into();
     // A turn that was planned comes of its plan, with all that its batch holds.
     let drafted = events.iter().find_map(|event| turn.hot.world.drafted_with(event));

@@ -140,7 +140,6 @@ impl<S: Storage> Engine<S> {
         };
         let body = Box::new(body(person));
         with_turn(core, |turn| {
-            turn.hot.world.check_rules()?;
             let now = moment_of_next(turn.engine.now(), turn);
             let lost = lost_loops(turn.engine, turn.hot)?;
             let command = WriterCommand::ContinueLog { body, lost };

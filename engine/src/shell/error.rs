@@ -4,7 +4,6 @@ use crate::floors::FloorsError;
 use crate::log::{AppendError, ArchiveError, OpenError};
 use holdpoint_domain::Refusal;
 use holdpoint_domain::core::codec::{DecodeError, EncodeError};
-use holdpoint_domain::log::NewerRules;
 use holdpoint_log_files::FollowError;
 use std::io;
 use std::path::PathBuf;
@@ -88,9 +87,6 @@ pub enum SubmitError {
     /// A record that the engine would have made by itself is not so, by the log's own records.
     #[error(transparent)]
     Contradicted(#[from] Refusal),
-    /// A newer program writes to the log: this one only reads it.
-    #[error(transparent)]
-    NewerRules(#[from] NewerRules),
     /// An event beyond the codec's limits.
     #[error("the event cannot be recorded: {0}")]
     Encode(#[from] EncodeError),
@@ -193,7 +189,6 @@ impl SubmitError {
             | Self::ArchiveUnread { .. }
             | Self::Floors(_)
             | Self::Contradicted(_)
-            | Self::NewerRules(_)
             | Self::UnreadableSnapshot
             | Self::Discarded => true,
             Self::Encode(_)

@@ -535,7 +535,6 @@ pub(super) fn changes_nothing<S: Storage>(engine: &Core<S>, error: &SubmitError)
         SubmitError::Append(
             BatchTooLarge { .. } | Empty | Locked { .. } | NoSpace { .. } | PayloadTooLarge { .. }
         ) | SubmitError::Contradicted(_)
-            | SubmitError::NewerRules(_)
             | SubmitError::Encode(_)
             | SubmitError::ArchiveUnread { .. }
             | SubmitError::RunFile { .. }
@@ -556,7 +555,6 @@ fn discarded<S: Storage>(engine: &Core<S>) -> SubmitError {
 pub(super) fn come_up_to_date<S: Storage>(
     turn: &mut Turn<'_, '_, S>,
 ) -> Result<Reading, SubmitError> {
-    turn.hot.world.check_rules()?;
     let now = note_clock_step(turn)?;
     record_due(turn, now)?;
     lost::record_lost_once(turn)?;

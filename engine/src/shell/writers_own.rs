@@ -62,7 +62,6 @@ pub(super) fn note_recoveries<S: Storage>(turn: &mut Turn<'_, '_, S>) -> Result<
     if unrecorded.is_empty() {
         return Ok(());
     }
-    turn.hot.world.check_rules()?;
     for recovered in &unrecorded {
         for seen in seen_on_recovery(turn.engine, recovered)? {
             record_in_turn(turn, &seen)?;

@@ -6,8 +6,9 @@ use super::stock::decode_boxed;
 use crate::finding::{Finding, Problem};
 use crate::indexed_as_read::{TermsOfEvent, terms_of_event};
 use holdpoint_domain::evidence_capture::{EvidenceCaptured, EvidenceHashes, EvidenceMessages};
-use holdpoint_domain::log::{RECORDS_UNPROVEN, SALVAGED};
+use holdpoint_domain::log::{RECORDS_UNPROVEN, RULES_ADOPTED, SALVAGED};
 use holdpoint_domain::world::envelope::{check, decode_causation};
+use holdpoint_domain::world::is_registered;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Place, Problem as LogProblem, RecordPlace};
 use holdpoint_log_format::{Record, RecordHeader};
@@ -120,6 +121,14 @@ pub(crate) fn unread(place: &RecordPlace, record: &Record<'_>) -> Option<Finding
     };
     let (file, offset) = (segment_path(place.segment), place.offset);
     Some(Finding { place: Place { file, offset, sequence: header.sequence }, problem })
+}
+
+/// The finding that only a newer program knows what a record says. Of what this program knows, only
+/// statements of rules are decoded.
+pub(crate) fn not_known(place: &RecordPlace, record: &Record<'_>) -> Option<Finding> {
+    let header = &record.header;
+    let may_be = header.kind == RULES_ADOPTED || !is_registered(header.kind, header.version);
+    may_be.then(|| unread(place, record)).flatten().filter(Finding::is_of_unknown_kind)
 }
 
 /// Returns what a record names as its cause, by its heading alone: the body is not looked at.

@@ -9,7 +9,8 @@ use super::prefilter::Prefilter;
 use super::search::Order;
 use super::{Judged, Line};
 use crate::begun_twice::BegunOnce;
-use crate::read::ReadError;
+use crate::finding::Finding;
+use crate::read::{ReadError, not_known};
 use holdpoint_log_files::survey::{io_error, segment_path};
 use holdpoint_log_files::{LogReader, ReadStorage, RecordPlace, Run};
 use holdpoint_log_format::Record;
@@ -22,19 +23,23 @@ use std::ops::ControlFlow;
 const READ_MAX: u64 = 64 << 20;
 
 /// Shows them, segment by segment from the newest one back. What is damaged there is not found.
+/// Gives the first record of those read that only a newer program knows: there is none in what the
+/// newest state is of, or no program could have stated it.
 pub(crate) fn beginnings<S: ReadStorage>(
     storage: &S,
     begun: BTreeSet<BegunOnce>,
     visit: &mut dyn FnMut(Line),
-) -> Result<(), ReadError> {
+) -> Result<Option<Finding>, ReadError> {
     let ids: Vec<_> = begun.iter().map(|it| TermHash::of(&it.term().canonical())).collect();
     let filter = Filter { one_of: Some(OneOf::Begun(begun)), ..Filter::default() };
     let reader = LogReader::of(storage)?;
     let mut part = Part::begin(&reader);
     let tied = LogTies::begin(&reader, &mut part)?;
-    let (prefilter, read) = (Prefilter::of(&filter), 0);
-    let mut looking = Looking { reader: &reader, filter: &filter, prefilter, tied, part, read };
-    looking.look(&ids, visit)
+    let prefilter = Prefilter::of(&filter);
+    let (reader, filter) = (&reader, &filter);
+    let mut looking = Looking { reader, filter, prefilter, tied, part, read: 0, not_known: None };
+    looking.look(&ids, visit)?;
+    Ok(looking.not_known)
 }
 
 /// Object of a search, and the place to look for it.
@@ -46,6 +51,8 @@ struct Looking<'l, 's, S> {
     part: Part,
     /// So many bytes of segments were read.
     read: u64,
+    /// The first record that only a newer program knows.
+    not_known: Option<Finding>,
 }
 
 impl<S: ReadStorage> Looking<'_, '_, S> {
@@ -87,23 +94,27 @@ impl<S: ReadStorage> Looking<'_, '_, S> {
     }
 
     fn by_reading(&mut self, first: u64, visit: &mut dyn FnMut(Line)) -> Result<(), ReadError> {
-        let Self { reader, filter, prefilter, part, read, .. } = self;
+        let Self { reader, filter, prefilter, part, read, not_known: first_not_known, .. } = self;
         let Some(segment) = reader.open(first, part)? else { return Ok(()) };
         *read = read.saturating_add(segment.header.capacity);
         if *read > READ_MAX {
             return Ok(());
         }
-        let mut batch = Vec::new();
-        let make =
-            |place: &RecordPlace, record: &Record<'_>| line_of(place, record, filter, prefilter);
+        let (mut batch, mut unknown) = (Vec::new(), None);
+        let make = |place: &RecordPlace, record: &Record<'_>| {
+            (line_of(place, record, filter, prefilter), not_known(place, record))
+        };
         let from = Run::at_start(&segment.header);
-        reader.walk_making(&segment, from, &make, part, &mut |_, record, line| {
+        reader.walk_making(&segment, from, &make, part, &mut |_, record, (line, not_known)| {
             batch.extend(line);
+            unknown = unknown.take().or(not_known);
             if !record.header.flags.more_follows() {
                 batch.drain(..).for_each(|line| visit(*line));
             }
             ControlFlow::Continue(())
         })?;
+        // Segments are read from the newest one back.
+        *first_not_known = unknown.or(first_not_known.take());
         Ok(())
     }
 }

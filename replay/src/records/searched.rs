@@ -34,6 +34,13 @@ impl Searched {
         }
     }
 
+    /// Adds what else was found. A reading of the whole log has found it.
+    pub(crate) fn add(&mut self, found: Option<Finding>) {
+        if let Self::Part(part) = self {
+            part.extend(found);
+        }
+    }
+
     /// Returns whether there is a log, and nothing wrong was met.
     #[must_use]
     pub fn is_sound(&self) -> bool {

@@ -80,7 +80,14 @@ fn verified(directory: &Directory) -> Result<(Check, Exit), Failure> {
         }
         verdict => {
             let found = format!("{shown}: {} records, {verdict}", report.records);
-            (Check::ok(LOG, found), exit_of(&report))
+            match report.not_judged_from {
+                Some(first) => {
+                    let found = format!("{found}, not judged from record {first}");
+                    let advice = "use the newer holdpoint that wrote it";
+                    (Check::fail(LOG, found, advice), Exit::VERIFICATION_FAILED)
+                }
+                None => (Check::ok(LOG, found), exit_of(&report)),
+            }
         }
     })
 }

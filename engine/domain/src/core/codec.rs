@@ -63,6 +63,19 @@ pub enum DecodeError {
         /// The version in the header.
         version: u8,
     },
+    /// The log goes on by rules that this program does not have.
+    #[error(
+        "it states newer rules: those of {system} have number {found}, and this program has them \
+         up to number {newest}; use a newer holdpoint"
+    )]
+    UnknownRules {
+        /// The first such system, quoted.
+        system: String,
+        /// The number of its rules.
+        found: u32,
+        /// The newest number that this program has.
+        newest: u32,
+    },
     /// The payload is longer than any payload may be.
     #[error("the payload has {found} bytes; the limit is {MAX_PAYLOAD_BYTES}")]
     TooLong {

@@ -3,19 +3,16 @@
 //! damaged log without proof, and by which rules records are judged.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::core::codec::Remembered;
+use crate::core::codec::{DecodeError, Remembered};
 use crate::core::forbidden::Rules;
 use crate::core::hash::Digest;
 use crate::core::limits::MAX_ID_BYTES;
 use crate::core::payload::Text;
 use crate::core::refusal::{Malformed, check_name, quoted, require};
-use crate::core::text::visible;
 use crate::log::event::{
     Label, MAX_LABELS, RecordsLabelled, RulesAdopted, SegmentIndexed, SystemRules,
 };
@@ -129,21 +126,29 @@ impl RulesNumbers {
         self.after(&body).map(|_| body)
     }
 
+    /// Checks whether a program that knows these systems has rules of these numbers.
+    ///
+    /// # Errors
+    /// [`DecodeError::UnknownRules`] names the first system of which it has not.
+    pub(crate) fn check<'n>(
+        mut numbers: impl Iterator<Item = (&'n Text, u32)>,
+        systems: &[&str],
+    ) -> Result<(), DecodeError> {
+        let newest = Rules::NEWEST.number;
+        let is_known = |system: &Text| systems.contains(&system.as_str());
+        let newer = numbers.find(|(system, number)| *number > newest || !is_known(system));
+        newer.map_or(Ok(()), |(system, found)| {
+            let system = quoted(system);
+            Err(DecodeError::UnknownRules { system, found, newest })
+        })
+    }
+
     /// Checks whether a program that knows these systems has the rules in force.
     ///
     /// # Errors
-    /// [`NewerRules`] names the first system of which it has not.
-    pub(crate) fn check(&self, systems: &[&str]) -> Result<(), NewerRules> {
-        if self.are_own(systems) {
-            return Ok(());
-        }
-        let newest = Rules::NEWEST.number;
-        let is_known = |system: &Text| systems.contains(&system.as_str());
-        let newer =
-            self.numbers.iter().find(|(system, number)| **number > newest || !is_known(system));
-        newer.map_or(Ok(()), |(system, number)| {
-            Err(NewerRules { system: visible(system).to_string(), found: *number, newest })
-        })
+    /// As [`RulesNumbers::check`].
+    pub(crate) fn check_own(&self, systems: &[&str]) -> Result<(), DecodeError> {
+        Self::check(self.numbers.iter().map(|(system, number)| (system, *number)), systems)
     }
 
     /// Returns whether every one of the systems of this program, and no other, has the newest
@@ -155,23 +160,6 @@ impl RulesNumbers {
         let look = || systems.iter().all(is_newest) && self.numbers.keys().all(is_known);
         *self.are_own.get_or_make(look)
     }
-}
-
-/// A newer program wrote to the log, by rules that this one does not have: it reads, and does not
-/// write.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "the log is written by newer rules: those of {system} have number {found}, and this program \
-     has them up to number {newest}; nothing was recorded: use a newer holdpoint, or one of the \
-     verbs that only read"
-)]
-pub struct NewerRules {
-    /// The system.
-    pub system: String,
-    /// The number in force.
-    pub found: u32,
-    /// The newest number that this program has.
-    pub newest: u32,
 }
 
 /// Number of ranges that are told apart. Further ones are joined with the last one, so that records
@@ -311,7 +299,8 @@ mod tests {
                     .collect(),
                 ..RulesNumbers::default()
             };
-            let ask = || (numbers.check(&systems).is_ok(), numbers.adopted_by(&systems).is_some());
+            let ask =
+                || (numbers.check_own(&systems).is_ok(), numbers.adopted_by(&systems).is_some());
             let first = ask();
             assert_eq!(ask(), first);
             first

@@ -32,7 +32,7 @@ use crate::log::event::LogEvent;
 use crate::log::state::UnprovenRecords;
 use crate::registration::state::{HeldRegistrations, granted_by_unknown};
 use crate::world::due::{Loops, Requests, RequestsCheckpoint};
-use crate::world::event::{DecisionPointTotals, Event};
+use crate::world::event::{DecisionPointTotals, Event, SYSTEMS};
 use crate::world::keys::{HeldKeys, Keys, Spelled as SpelledKeys};
 use crate::world::person::Gates;
 use crate::world::recalled::{KnownFingerprint, Origin, STATE_SCHEMA_VERSION, fingerprint_of};
@@ -429,6 +429,7 @@ impl World {
         for section in &sections {
             is_current &= section.read(&carrier, &mut hot)?;
         }
+        hot.rules.check_own(SYSTEMS)?;
         Ok((Self { hot, origin, ..Self::default() }, is_current))
     }
 

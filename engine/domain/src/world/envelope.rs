@@ -23,7 +23,8 @@ use crate::core::payload::List;
 use crate::core::text::{IdentifierFault, check_identifier};
 use crate::core::time::Timestamp;
 use crate::log::event::{LogEvent, SalvagedRun};
-use crate::world::event::{Event, FIRST_OPAQUE_KIND, is_registered, kind_name};
+use crate::log::state::RulesNumbers;
+use crate::world::event::{Event, FIRST_OPAQUE_KIND, SYSTEMS, is_registered, kind_name};
 
 /// One record's payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -114,8 +115,19 @@ fn whole(kind: u16, version: u8, payload: &[u8]) -> Result<(Heading<'_>, Event),
     let event = Event::read_body(BodyReader { kind, version, reader: &mut reader })?;
     match reader.over_long() {
         Some(offset) => Err(DecodeError::NotCanonical { kind, offset }),
-        None => Ok((heading, event)),
+        None => check_rules(&heading.speaker, &event).map(|()| (heading, event)),
     }
+}
+
+/// A statement of newer rules is as unknown as a newer kind: nothing from it on can be judged. One
+/// that SYSTEM did not make is forbidden, and counts for nothing.
+#[inline(always)]
+fn check_rules(speaker: &Speaker<'_>, event: &Event) -> Result<(), DecodeError> {
+    let Event::Log(LogEvent::RulesAdopted(body)) = event else { return Ok(()) };
+    if speaker.kind() != Actor::System {
+        return Ok(());
+    }
+    RulesNumbers::check(body.systems.iter().map(|it| (&it.system, it.number)), SYSTEMS)
 }
 
 /// The heading of a payload, which its reader is at the beginning of.
@@ -166,10 +178,13 @@ impl DecodeError {
         matches!(self, Self::Opaque { .. })
     }
 
-    /// Returns whether a newer program may read the payload.
+    /// Returns whether a newer program may know what the record says: nothing from it on is judged.
     #[must_use]
     pub fn is_of_unknown_kind(&self) -> bool {
-        matches!(self, Self::UnknownKind { .. } | Self::UnknownVersion { .. })
+        matches!(
+            self,
+            Self::UnknownKind { .. } | Self::UnknownVersion { .. } | Self::UnknownRules { .. }
+        )
     }
 }
 
@@ -229,16 +244,26 @@ impl<'a> Speaker<'a> {
         }
     }
 
+    const fn kind(&self) -> Actor {
+        match self {
+            Self::Human(_) => Actor::Human,
+            Self::Agent(_) => Actor::Agent,
+            Self::Automation(_) => Actor::Automation,
+            Self::System(_) => Actor::System,
+            Self::Proven { kind, .. } | Self::Clocked { kind, .. } => *kind,
+        }
+    }
+
     #[inline(always)]
     fn into_actor(self) -> (ActorId, Option<Proof>, Option<Timestamp>) {
-        let (kind, id, proof, clock) = match self {
-            Self::Human(id) => (Actor::Human, id, None, None),
-            Self::Agent(id) => (Actor::Agent, id, None, None),
-            Self::Automation(id) => (Actor::Automation, id, None, None),
-            Self::System(id) => (Actor::System, id, None, None),
-            Self::Proven { kind, id, user, by } => (kind, id, Some(Proof { user, by }), None),
-            Self::Clocked { kind, id, proof, clock } => {
-                (kind, id, proof.map(|(user, by)| Proof { user, by }), Some(clock))
+        let kind = self.kind();
+        let (id, proof, clock) = match self {
+            Self::Human(id) | Self::Agent(id) | Self::Automation(id) | Self::System(id) => {
+                (id, None, None)
+            }
+            Self::Proven { id, user, by, .. } => (id, Some(Proof { user, by }), None),
+            Self::Clocked { id, proof, clock, .. } => {
+                (id, proof.map(|(user, by)| Proof { user, by }), Some(clock))
             }
         };
         (ActorId { kind, id: String::from(id) }, proof, clock)

@@ -55,7 +55,7 @@ macro_rules! systems {
         }),+];
 
         /// Returns whether payloads of this kind and version can be read.
-        pub(crate) const fn is_registered(kind: u16, version: u8) -> bool {
+        pub const fn is_registered(kind: u16, version: u8) -> bool {
             $($Event::is_registered(kind, version))||+
         }
 

@@ -10,6 +10,7 @@ use alloc::string::{String, ToString as _};
 
 use thiserror::Error;
 
+use crate::core::codec::DecodeError;
 use crate::core::doubt::{are, records_named};
 use crate::core::forbidden::RefusalClass;
 use crate::core::hash::Digest;
@@ -265,6 +266,9 @@ pub enum CarriedError {
         /// The version that was found.
         found: u32,
     },
+    /// A state under rules that this program does not have.
+    #[error("the carried state cannot be used: {0}")]
+    UnknownRules(#[from] DecodeError),
     /// The bytes are not a value of the expected type.
     #[error("the {place} of the carried state is malformed: {reason}; restore it from a copy")]
     Malformed {

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use holdpoint_domain::core::actor::{Actor, Authentication};
+use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::core::limits;
 use holdpoint_domain::core::payload::{Raw, RawData};
@@ -210,6 +211,11 @@ fn full(event: Event) -> Envelope {
 fn both_decoders_give_the_same_values_and_refuse_the_same_bytes() {
     let mut accepted = 0_u32;
     let mut compare = |kind: u16, payload: &[u8], what: &dyn fmt::Display| {
+        // The document says how numbers of rules are written, and not which ones a program has.
+        if matches!(decode(kind, version_of(kind), payload), Err(DecodeError::UnknownRules { .. }))
+        {
+            return;
+        }
         let theirs = Reader::fields(payload, kind).map(values);
         assert_eq!(theirs, of_codec(kind, payload), "kind {kind}, {what}: {payload:02x?}");
         accepted += u32::from(theirs.is_some());

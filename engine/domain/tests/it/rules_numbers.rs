@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use holdpoint_domain::core::actor::Actor;
+use holdpoint_domain::core::codec::DecodeError;
 use holdpoint_domain::core::forbidden::{Rule, Rules};
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::evidence_capture::{LoopStep, capture_place};
@@ -19,6 +20,8 @@ use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, FaultReport, RetryPolicy, SandboxContext, SandboxDecisionResult,
     decide_sandbox_outcome,
 };
+use holdpoint_domain::world::CarriedError;
+use holdpoint_domain::world::envelope::{Encoded, decode, encode};
 use holdpoint_domain::{ActorId, Command, Envelope, Event, ForbiddenEvent, World, decide};
 use holdpoint_testing::story::commands::Generator;
 use holdpoint_testing::story::held::{terms, without_observed};
@@ -159,8 +162,31 @@ fn rules_that_this_program_does_not_have_are_not_checked() {
     assert_eq!(story.world.rules_not_checked(&halt), Some(10));
     assert_eq!(story.record(halt), []);
     assert_eq!(story.given(fingerprint()).len(), 1, "other systems are");
-    let newer = story.world.check_rules().unwrap_err();
-    assert_eq!((newer.system.as_str(), newer.found, newer.newest), ("execution_loop", 10, 9));
+}
+
+/// Whoever reads the statement of a newer number knows nothing of what follows.
+#[test]
+fn a_statement_of_newer_rules_is_unknown_and_so_is_a_state_under_them() {
+    let adopted = all_but("execution_loop", 10);
+    let Encoded { kind, version, payload } = encode(&adopted).unwrap();
+    let unknown = decode(kind, version, &payload).unwrap_err();
+    assert!(unknown.is_of_unknown_kind(), "{unknown}");
+    let system = "\"execution_loop\"".to_string();
+    let expected = DecodeError::UnknownRules { system, found: 10, newest: 9 };
+    assert_eq!(unknown, expected);
+    let mut story = Story::initialized();
+    assert_eq!(story.record_envelope(adopted), []);
+    let carried = World::from_carried(&story.world.carry()).unwrap_err();
+    assert_eq!(carried, CarriedError::UnknownRules(expected));
+}
+
+/// It counts for nothing, and the rules forbid it.
+#[test]
+fn newer_rules_that_holdpoint_did_not_state_are_no_unknown_ones() {
+    let actor = ActorId { kind: Actor::Automation, id: "ci".into() };
+    let forged = Envelope { actor, ..all_but("execution_loop", 10) };
+    let Encoded { kind, version, payload } = encode(&forged).unwrap();
+    assert_eq!(decode(kind, version, &payload), Ok(forged));
 }
 
 fn fingerprint() -> Command {
@@ -181,28 +207,27 @@ fn what_the_rules_before_had_no_words_for_is_not_checked_under_them() {
 #[test]
 fn the_numbers_are_carried_and_part_of_the_fingerprint() {
     let (mut story, before) = (Story::initialized(), Story::initialized());
-    assert_eq!(story.record_envelope(all_but("log", 10)), []);
+    assert_eq!(story.record_envelope(all_but("log", 8)), []);
     let carried = World::from_carried(&story.world.carry()).unwrap();
     assert_eq!(carried.rules(), story.world.rules());
-    assert_eq!(carried.check_rules().unwrap_err().found, 10);
+    assert_eq!(carried.rules().of("log"), 8);
     let unstated = World::from_carried(&before.world.carry()).unwrap();
     assert_eq!(unstated.rules().of("log"), 1);
     let stated = World::from_carried(&Story::adopted().world.carry()).unwrap();
-    assert_eq!(stated.check_rules(), Ok(()));
+    assert_eq!(stated.rules().of("log"), Rules::NEWEST.number);
 }
 
 /// A program of another day has a system that this one does not know.
 #[test]
 fn a_system_that_this_program_does_not_know_is_a_newer_one() {
-    let mut story = Story::new();
-    let adopted = adoption(&story.world);
+    let adopted = adoption(&World::default());
     let Event::Log(LogEvent::RulesAdopted(body)) = adopted.event else { panic!() };
     let mut numbers: Vec<(&str, u32)> =
         body.systems.iter().map(|it| (&*it.system, it.number)).collect();
     numbers.insert(0, ("abacus", 1));
-    assert_eq!(story.record_envelope(stating(&numbers)), []);
-    let newer = story.world.check_rules().unwrap_err();
-    assert_eq!(newer.system, "abacus");
+    let Encoded { kind, version, payload } = encode(&stating(&numbers)).unwrap();
+    let newer = decode(kind, version, &payload).unwrap_err();
+    assert!(newer.to_string().contains("abacus"), "{newer}");
     assert!(newer.to_string().contains("use a newer holdpoint"), "{newer}");
 }
 

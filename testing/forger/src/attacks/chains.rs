@@ -114,9 +114,19 @@ pub(super) const ATTACKS: &[Attack] = &[
         |log, v| anew(log, v, no_claim),
     ),
     row(
+        "rechain-opaque-kind",
+        "A record became one of the log's user's own, and all is chained anew with HEAD.",
+        |log, v| anew(log, v, |record| of_kind(record, 60_000)),
+    ),
+    row(
         "rechain-unknown-kind",
         "A record has a kind that nobody knows, and all is chained anew with HEAD.",
-        |log, v| anew(log, v, unknown_kind),
+        |log, v| anew(log, v, |record| of_kind(record, 300)),
+    ),
+    row(
+        "rechain-newer-rules",
+        "A record states newer rules, and all is chained anew with HEAD.",
+        |log, v| anew(log, v, newer_rules),
     ),
     row(
         "rechain-open-batch",
@@ -314,9 +324,16 @@ fn no_claim(record: &mut Record) -> Forged {
     Ok(())
 }
 
-fn unknown_kind(record: &mut Record) -> Forged {
-    record.header.set_number(record::KIND, 60_000);
+fn of_kind(record: &mut Record, kind: u64) -> Forged {
+    record.header.set_number(record::KIND, kind);
     Ok(())
+}
+
+/// `log.rules_adopted` by SYSTEM: the number 200 of the system `log` (35).
+fn newer_rules(record: &mut Record) -> Forged {
+    let texts = [&b"\x0e\x03\x09holdpoint"[..], b"\x0fholdpoint.rules", b"\0\0\x01\x03log\xc8"];
+    record.set_payload(texts.concat());
+    of_kind(record, 14)
 }
 
 fn claim_in_batch(log: &mut Log, variant: u64) -> Forged {

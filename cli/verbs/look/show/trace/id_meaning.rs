@@ -4,7 +4,7 @@ use crate::log::captured_output::began_twice;
 use crate::log::ids::{self, IdText, are_digits, did_you_mean};
 use crate::log::record_filter::{SHOW_ALL, expect_known};
 use crate::log::records::{expect_log, first_wanted};
-use crate::log::run_id::expect_sound;
+use crate::log::run_id::{expect_none, expect_sound};
 use crate::log::run_records::beginning;
 use crate::log::sessions::PREFIX;
 use crate::log::{Directory, IdOf, thread_reading};
@@ -86,8 +86,9 @@ fn named(directory: &Directory, wanted: &str) -> Result<u64, Failure> {
         Some(IdOf::Run) | None => (beginning(directory, &id)?, BegunOnce::Loop(id)),
     };
     let told = vec![(what, begun)];
-    let twice = directory.read(|log, _| begun_twice(log, told))?;
-    twice.first().map_or(Ok(begun), |twice| Err(began_twice(twice)))
+    let looked_up = directory.read(|log, _| begun_twice(log, told))?;
+    expect_none(looked_up.not_known.as_slice())?;
+    looked_up.twice.first().map_or(Ok(begun), |twice| Err(began_twice(twice)))
 }
 
 /// The whole id of a run, a decision or a request.
