@@ -282,11 +282,12 @@ impl Meaning {
             self.beginnings.take(record, &new, !self.is_own());
         }
         key.iter().for_each(|key| self.beginnings.take_key(record, key, !self.is_own()));
+        let report = self.misplaced_report(record, event);
         self.follow_salvage(sequence, event);
         self.count_fingerprint(event, unchecked.is_none(), &forbidden);
         self.take_statement(record, &envelope.event);
         let output = self.outputs.take(sequence, event).filter(|_| unchecked.is_none());
-        for event in forbidden.into_iter().chain(output) {
+        for event in forbidden.into_iter().chain(output).chain(report) {
             self.find(record, Problem::Forbidden(event));
         }
     }
@@ -320,6 +321,32 @@ impl Meaning {
             }
             _ => {}
         }
+    }
+
+    /// Finds a salvage's statement where no salvage made the log: a report that neither begins it
+    /// nor was copied from a log that it began, or a loss that no report precedes. Of a log whose
+    /// beginning is in an archive nobody knows here what made it.
+    fn misplaced_report(&self, record: &Committed, event: &Event) -> Option<ForbiddenEvent> {
+        let (sequence, kind) = (record.header.sequence, record.header.kind);
+        let anchor = self.anchor.position.sequence;
+        let (is_misplaced, expected) = match event {
+            Event::Log(LogEvent::Salvaged(_)) => {
+                (sequence != anchor.saturating_add(1) && self.is_own(), "the first record")
+            }
+            Event::Log(LogEvent::RecordsLost(_) | LogEvent::PolicyUnknown(_)) => {
+                (self.copies.is_none(), "a record behind the report of a salvage")
+            }
+            _ => return None,
+        };
+        let is_known = anchor == 0 || self.copies.is_some();
+        (is_misplaced && is_known).then(|| ForbiddenEvent {
+            sequence,
+            kind,
+            loop_id: None,
+            rule: Rule::SalvageReport,
+            expected: expected.into(),
+            found: format!("record {sequence}"),
+        })
     }
 
     /// A log that begins with `log.salvaged` is the copy of another one, with holes where records

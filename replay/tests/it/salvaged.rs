@@ -7,8 +7,8 @@ use holdpoint_domain::core::payload::List;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::LoopDispatched;
 use holdpoint_domain::log::{
-    FingerprintRecorded, LogEvent, RecordRange, RecordsLost, RecordsUnproven, Salvaged,
-    UnprovenReason,
+    ClockStepped, FingerprintRecorded, LogEvent, PolicyUnknown, RecordRange, RecordsLost,
+    RecordsUnproven, Salvaged, UnprovenReason,
 };
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_log_files::DirectoryStorage;
@@ -102,6 +102,26 @@ fn an_orphan_without_lost_records_before_it_is_a_finding() {
         assert_eq!(report.axes.meaning.state, AxisState::Failed, "{events:?}");
         assert_eq!(report.notes, [], "{events:?}");
     }
+}
+
+#[test]
+fn what_a_salvage_says_is_forbidden_where_none_made_the_log() {
+    let rules = |events: Vec<Event>| {
+        let findings = log_of(events).findings.into_iter();
+        let rules = findings.map(|it| (it.place.sequence, it.rule().map(|it| it.to_string())));
+        rules.collect::<Vec<_>>()
+    };
+    let found = |sequence| (sequence, Some("SALVAGE_REPORT".to_string()));
+    assert_eq!(rules(vec![stepped(), salvaged(0)]), [found(2)]);
+    assert_eq!(rules(vec![lost(0)]), [found(1)]);
+    assert_eq!(rules(vec![PolicyUnknown { records_lost: 0 }.into()]), [found(1)]);
+    assert_eq!(rules(vec![salvaged(0), lost(0), stepped(), salvaged(0)]), [found(4)]);
+    // A salvaged log was salvaged again: its report is one of the copies.
+    assert_eq!(rules(vec![salvaged(2), salvaged(1), lost(0), stepped()]), []);
+}
+
+fn stepped() -> Event {
+    ClockStepped { step_ns: 1 }.into()
 }
 
 /// Record 2 is said to be unproven by the one behind it.

@@ -229,12 +229,21 @@ pub fn envelope(event: Event) -> Envelope {
     Envelope {
         clock: None,
         proof: None,
-        actor: ActorId { kind: Actor::Automation, id: "ci".into() },
+        actor: speaker(&event),
         correlation: "story-1".into(),
         causation: None,
         idempotency: None,
         event,
     }
+}
+
+/// An automation, where SYSTEM does not speak alone.
+pub fn speaker(event: &Event) -> ActorId {
+    let (kind, id) = match event.is_of_system() {
+        true => (Actor::System, "holdpoint"),
+        false => (Actor::Automation, "ci"),
+    };
+    ActorId { kind, id: id.into() }
 }
 
 /// Changes one byte of a file.

@@ -6,6 +6,7 @@ pub mod points;
 pub mod random;
 pub mod samples;
 
+use crate::hand_made;
 use holdpoint_domain::core::actor::{Actor, Principal};
 use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::hash::sha256;
@@ -483,12 +484,11 @@ pub fn envelope(event: Event) -> Envelope {
         _ => None,
     };
     let person = |id: &str| ActorId { kind: Actor::Human, id: id.to_owned() };
-    let automation = || ActorId { kind: Actor::Automation, id: "ci".into() };
     let speaker = points::speaker(&event).as_ref().map(Principal::actor);
     Envelope {
         clock: None,
         proof: None,
-        actor: human.map(|id| person(id)).or(speaker).unwrap_or_else(automation),
+        actor: human.map(|id| person(id)).or(speaker).unwrap_or_else(|| hand_made::speaker(&event)),
         correlation: "00112233445566778899aabbccddeeff".into(),
         causation: None,
         idempotency: None,

@@ -36,6 +36,14 @@ closed_enum! {
     pub enum Rule {
         /// Sequences count up and times never go back.
         RecordOrder = "RECORD_ORDER",
+        /// Names in a heading are within their bounds, and without control characters.
+        Names = "NAMES",
+        /// The cause of a record lies before it.
+        Cause = "CAUSE",
+        /// SYSTEM alone says what happened to the log itself.
+        Speaker = "SPEAKER",
+        /// A salvage's report begins the log that it made, and losses are told in such a log alone.
+        SalvageReport = "SALVAGE_REPORT",
         /// A recorded fingerprint is that of the state before it.
         Fingerprint = "FINGERPRINT",
         /// An index is of records before the event that tells of it.

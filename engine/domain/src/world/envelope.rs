@@ -16,11 +16,13 @@ use crate::application::event::ApplicationEvent;
 use crate::core::actor::{Actor, ActorId, Authentication, Proof};
 use crate::core::canonical::Reader;
 use crate::core::codec::{BodyReader, BodyWriter, DecodeError, EncodeError, read};
+use crate::core::forbidden::{Rule, RuleChecks};
 use crate::core::hash::Digest;
 use crate::core::ids::Idempotency;
 use crate::core::limits::MAX_PAYLOAD_BYTES;
 use crate::core::payload::List;
-use crate::core::text::{IdentifierFault, check_identifier};
+use crate::core::refusal::quoted;
+use crate::core::text::{IdentifierFault, MAX_IDENTIFIER_BYTES, check_identifier};
 use crate::core::time::Timestamp;
 use crate::log::event::{LogEvent, SalvagedRun};
 use crate::log::state::RulesNumbers;
@@ -66,6 +68,32 @@ impl Envelope {
         check_identifier("engine", &idempotency.engine)?;
         check_identifier("idempotency key", &idempotency.key)
     }
+
+    /// Judges the heading of a record, as every writer keeps it: names within their bounds, a cause
+    /// that lies before, and SYSTEM where it speaks alone. No number of the rules allows another
+    /// one.
+    pub(crate) fn judge_heading(&self, sequence: u64, checks: &mut RuleChecks<'_>) {
+        let Self { actor, correlation, causation, idempotency, event, .. } = self;
+        let key = idempotency.iter().flat_map(|it| [&it.tenant, &it.engine, &it.key]);
+        [&actor.id, correlation].into_iter().chain(key).for_each(|name| judge_name(name, checks));
+        if let Some(cause) = causation {
+            let last = sequence.saturating_sub(1);
+            let expected = format_args!("a record from 1 to {last}");
+            checks.demand((1..=last).contains(cause), Rule::Cause, expected, cause);
+        }
+        if event.is_of_system() {
+            checks.expect(Rule::Speaker, Actor::System, actor.kind);
+        }
+    }
+}
+
+/// Judges a name. What else one is checked for when it is chosen was not asked for by every writer.
+fn judge_name(name: &str, checks: &mut RuleChecks<'_>) {
+    let is_one = (1..=MAX_IDENTIFIER_BYTES).contains(&name.len());
+    let is_one = is_one && !name.chars().any(char::is_control);
+    let expected =
+        format_args!("a name of 1 to {MAX_IDENTIFIER_BYTES} bytes without control characters");
+    checks.demand(is_one, Rule::Names, expected, quoted(name));
 }
 
 /// A payload and what the record's header says of it.

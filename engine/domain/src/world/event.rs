@@ -284,6 +284,29 @@ impl Event {
         Some(event.decision_id())
     }
 
+    /// Returns whether SYSTEM alone records it: what happened to the log itself.
+    #[must_use]
+    pub const fn is_of_system(&self) -> bool {
+        use LogEvent::{
+            ClockStepped, HeadMissingAccepted, HistoryArchived, PolicyUnknown, RecordsLost,
+            RecordsUnproven, RecoveryPerformed, Salvaged, SegmentIndexed,
+        };
+        matches!(
+            self,
+            Self::Log(
+                ClockStepped(_)
+                    | HeadMissingAccepted(_)
+                    | HistoryArchived(_)
+                    | PolicyUnknown(_)
+                    | RecordsLost(_)
+                    | RecordsUnproven(_)
+                    | RecoveryPerformed(_)
+                    | Salvaged(_)
+                    | SegmentIndexed(_)
+            )
+        )
+    }
+
     /// The question that the event changes, a decision point or a request to a person; `None` for
     /// events that change none.
     #[must_use]

@@ -130,6 +130,7 @@ impl World {
         let record = Record { rules, ..record };
         let mut checks = RuleChecks::new(record.sequence, kind.kind, event.loop_id(), rules);
         check_order(self, record, &mut checks);
+        envelope.judge_heading(record.sequence, &mut checks);
         // Of rules that this program does not have, it says nothing but how their numbers rise.
         if kept.is_some() || kind.kind == RULES_ADOPTED {
             judge(self, record, event, &mut checks);

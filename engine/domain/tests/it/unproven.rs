@@ -61,7 +61,8 @@ fn a_capability_that_an_unproven_record_grants_permits_nothing_until_it_is_grant
     let (caller, call) = (caller(), register("tenant", "ACTIVE"));
     let mut stage = Stage::default();
     let say = |stage: &mut Stage, sequence| {
-        let (actor, event) = (person.clone(), unproven(sequence));
+        let (kind, event) = (Actor::System, unproven(sequence));
+        let actor = ActorId { kind, id: "holdpoint".into() };
         let (proof, causation, idempotency) = (None, None, None);
         let correlation = "salvage".into();
         let envelope =
