@@ -8,7 +8,7 @@ use super::unhashed::Unhashed;
 use super::zeros::Zeros;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{Follower, ReadFile, Run};
-use holdpoint_log_format::limits::{PAGE, PIECE_LENGTH};
+use holdpoint_log_format::limits::{PAGE, PIECE_LENGTH, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::{ChainPosition, RecordHeader, SegmentHeader};
 use std::io;
 use std::sync::Arc;
@@ -156,6 +156,26 @@ impl<W: WriteFile> Active<W> {
         let newest = || bytes_at(file, run.record_offset).map(|it| RecordHeader::decode(&it));
         run.record_offset == 0
             || matches!(newest(), Some(Ok(it)) if ChainPosition::of(&it) == run.chain)
+    }
+
+    /// Checks that the segment's name stands for its file, which is whole.
+    pub(super) fn check_file<S: Storage<Writer = W>>(&self, storage: &S) -> DiskResult<()> {
+        let path = self.path();
+        storage.check_file(&path, &self.writer, self.header().capacity).named("rely on", &path)
+    }
+
+    /// Returns whether the open file is this segment's and holds a record: nobody who writes to a
+    /// log puts another file in its place.
+    pub(super) fn holds_a_record(&self) -> bool {
+        let header = bytes_at(&*self.writer, 0).and_then(|it| SegmentHeader::decode(&it).ok());
+        let first = bytes_at(&*self.writer, SEGMENT_HEADER_LENGTH as u64);
+        header.is_some_and(|it| it.first_sequence() == self.header().first_sequence())
+            && first.is_some_and(|size: [u8; 4]| size != [0; 4])
+    }
+
+    /// Returns whether records wait to be written.
+    pub(super) fn has_staged(&self) -> bool {
+        !self.staged.is_empty()
     }
 
     /// Catching up has led into another file.

@@ -100,7 +100,7 @@ fn copy_beside(
             Ok(_) if looks.is_empty() => {
                 return Err(CopyError::Moved { file: names::HEAD.to_string() }.into());
             }
-            Ok(_) => log.hold(),
+            Ok(_) => drop(log.hold()),
             Err(CopyError::Moved { .. }) if !looks.is_empty() => {}
             Err(error) => return Err(error.into()),
         }

@@ -6,6 +6,7 @@ use super::flusher::Schedule;
 use super::group_commit::GroupCommit;
 use super::head_file;
 use super::lock;
+use super::name_fault::NameStamp;
 use super::options::{Options, Ownership, Recovered};
 use super::owner::Owner;
 use super::preallocate::Preallocated;
@@ -55,6 +56,8 @@ pub(super) struct State<S: Storage> {
     pub(super) rooms: Vec<Prepared<S::Writer>>,
     /// HEAD as it was at opening; its log and anchor are those of every HEAD of this log.
     pub(super) head: Head,
+    /// The state of HEAD's name when it was last read.
+    pub(super) head_seen: Option<NameStamp>,
     /// Held during turns, between two of them where the next one is coming, or always by an
     /// exclusive owner.
     pub(super) lock: Option<Arc<S::Lock>>,
@@ -118,7 +121,7 @@ impl<S: Storage> Shared<S> {
     pub(super) fn sync(&self, state: &mut State<S>) -> Result<bool, AppendError> {
         let _at_the_disk = self.commit.take(state.active.sequence());
         self.check_usable()?;
-        self.write_staged(state)?;
+        self.write_before_sync(state)?;
         let is_needed = self.commit.durable() < state.active.chain().sequence;
         if is_needed {
             let filled = state.active.write_zeros(&self.storage);
@@ -173,8 +176,18 @@ impl<S: Storage> Shared<S> {
     /// Writes what is staged, under the segment's lock.
     pub(super) fn write_staged(&self, state: &mut State<S>) -> Result<(), AppendError> {
         self.check_owner()?;
-        let written = state.look_at_lock().and_then(|()| state.active.write_staged(&self.storage));
+        let looked = state.look_before_write(&self.storage);
+        let written = looked.and_then(|()| state.active.write_staged(&self.storage));
         written.map_err(|error| self.poisoned_by(state, &error))
+    }
+
+    /// Does the same where a sync follows, which takes so long that HEAD is looked at as well.
+    pub(super) fn write_before_sync(&self, state: &mut State<S>) -> Result<(), AppendError> {
+        if state.active.has_staged() {
+            let looked = state.check_head(&self.storage);
+            looked.map_err(|error| self.poisoned_by(state, &error))?;
+        }
+        self.write_staged(state)
     }
 
     /// Every record up to the newest is on the disk.
@@ -190,6 +203,7 @@ impl<S: Storage> Shared<S> {
         let has_failed = self.commit.has_failed().then(|| io::Error::other("a sync failed before"));
         has_failed.map_or(Ok(()), Err).named("replace", names::HEAD)?;
         state.check_lock()?;
+        state.check_files(&self.storage)?;
         self.schedule.head_is_done();
         self.replace_head(&state.head)
     }
@@ -336,10 +350,26 @@ impl<S: Storage> State<S> {
         self.lock.as_ref().map_or(Ok(()), check_name)
     }
 
-    /// Does the same as [`State::check_lock`], unless that was done less than [`LOOK_EVERY`] ago.
-    fn look_at_lock(&mut self) -> DiskResult<()> {
-        let is_due = sync::now().duration_since(self.looked) >= LOOK_EVERY;
-        if is_due { self.check_lock() } else { Ok(()) }
+    /// Checks that what is about to be written goes into the files of the log that was opened.
+    pub(super) fn check_files(&mut self, storage: &S) -> DiskResult<()> {
+        self.active.check_file(storage)?;
+        self.check_head(storage)
+    }
+
+    pub(super) fn check_head(&mut self, storage: &S) -> DiskResult<()> {
+        head_file::check(storage, self.head.log, &mut self.head_seen)
+    }
+
+    /// Checks the segment, and all else unless that was done less than [`LOOK_EVERY`] ago.
+    fn look_before_write(&mut self, storage: &S) -> DiskResult<()> {
+        if self.active.has_staged() {
+            self.active.check_file(storage)?;
+        }
+        if sync::now().duration_since(self.looked) < LOOK_EVERY {
+            return Ok(());
+        }
+        self.check_lock()?;
+        self.check_head(storage)
     }
 }
 
