@@ -98,7 +98,8 @@ impl Directory {
         }
         let id = || log_id(&self.storage).ok().flatten();
         let before = id();
-        self.storage.hold();
+        // Where nothing is there, its log has no identity.
+        let _ = self.storage.hold();
         match (before, id()) {
             (Some(before), Some(now)) if before != now => {
                 let shown = path(&self.path);

@@ -2,12 +2,13 @@
 
 use super::batch::{NewRecord, PreparedBatch, claim};
 use super::error::{PoisonCause, there_are};
+use super::name_fault::NameState;
 use super::segment_lock::LockedFile;
 use super::storage::{Storage, WriteFile};
 use super::unhashed::Unhashed;
 use super::zeros::Zeros;
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{Follower, ReadFile, Run};
+use holdpoint_log_files::{FileId, Follower, ReadFile, Run};
 use holdpoint_log_format::limits::{PAGE, PIECE_LENGTH, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::{ChainPosition, RecordHeader, SegmentHeader};
 use std::io;
@@ -122,6 +123,8 @@ pub(super) struct Active<W: WriteFile> {
     unhashed: Unhashed,
     /// Shared with whoever syncs while others append.
     pub(super) writer: Arc<W>,
+    /// Which file that is, once it was asked for.
+    id: Option<FileId>,
     /// Encoded records that are not written yet; the unhashed ones lack their headers.
     staged: Vec<u8>,
     /// The newest record that is written.
@@ -142,7 +145,7 @@ impl<W: WriteFile> Active<W> {
         let writer = Arc::clone(lock.file());
         let (unhashed, staged) = (Unhashed::default(), Vec::new());
         let (lock, written_out) = (Some(lock), follower.run.end_offset);
-        Self { follower, unhashed, writer, staged, written, zeros, written_out, lock }
+        Self { follower, unhashed, writer, id: None, staged, written, zeros, written_out, lock }
     }
 
     /// Returns whether a file holds the place from which this handle goes on: the segment's header,
@@ -159,9 +162,15 @@ impl<W: WriteFile> Active<W> {
     }
 
     /// Checks that the segment's name stands for its file, which is whole.
-    pub(super) fn check_file<S: Storage<Writer = W>>(&self, storage: &S) -> DiskResult<()> {
+    pub(super) fn check_file<S: Storage<Writer = W>>(&mut self, storage: &S) -> DiskResult<()> {
         let path = self.path();
-        storage.check_file(&path, &self.writer, self.header().capacity).named("rely on", &path)
+        if self.id.is_none() {
+            self.id = storage.id_of(&self.writer).named("look at", &path)?;
+        }
+        let Some(expected) = self.id else { return Ok(()) };
+        let now = storage.name_state(&path).named("look at", &path)?;
+        let checked = NameState::check(now, expected, self.header().capacity);
+        checked.map_err(io::Error::from).named("rely on", &path)
     }
 
     /// Returns whether the open file is this segment's and holds a record: nobody who writes to a
@@ -173,14 +182,10 @@ impl<W: WriteFile> Active<W> {
             && first.is_some_and(|size: [u8; 4]| size != [0; 4])
     }
 
-    /// Returns whether records wait to be written.
-    pub(super) fn has_staged(&self) -> bool {
-        !self.staged.is_empty()
-    }
-
     /// Catching up has led into another file.
     pub(super) fn goes_on_in(&mut self, writer: W) {
         self.writer = Arc::new(writer);
+        self.id = None;
         self.zeros = Zeros::behind(self.follower.run.end_offset);
         self.written_out = self.follower.run.end_offset;
     }

@@ -1,14 +1,13 @@
 //! LOCK of a real directory, for whoever does not hold it.
 
-use super::disk::stands_for;
+use super::disk::NamedFile;
 use super::storage::Board;
 use holdpoint_log_files::map::WaitPage;
-use holdpoint_log_files::{DirectoryStorage, FileId, ReadFile};
+use holdpoint_log_files::{DirectoryStorage, ReadFile};
 use holdpoint_log_format::board::Ticket;
 use holdpoint_log_format::limits::LOCK_FILE_LENGTH;
 use holdpoint_log_format::names;
 use parking_lot::Mutex;
-use rustix::fs::fstat;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io;
@@ -23,16 +22,15 @@ const NAP: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct DirectoryBoard {
     file: File,
-    log: DirectoryStorage,
-    id: FileId,
+    named: NamedFile,
     /// `None` where the file cannot be mapped. Most who write wait for nobody, and map nothing.
     page: OnceLock<Option<WaitPage>>,
 }
 
 impl DirectoryBoard {
-    pub(super) fn new(file: File, log: DirectoryStorage) -> io::Result<Self> {
-        let id = FileId::of(&fstat(&file)?);
-        Ok(Self { file, log, id, page: OnceLock::new() })
+    pub(super) fn new(file: File, log: &DirectoryStorage) -> io::Result<Self> {
+        let named = NamedFile::new(&file, log, names::LOCK)?;
+        Ok(Self { file, named, page: OnceLock::new() })
     }
 
     fn page(&self) -> Option<&WaitPage> {
@@ -53,8 +51,7 @@ impl Board for DirectoryBoard {
     }
 
     fn has_its_name(&self) -> io::Result<bool> {
-        self.log.check_place()?;
-        stands_for(&self.log, names::LOCK, self.id)
+        self.named.has_its_name()
     }
 
     fn wait(&self, offset: usize, seen: u32, bits: u32, within: Duration) {

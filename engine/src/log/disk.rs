@@ -1,7 +1,7 @@
 //! The real disk.
 
 use super::directory_board::DirectoryBoard;
-use super::name_fault::{NameFault, NameStamp};
+use super::name_fault::NameState;
 use super::owner_identity::{AsOwner, check_owned};
 use super::run_file::{self, RunFile, RunFileStamp};
 use super::storage::{Board, LockFile, RootState, Storage, WriteFile};
@@ -192,7 +192,7 @@ impl Storage for DirectoryStorage {
     fn board(&self) -> io::Result<Option<Arc<dyn Board>>> {
         let _owner = AsOwner::of(self)?;
         let file = open_lock(self, names::LOCK)?;
-        Ok(Some(Arc::new(DirectoryBoard::new(file, self.clone())?)))
+        Ok(Some(Arc::new(DirectoryBoard::new(file, self)?)))
     }
 
     fn check_written_back(&self, file: &File) -> io::Result<()> {
@@ -203,24 +203,14 @@ impl Storage for DirectoryStorage {
         stands_for(self, path, FileId::of(&fstat(file)?))
     }
 
-    fn check_file(&self, path: &str, file: &File, length: u64) -> io::Result<()> {
-        let own = fstat(file)?;
-        let expected = FileId::of(&own);
-        let found = match self.stat(path) {
-            Err(Errno::NOENT | Errno::NOTDIR) => return Err(NameFault::Gone { expected }.into()),
-            found => FileId::of(&found?),
-        };
-        if found != expected {
-            return Err(NameFault::Another { expected, found }.into());
-        }
-        let (expected, found) = (length, u64::try_from(own.st_size).unwrap_or(0));
-        if found == expected { Ok(()) } else { Err(NameFault::Length { expected, found }.into()) }
+    fn id_of(&self, file: &File) -> io::Result<Option<FileId>> {
+        Ok(Some(FileId::of(&fstat(file)?)))
     }
 
-    fn name_stamp(&self, path: &str) -> io::Result<Option<NameStamp>> {
+    fn name_state(&self, path: &str) -> io::Result<Option<NameState>> {
         match self.stat(path) {
-            Err(Errno::NOENT) => Ok(None),
-            found => Ok(Some(NameStamp::of(&found?))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            found => Ok(Some(NameState::of(&found?))),
         }
     }
 
@@ -290,16 +280,14 @@ impl WriteFile for File {
 #[derive(Debug)]
 pub struct HeldLock {
     file: File,
-    log: DirectoryStorage,
-    name: &'static str,
-    id: FileId,
+    named: NamedFile,
     owner: u32,
 }
 
 impl HeldLock {
-    fn new(file: File, log: DirectoryStorage, name: &'static str) -> io::Result<Self> {
-        let id = FileId::of(&fstat(&file)?);
-        Ok(Self { file, log, name, id, owner: std::process::id() })
+    fn new(file: File, log: &DirectoryStorage, name: &'static str) -> io::Result<Self> {
+        let named = NamedFile::new(&file, log, name)?;
+        Ok(Self { file, named, owner: std::process::id() })
     }
 }
 
@@ -324,8 +312,7 @@ impl LockFile for HeldLock {
 
     /// Somebody may have removed the file and made it again between open and lock, or later.
     fn has_its_name(&self) -> io::Result<bool> {
-        self.log.check_place()?;
-        stands_for(&self.log, self.name, self.id)
+        self.named.has_its_name()
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
@@ -343,7 +330,7 @@ fn try_lock_of(log: &DirectoryStorage, name: &'static str) -> io::Result<Option<
         if !WriteFile::try_lock(&file)? {
             return Ok(None);
         }
-        let lock = HeldLock::new(file, log.clone(), name)?;
+        let lock = HeldLock::new(file, log, name)?;
         if lock.has_its_name()? {
             return Ok(Some(lock));
         }
@@ -387,8 +374,34 @@ fn file_mode(log: &DirectoryStorage) -> io::Result<Mode> {
     Ok(if is_shared(log)? { own | Mode::RGRP | Mode::WGRP } else { own })
 }
 
+/// A file of a log's directory that is relied on by its name.
+#[derive(Debug)]
+pub(super) struct NamedFile {
+    log: DirectoryStorage,
+    name: &'static str,
+    path: PathBuf,
+    id: FileId,
+}
+
+impl NamedFile {
+    pub(super) fn new(file: &File, log: &DirectoryStorage, name: &'static str) -> io::Result<Self> {
+        let id = FileId::of(&fstat(file)?);
+        Ok(Self { log: log.clone(), name, path: log.full_path(name), id })
+    }
+
+    /// Returns whether the name stands for the file, in the directory that has the log's path.
+    pub(super) fn has_its_name(&self) -> io::Result<bool> {
+        // The path leads to it through that directory: one look tells both.
+        if lstat(&self.path).is_ok_and(|found| FileId::of(&found) == self.id) {
+            return Ok(true);
+        }
+        self.log.check_place()?;
+        stands_for(&self.log, self.name, self.id)
+    }
+}
+
 /// Returns whether a name stands for a file.
-pub(super) fn stands_for(log: &DirectoryStorage, name: &str, file: FileId) -> io::Result<bool> {
+fn stands_for(log: &DirectoryStorage, name: &str, file: FileId) -> io::Result<bool> {
     match log.stat(name) {
         Ok(named) => Ok(FileId::of(&named) == file),
         Err(Errno::NOENT) => Ok(false),

@@ -1,7 +1,7 @@
 //! HEAD: replaced as a whole, only under the lock, and never backwards.
 
 use super::active::{DiskResult, IoContext, Point};
-use super::name_fault::{NameFault, NameStamp};
+use super::name_fault::{NameFault, NameState};
 use super::storage::Storage;
 use holdpoint_log_files::ReadFile;
 use holdpoint_log_format::limits::HEAD_LENGTH;
@@ -52,9 +52,9 @@ pub(super) fn write<S: Storage>(storage: &S, head: &Head) -> DiskResult<()> {
 pub(super) fn check<S: Storage>(
     storage: &S,
     log: LogId,
-    seen: &mut Option<NameStamp>,
+    seen: &mut Option<NameState>,
 ) -> DiskResult<()> {
-    let now = storage.name_stamp(names::HEAD).named("look at", names::HEAD)?;
+    let now = storage.name_state(names::HEAD).named("look at", names::HEAD)?;
     if now != *seen {
         read(storage)?.map_or(Ok(()), |found| check_log(&found, log))?;
         *seen = now;

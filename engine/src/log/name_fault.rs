@@ -32,16 +32,32 @@ impl From<NameFault> for io::Error {
 
 /// State of a name: while it is the same, the file under it is, and so is its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NameStamp {
+pub struct NameState {
     file: FileId,
+    length: u64,
     /// Seconds and nanoseconds: a time that nobody can set.
     changed: (i64, i64),
 }
 
-impl NameStamp {
+impl NameState {
     #[allow(clippy::useless_conversion, reason = "its width differs between systems")]
     pub(super) fn of(found: &Stat) -> Self {
         let nanoseconds = i64::try_from(found.st_ctime_nsec).unwrap_or(0);
-        Self { file: FileId::of(found), changed: (found.st_ctime, nanoseconds) }
+        let length = u64::try_from(found.st_size).unwrap_or(0);
+        Self { file: FileId::of(found), length, changed: (found.st_ctime, nanoseconds) }
+    }
+
+    /// Checks that a name stands for a file of so many bytes.
+    pub(super) fn check(now: Option<Self>, expected: FileId, length: u64) -> Result<(), NameFault> {
+        match now {
+            None => Err(NameFault::Gone { expected }),
+            Some(now) if now.file != expected => {
+                Err(NameFault::Another { expected, found: now.file })
+            }
+            Some(now) if now.length != length => {
+                Err(NameFault::Length { expected: length, found: now.length })
+            }
+            Some(_) => Ok(()),
+        }
     }
 }

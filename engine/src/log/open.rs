@@ -195,6 +195,7 @@ fn new_state<S: Storage>(
         rooms: Vec::new(),
         lock: None,
         looked: sync::now(),
+        files_looked: sync::now(),
         taken: sync::now(),
         owes_pause: false,
         board: shares.board,

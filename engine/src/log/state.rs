@@ -6,7 +6,7 @@ use super::flusher::Schedule;
 use super::group_commit::GroupCommit;
 use super::head_file;
 use super::lock;
-use super::name_fault::NameStamp;
+use super::name_fault::NameState;
 use super::options::{Options, Ownership, Recovered};
 use super::owner::Owner;
 use super::preallocate::Preallocated;
@@ -33,6 +33,10 @@ const QUEUE_HOLD: Duration = Duration::from_millis(1);
 /// Interval at which whoever writes looks whether LOCK is still there, where no sync does.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// Interval at which whoever writes looks whether the files of the log are still its own, where no
+/// sync follows: the looks take longer than the write of a small record.
+const LOOK_AT_FILES_EVERY: Duration = Duration::from_millis(10);
+
 /// State that the handle, its turns and its flusher share.
 pub(super) struct Shared<S: Storage> {
     pub(super) storage: S,
@@ -57,12 +61,14 @@ pub(super) struct State<S: Storage> {
     /// HEAD as it was at opening; its log and anchor are those of every HEAD of this log.
     pub(super) head: Head,
     /// The state of HEAD's name when it was last read.
-    pub(super) head_seen: Option<NameStamp>,
+    pub(super) head_seen: Option<NameState>,
     /// Held during turns, between two of them where the next one is coming, or always by an
     /// exclusive owner.
     pub(super) lock: Option<Arc<S::Lock>>,
     /// Time at which its name was last looked at.
     pub(super) looked: Instant,
+    /// Time at which the files were last looked at.
+    pub(super) files_looked: Instant,
     /// Time at which turns that follow one another began to keep it.
     pub(super) taken: Instant,
     /// It was kept for long: processes that stand in no queue come first.
@@ -181,11 +187,11 @@ impl<S: Storage> Shared<S> {
         written.map_err(|error| self.poisoned_by(state, &error))
     }
 
-    /// Does the same where a sync follows, which takes so long that HEAD is looked at as well.
+    /// Does the same where a sync follows: first it is certain which files are written.
     pub(super) fn write_before_sync(&self, state: &mut State<S>) -> Result<(), AppendError> {
-        if state.active.has_staged() {
-            let looked = state.check_head(&self.storage);
-            looked.map_err(|error| self.poisoned_by(state, &error))?;
+        if state.lock.is_some() && self.commit.durable() < state.active.sequence() {
+            let checked = state.check_files(&self.storage);
+            checked.map_err(|error| self.poisoned_by(state, &error))?;
         }
         self.write_staged(state)
     }
@@ -352,24 +358,24 @@ impl<S: Storage> State<S> {
 
     /// Checks that what is about to be written goes into the files of the log that was opened.
     pub(super) fn check_files(&mut self, storage: &S) -> DiskResult<()> {
+        self.files_looked = sync::now();
         self.active.check_file(storage)?;
         self.check_head(storage)
     }
 
-    pub(super) fn check_head(&mut self, storage: &S) -> DiskResult<()> {
+    fn check_head(&mut self, storage: &S) -> DiskResult<()> {
         head_file::check(storage, self.head.log, &mut self.head_seen)
     }
 
-    /// Checks the segment, and all else unless that was done less than [`LOOK_EVERY`] ago.
+    /// Checks all that a write relies on, unless that was done a moment ago.
     fn look_before_write(&mut self, storage: &S) -> DiskResult<()> {
-        if self.active.has_staged() {
-            self.active.check_file(storage)?;
+        let now = sync::now();
+        if now.duration_since(self.looked) >= LOOK_EVERY {
+            self.check_lock()?;
         }
-        if sync::now().duration_since(self.looked) < LOOK_EVERY {
-            return Ok(());
-        }
-        self.check_lock()?;
-        self.check_head(storage)
+        // Without LOCK nothing is written, and others roll.
+        let is_due = now.duration_since(self.files_looked) >= LOOK_AT_FILES_EVERY;
+        if is_due && self.lock.is_some() { self.check_files(storage) } else { Ok(()) }
     }
 }
 

@@ -1,9 +1,9 @@
 //! The few calls made on a disk to write a log. Everything the engine does to files goes through
 //! this trait, so that a simulated disk can stand in for a real one.
 
-use super::name_fault::NameStamp;
+use super::name_fault::NameState;
 use super::run_file::{RunFile, RunFileStamp};
-use holdpoint_log_files::{ReadFile, ReadStorage, RunEntries, RunFileFault};
+use holdpoint_log_files::{FileId, ReadFile, ReadStorage, RunEntries, RunFileFault};
 use holdpoint_log_format::BootId;
 use holdpoint_log_format::board::Ticket;
 use std::fmt::Debug;
@@ -235,15 +235,14 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
         Ok(true)
     }
 
-    /// Checks that a name stands for an open file, and that this has so many bytes. A disk on which
-    /// nobody but a log's writers changes names and lengths need not look.
+    /// Which file an open one is. `None` on a disk on which nobody but a log's writers changes
+    /// names and lengths: then [`Storage::name_state`] is not asked.
     ///
     /// # Errors
-    /// It does not, and [`io::ErrorKind::NotFound`] where nothing has the name; or what the disk
-    /// says.
-    fn check_file(&self, path: &str, file: &Self::Writer, length: u64) -> io::Result<()> {
-        let _ = (path, file, length);
-        Ok(())
+    /// What the disk says.
+    fn id_of(&self, file: &Self::Writer) -> io::Result<Option<FileId>> {
+        let _ = file;
+        Ok(None)
     }
 
     /// The state of a name, which differs once somebody writes to the file or replaces it. `None`
@@ -251,7 +250,7 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     ///
     /// # Errors
     /// What the disk says.
-    fn name_stamp(&self, path: &str) -> io::Result<Option<NameStamp>> {
+    fn name_state(&self, path: &str) -> io::Result<Option<NameState>> {
         let _ = path;
         Ok(None)
     }

@@ -379,8 +379,6 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
         read_ahead();
         let acquired = lock::acquire(storage, board.as_deref(), wait, &mut read_ahead);
         let held = acquired.map_err(|error| self.poisoned_by(&error))?.map_err(locked)?;
-        let checked = self.state.check_head(storage);
-        checked.map_err(|error| self.poisoned_by(&error))?;
         self.goes_on_from(reached);
         self.shared.look_at_board(&mut self.state).map_err(|error| self.poisoned_by(&error))?;
         let is_known = self.learn_epoch().map_err(|error| self.poisoned_by(&error))?;
@@ -396,6 +394,8 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             Some(clean) => self.catch_up_cleanly(&held, &clean, wait)?,
             None => self.take_over(&held)?,
         }
+        let checked = self.state.check_files(storage);
+        checked.map_err(|error| self.poisoned_by(&error))?;
         let content = self.shared.lock_content(&self.state, OwnerState::InTransaction);
         let written = lock::write_all(&held, &content, self.state.appended());
         written.map_err(|error| self.poisoned_by(&error))?;
@@ -484,7 +484,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     /// Refuses to go on where the file of a segment with records was removed or replaced: whoever
     /// writes to a log removes it only once it is in an archive.
     fn check_archived(&mut self) -> Result<(), AppendError> {
-        let (storage, active) = (&self.shared.storage, &self.state.active);
+        let (storage, active) = (&self.shared.storage, &mut self.state.active);
         if !active.holds_a_record() {
             return Ok(());
         }

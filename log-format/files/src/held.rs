@@ -59,7 +59,7 @@ pub struct DisplacedDirectory {
 pub(crate) struct HeldDirectory {
     descriptor: OwnedFd,
     /// Absolute: the process may go to another directory meanwhile.
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     id: FileId,
 }
 

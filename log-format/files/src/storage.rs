@@ -277,6 +277,12 @@ impl DirectoryStorage {
         if relative.is_empty() { self.root.clone() } else { self.root.join(relative) }
     }
 
+    /// The path of a name inside, from the root of the file system where the directory is held.
+    #[must_use]
+    pub fn full_path(&self, relative: &str) -> PathBuf {
+        self.held_directory().map_or_else(|| self.path(relative), |held| held.path.join(relative))
+    }
+
     /// Checks that a name lies in a directory.
     fn check_parent(&self, path: &str) -> io::Result<()> {
         self.check_directory(path.rsplit_once('/').map_or("", |(directory, _)| directory))
