@@ -1,6 +1,6 @@
 //! LOCK of a real directory, for whoever does not hold it.
 
-use super::disk::NamedFile;
+use super::disk::LockName;
 use super::storage::Board;
 use holdpoint_log_files::map::WaitPage;
 use holdpoint_log_files::{DirectoryStorage, ReadFile};
@@ -22,14 +22,14 @@ const NAP: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct DirectoryBoard {
     file: File,
-    named: NamedFile,
+    named: LockName,
     /// `None` where the file cannot be mapped. Most who write wait for nobody, and map nothing.
     page: OnceLock<Option<WaitPage>>,
 }
 
 impl DirectoryBoard {
     pub(super) fn new(file: File, log: &DirectoryStorage) -> io::Result<Self> {
-        let named = NamedFile::new(&file, log, names::LOCK)?;
+        let named = LockName::new(&file, log, names::LOCK)?;
         Ok(Self { file, named, page: OnceLock::new() })
     }
 

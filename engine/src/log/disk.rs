@@ -280,13 +280,13 @@ impl WriteFile for File {
 #[derive(Debug)]
 pub struct HeldLock {
     file: File,
-    named: NamedFile,
+    named: LockName,
     owner: u32,
 }
 
 impl HeldLock {
     fn new(file: File, log: &DirectoryStorage, name: &'static str) -> io::Result<Self> {
-        let named = NamedFile::new(&file, log, name)?;
+        let named = LockName::new(&file, log, name)?;
         Ok(Self { file, named, owner: std::process::id() })
     }
 }
@@ -374,16 +374,16 @@ fn file_mode(log: &DirectoryStorage) -> io::Result<Mode> {
     Ok(if is_shared(log)? { own | Mode::RGRP | Mode::WGRP } else { own })
 }
 
-/// A file of a log's directory that is relied on by its name.
+/// The name of a lock file, which is relied on while that is open.
 #[derive(Debug)]
-pub(super) struct NamedFile {
+pub(super) struct LockName {
     log: DirectoryStorage,
     name: &'static str,
     path: PathBuf,
     id: FileId,
 }
 
-impl NamedFile {
+impl LockName {
     pub(super) fn new(file: &File, log: &DirectoryStorage, name: &'static str) -> io::Result<Self> {
         let id = FileId::of(&fstat(file)?);
         Ok(Self { log: log.clone(), name, path: log.full_path(name), id })

@@ -70,11 +70,11 @@ pub(super) fn open<S: Storage>(
 /// Directories that may take the place of one another while their locks are waited for.
 const PLACES_MAX: usize = 8;
 
-type Locked<S> = (Option<Arc<dyn Board>>, <S as Storage>::Lock);
+type BoardAndLock<S> = (Option<Arc<dyn Board>>, <S as Storage>::Lock);
 
 /// Takes the lock of the directory that has the path then: another one may have taken it from the
 /// one whose lock was waited for.
-fn hold_and_lock<S: Storage>(storage: &S, options: &Options) -> Result<Locked<S>, OpenError> {
+fn hold_and_lock<S: Storage>(storage: &S, options: &Options) -> Result<BoardAndLock<S>, OpenError> {
     for _ in 1..PLACES_MAX {
         let locked = hold_and_lock_once(storage, options);
         if locked.is_ok() || storage.check_place().is_ok() {
@@ -86,7 +86,10 @@ fn hold_and_lock<S: Storage>(storage: &S, options: &Options) -> Result<Locked<S>
     hold_and_lock_once(storage, options)
 }
 
-fn hold_and_lock_once<S: Storage>(storage: &S, options: &Options) -> Result<Locked<S>, OpenError> {
+fn hold_and_lock_once<S: Storage>(
+    storage: &S,
+    options: &Options,
+) -> Result<BoardAndLock<S>, OpenError> {
     check_root(storage, options)?;
     storage.hold().map_err(io_error("open", storage))?;
     let board = board(storage)?;

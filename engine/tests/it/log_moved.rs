@@ -1,12 +1,18 @@
 //! A log whose directory or files somebody moves, replaces or cuts while it is open: what is put in
 //! their place is never written, and the next write fails by name.
 
+use holdpoint_domain::Command;
+use holdpoint_domain::execution_loop::ExecutionLoopCommand;
+use holdpoint_engine::Engine;
 use holdpoint_engine::log::{AppendError, Level, Log, Options};
+use holdpoint_engine::shell::EngineOptions;
 use holdpoint_log_format::recovery::Row;
 use holdpoint_testing::log::{
     append, append_each, content_of, exclusive, open, open_reporting, quiet, record, records_of,
     segments_of, survey_whole,
 };
+use holdpoint_testing::shell::commands::initialize;
+use holdpoint_testing::shell::{Place, origin};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::ops::ControlFlow;
@@ -213,4 +219,22 @@ fn what_was_acknowledged_before_a_change_is_read_through_the_failed_handle_and_b
         log.close().unwrap();
         assert_eq!(tags_of(&place.path().join("log")), [1, 2, 3, 4, 5], "{who}");
     }
+}
+
+#[test]
+fn an_engine_whose_directory_was_moved_records_nothing_in_the_log_that_took_its_place() {
+    let (place, other) = (Place::new(), Place::new());
+    let engine = Engine::open_with(place.storage(), EngineOptions::simulated()).unwrap();
+    let begin = || Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1)));
+    engine.submit(&origin(), &begin()).unwrap();
+    Engine::open_with(other.storage(), EngineOptions::simulated()).unwrap().close().unwrap();
+    let away = place.beside("away");
+    fs::rename(place.log(), &away).unwrap();
+    fs::rename(other.log(), place.log()).unwrap();
+    let before = content_of(&place.log());
+    let refused = engine.submit(&origin(), &begin()).unwrap_err().to_string();
+    assert!(refused.contains(&*away.to_string_lossy()), "{refused}");
+    assert!(engine.close().is_err());
+    assert_eq!(content_of(&place.log()), before);
+    assert!(!records_of(&away).is_empty());
 }

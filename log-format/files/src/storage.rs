@@ -180,12 +180,6 @@ impl DirectoryStorage {
         self.held_directory().map_or(Ok(()), |held| held.check_place())
     }
 
-    /// Returns whether the directory that is held is still the one at the root.
-    #[must_use]
-    pub fn is_in_place(&self) -> bool {
-        self.check_place().is_ok()
-    }
-
     /// Returns whether a directory is held.
     #[must_use]
     pub fn is_held(&self) -> bool {
