@@ -93,12 +93,13 @@ impl Directory {
     /// That what is followed is still read: where another directory has its place by now, that one
     /// is read from here on, if it holds the same log.
     pub(crate) fn expect_same(&self) -> Result<(), Failure> {
-        if self.storage.is_in_place() {
+        if self.storage.check_place().is_ok() {
             return Ok(());
         }
         let id = || log_id(&self.storage).ok().flatten();
         let before = id();
-        self.storage.hold();
+        // Where nothing is there, its log has no identity.
+        let _ = self.storage.hold();
         match (before, id()) {
             (Some(before), Some(now)) if before != now => {
                 let shown = path(&self.path);

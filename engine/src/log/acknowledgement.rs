@@ -174,7 +174,7 @@ impl<S: Storage> Cut<S> {
     fn of(shared: &Shared<S>, state: &mut State<S>, goal: Goal) -> Result<Self, AppendError> {
         let needs_sync = !shared.commit.reached().is_enough_for(goal);
         if needs_sync {
-            shared.write_staged(state)?;
+            shared.write_before_sync(state)?;
             // Who gave the lock back has seen to it.
             if state.lock.is_some() {
                 let filled = state.active.write_zeros(&shared.storage);

@@ -2,13 +2,14 @@
 
 use super::batch::{NewRecord, PreparedBatch, claim};
 use super::error::{PoisonCause, there_are};
+use super::name_fault::NameState;
 use super::segment_lock::LockedFile;
 use super::storage::{Storage, WriteFile};
 use super::unhashed::Unhashed;
 use super::zeros::Zeros;
 use holdpoint_log_files::survey::segment_path;
-use holdpoint_log_files::{Follower, ReadFile, Run};
-use holdpoint_log_format::limits::{PAGE, PIECE_LENGTH};
+use holdpoint_log_files::{FileId, Follower, ReadFile, Run};
+use holdpoint_log_format::limits::{PAGE, PIECE_LENGTH, SEGMENT_HEADER_LENGTH};
 use holdpoint_log_format::{ChainPosition, RecordHeader, SegmentHeader};
 use std::io;
 use std::sync::Arc;
@@ -122,6 +123,8 @@ pub(super) struct Active<W: WriteFile> {
     unhashed: Unhashed,
     /// Shared with whoever syncs while others append.
     pub(super) writer: Arc<W>,
+    /// Which file that is, once it was asked for.
+    id: Option<FileId>,
     /// Encoded records that are not written yet; the unhashed ones lack their headers.
     staged: Vec<u8>,
     /// The newest record that is written.
@@ -142,7 +145,7 @@ impl<W: WriteFile> Active<W> {
         let writer = Arc::clone(lock.file());
         let (unhashed, staged) = (Unhashed::default(), Vec::new());
         let (lock, written_out) = (Some(lock), follower.run.end_offset);
-        Self { follower, unhashed, writer, staged, written, zeros, written_out, lock }
+        Self { follower, unhashed, writer, id: None, staged, written, zeros, written_out, lock }
     }
 
     /// Returns whether a file holds the place from which this handle goes on: the segment's header,
@@ -158,9 +161,31 @@ impl<W: WriteFile> Active<W> {
             || matches!(newest(), Some(Ok(it)) if ChainPosition::of(&it) == run.chain)
     }
 
+    /// Checks that the segment's name stands for its file, which is whole.
+    pub(super) fn check_file<S: Storage<Writer = W>>(&mut self, storage: &S) -> DiskResult<()> {
+        let path = self.path();
+        if self.id.is_none() {
+            self.id = storage.id_of(&self.writer).named("look at", &path)?;
+        }
+        let Some(expected) = self.id else { return Ok(()) };
+        let now = storage.name_state(&path).named("look at", &path)?;
+        let checked = NameState::check(now, expected, self.header().capacity);
+        checked.map_err(io::Error::from).named("rely on", &path)
+    }
+
+    /// Returns whether the open file is this segment's and holds a record: nobody who writes to a
+    /// log puts another file in its place.
+    pub(super) fn holds_a_record(&self) -> bool {
+        let header = bytes_at(&*self.writer, 0).and_then(|it| SegmentHeader::decode(&it).ok());
+        let first = bytes_at(&*self.writer, SEGMENT_HEADER_LENGTH as u64);
+        header.is_some_and(|it| it.first_sequence() == self.header().first_sequence())
+            && first.is_some_and(|size: [u8; 4]| size != [0; 4])
+    }
+
     /// Catching up has led into another file.
     pub(super) fn goes_on_in(&mut self, writer: W) {
         self.writer = Arc::new(writer);
+        self.id = None;
         self.zeros = Zeros::behind(self.follower.run.end_offset);
         self.written_out = self.follower.run.end_offset;
     }

@@ -232,6 +232,8 @@ impl<S: Storage> Log<S> {
     ) -> Result<Archive<'w, W>, ArchiveError> {
         let place = || storage.root().display().to_string();
         let begins = self.beginning()?.run.chain;
+        // Where nothing is there yet, it is made below.
+        let _ = storage.hold();
         let mut ends = vec![begins];
         ends.extend(self.sealed_segments()?.iter().map(|segment| segment.last));
         let reached = reached_by_archive(storage, self.shared.log, &begins)?;
@@ -240,6 +242,9 @@ impl<S: Storage> Log<S> {
             return Err(ArchiveError::OtherArchive { place: place(), reason });
         }
         storage.create_directory("").named("create", ".").map_err(at(storage))?;
+        if reached.is_none() {
+            storage.hold().named("open", ".").map_err(at(storage))?;
+        }
         let lock =
             lock::acquire(storage, None, ARCHIVE_LOCK_WAIT, &mut || {}).map_err(at(storage))?;
         let Ok(lock) = lock else { return Err(ArchiveError::Busy { place: place() }) };

@@ -95,12 +95,12 @@ fn copy_beside(
         // Before the records: what is taken up meanwhile is among them, and known by its key.
         copy_waiting(source, &temporary.path)?;
         match copy_settled(&log, &target, &locked, &mut looks, progress) {
-            Ok(copied) if log.is_in_place() => return Ok((temporary, copied)),
+            Ok(copied) if log.check_place().is_ok() => return Ok((temporary, copied)),
             // The files of runs are those of another log.
             Ok(_) if looks.is_empty() => {
                 return Err(CopyError::Moved { file: names::HEAD.to_string() }.into());
             }
-            Ok(_) => log.hold(),
+            Ok(_) => drop(log.hold()),
             Err(CopyError::Moved { .. }) if !looks.is_empty() => {}
             Err(error) => return Err(error.into()),
         }

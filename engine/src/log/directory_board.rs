@@ -1,18 +1,17 @@
 //! LOCK of a real directory, for whoever does not hold it.
 
-use super::disk::{Identity, identity, stands_for};
+use super::disk::LockName;
 use super::storage::Board;
-use holdpoint_log_files::ReadFile;
 use holdpoint_log_files::map::WaitPage;
+use holdpoint_log_files::{DirectoryStorage, ReadFile};
 use holdpoint_log_format::board::Ticket;
 use holdpoint_log_format::limits::LOCK_FILE_LENGTH;
+use holdpoint_log_format::names;
 use parking_lot::Mutex;
-use rustix::fs::fstat;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -23,16 +22,15 @@ const NAP: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct DirectoryBoard {
     file: File,
-    path: PathBuf,
-    identity: Identity,
+    named: LockName,
     /// `None` where the file cannot be mapped. Most who write wait for nobody, and map nothing.
     page: OnceLock<Option<WaitPage>>,
 }
 
 impl DirectoryBoard {
-    pub(super) fn new(file: File, path: PathBuf) -> io::Result<Self> {
-        let identity = identity(&fstat(&file)?);
-        Ok(Self { file, path, identity, page: OnceLock::new() })
+    pub(super) fn new(file: File, log: &DirectoryStorage) -> io::Result<Self> {
+        let named = LockName::new(&file, log, names::LOCK)?;
+        Ok(Self { file, named, page: OnceLock::new() })
     }
 
     fn page(&self) -> Option<&WaitPage> {
@@ -53,7 +51,7 @@ impl Board for DirectoryBoard {
     }
 
     fn has_its_name(&self) -> io::Result<bool> {
-        stands_for(&self.path, self.identity)
+        self.named.has_its_name()
     }
 
     fn wait(&self, offset: usize, seen: u32, bits: u32, within: Duration) {
@@ -121,7 +119,6 @@ fn start_of(pid: u32) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::log::{LockFile, Storage};
-    use holdpoint_log_files::DirectoryStorage;
     use holdpoint_log_format::board::{SYNC_WORD_AT, word};
     use std::process::Command;
     use std::time::Instant;

@@ -1,26 +1,28 @@
 //! The real disk.
 
 use super::directory_board::DirectoryBoard;
+use super::name_fault::NameState;
 use super::owner_identity::{AsOwner, check_owned};
 use super::run_file::{self, RunFile, RunFileStamp};
 use super::storage::{Board, LockFile, RootState, Storage, WriteFile};
 use crate::executor::begin_write_out;
 use holdpoint_log_files::map::check_written_back;
-use holdpoint_log_files::storage::{is_locked, open_regular};
+use holdpoint_log_files::storage::is_locked;
 use holdpoint_log_files::{
-    DirectoryStorage, ReadFile, RunEntries, RunFileFault, file_system, is_recording_locked,
+    DirectoryStorage, FileId, ReadFile, RunEntries, RunFileFault, file_system, is_recording_locked,
 };
 use holdpoint_log_format::limits::{LOCK_FILE_LENGTH, PAGE};
 use holdpoint_log_format::{BootId, names};
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, chmodat, fallocate, fchmod, flock,
-    fstat, lstat, stat,
+    fstat, lstat, mkdirat, openat, renameat, unlinkat,
 };
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -43,8 +45,16 @@ impl Storage for DirectoryStorage {
         self.root()
     }
 
-    fn hold(&self) {
-        self.hold();
+    fn apart(self) -> Self {
+        self.apart()
+    }
+
+    fn hold(&self) -> io::Result<()> {
+        self.hold()
+    }
+
+    fn check_place(&self) -> io::Result<()> {
+        self.check_place()
     }
 
     fn elsewhere(&self, path: &Path) -> Option<Self> {
@@ -72,27 +82,31 @@ impl Storage for DirectoryStorage {
     }
 
     fn create_directory(&self, path: &str) -> io::Result<()> {
-        let _owner = AsOwner::of(self.root())?;
-        let full = self.path(path);
-        make_directory(&full)?;
+        let _owner = AsOwner::of(self)?;
         if path.is_empty() {
-            return sync_ancestors(&full);
+            // What is held was there, and where it is not any more nothing is made.
+            if !self.is_held() {
+                make_directory(self.root())?;
+            }
+            return sync_ancestors(self.root());
         }
-        match is_shared(self.root())? {
-            true => set_mode(&full, Mode::RWXU | Mode::RWXG | Mode::SGID),
+        self.at(path, make_one_directory)?;
+        match is_shared(self)? {
+            true => {
+                self.at(path, |at, path| set_mode(at, path, Mode::RWXU | Mode::RWXG | Mode::SGID))
+            }
             false => Ok(()),
         }
     }
 
     fn write_gitignore(&self) -> io::Result<()> {
-        let _owner = AsOwner::of(self.root())?;
-        let path = self.path(names::GITIGNORE);
-        let mode = file_mode(self.root())?;
+        let _owner = AsOwner::of(self)?;
+        let mode = file_mode(self)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let file = match rustix::fs::open(&path, flags | OFlags::CLOEXEC, mode) {
-            Ok(made) => File::from(made),
+        let file = match open_as(self, names::GITIGNORE, flags, mode) {
+            Ok(made) => made,
             // Whoever began to make this log and was killed may have left it empty.
-            Err(rustix::io::Errno::EXIST) => match open_regular(&path, OFlags::WRONLY) {
+            Err(Errno::EXIST) => match self.open_file(names::GITIGNORE, OFlags::WRONLY) {
                 Ok(left) if left.length()? == 0 => left,
                 _ => return Ok(()),
             },
@@ -104,21 +118,20 @@ impl Storage for DirectoryStorage {
     }
 
     fn create(&self, path: &str, length: u64) -> io::Result<File> {
-        let _owner = AsOwner::of(self.root())?;
+        let _owner = AsOwner::of(self)?;
         check_size_limit(length.max(PAGE))?;
-        let full = self.path(path);
         self.remove(path).map_err(directory_in_the_way)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let mode = file_mode(self.root())?;
-        let file = File::from(rustix::fs::open(&full, flags | OFlags::CLOEXEC, mode)?);
+        let mode = file_mode(self)?;
+        let file = open_as(self, path, flags, mode)?;
         fchmod(&file, mode)?;
-        reserve(&file, length).inspect_err(|_| drop(std::fs::remove_file(&full)))?;
+        reserve(&file, length).inspect_err(|_| drop(self.remove(path)))?;
         Ok(file)
     }
 
     fn open_writer(&self, path: &str) -> io::Result<File> {
-        let _owner = AsOwner::of(self.root())?;
-        let file = open_regular(&self.path(path), OFlags::RDWR)?;
+        let _owner = AsOwner::of(self)?;
+        let file = self.open_file(path, OFlags::RDWR)?;
         check_size_limit(file.length()?)?;
         Ok(file)
     }
@@ -141,20 +154,23 @@ impl Storage for DirectoryStorage {
     }
 
     fn sync_directory(&self, path: &str) -> io::Result<()> {
-        let _owner = AsOwner::of(self.root())?;
-        File::open(self.path(path))?.sync_all()
+        let _owner = AsOwner::of(self)?;
+        File::from(self.open_directory(path)?).sync_all()
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let _owner = AsOwner::of(self.root())?;
-        std::fs::rename(self.path(from), self.path(to))
+        let _owner = AsOwner::of(self)?;
+        let to_name = |at: BorrowedFd<'_>, from: &Path| {
+            self.at(to, |to_at, to| renameat(at, from, to_at, to))
+        };
+        Ok(self.at(from, to_name)?)
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
-        let _owner = AsOwner::of(self.root())?;
-        match std::fs::remove_file(self.path(path)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other,
+        let _owner = AsOwner::of(self)?;
+        match self.at(path, |at, path| unlinkat(at, path, AtFlags::empty())) {
+            Err(Errno::NOENT) => Ok(()),
+            other => Ok(other?),
         }
     }
 
@@ -163,21 +179,20 @@ impl Storage for DirectoryStorage {
     }
 
     fn try_lock(&self) -> io::Result<Option<HeldLock>> {
-        check_owned(self.root())?;
-        let _owner = AsOwner::of(self.root())?;
-        try_lock_of(self.path(names::LOCK), self.root())
+        check_owned(self)?;
+        let _owner = AsOwner::of(self)?;
+        try_lock_of(self, names::LOCK)
     }
 
     fn try_sync_lock(&self) -> io::Result<Option<HeldLock>> {
-        let _owner = AsOwner::of(self.root())?;
-        try_lock_of(self.path(names::SYNC), self.root())
+        let _owner = AsOwner::of(self)?;
+        try_lock_of(self, names::SYNC)
     }
 
     fn board(&self) -> io::Result<Option<Arc<dyn Board>>> {
-        let _owner = AsOwner::of(self.root())?;
-        let path = self.path(names::LOCK);
-        let file = open_lock(&path, self.root())?;
-        Ok(Some(Arc::new(DirectoryBoard::new(file, path)?)))
+        let _owner = AsOwner::of(self)?;
+        let file = open_lock(self, names::LOCK)?;
+        Ok(Some(Arc::new(DirectoryBoard::new(file, self)?)))
     }
 
     fn check_written_back(&self, file: &File) -> io::Result<()> {
@@ -185,11 +200,22 @@ impl Storage for DirectoryStorage {
     }
 
     fn is_named(&self, path: &str, file: &File) -> io::Result<bool> {
-        stands_for(&self.path(path), identity(&fstat(file)?))
+        stands_for(self, path, FileId::of(&fstat(file)?))
+    }
+
+    fn id_of(&self, file: &File) -> io::Result<Option<FileId>> {
+        Ok(Some(FileId::of(&fstat(file)?)))
+    }
+
+    fn name_state(&self, path: &str) -> io::Result<Option<NameState>> {
+        match self.stat(path) {
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            found => Ok(Some(NameState::of(&found?))),
+        }
     }
 
     fn lock_holder(&self, path: &str) -> Option<u32> {
-        let named = lstat(self.path(path)).ok()?;
+        let named = self.stat(path).ok()?;
         holder_in(&std::fs::read_to_string("/proc/locks").ok()?, named.st_ino)
     }
 
@@ -198,22 +224,22 @@ impl Storage for DirectoryStorage {
     }
 
     fn begin_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
-        let _owner = AsOwner::of(self.root())?;
+        let _owner = AsOwner::of(self)?;
         run_file::begin(self, loop_id).map(Some)
     }
 
     fn take_run(&self, loop_id: &str) -> io::Result<Option<RunFile>> {
-        let _owner = AsOwner::of(self.root())?;
+        let _owner = AsOwner::of(self)?;
         run_file::take(self, loop_id)
     }
 
     fn is_recorded(&self, loop_id: &str) -> io::Result<Option<bool>> {
-        let _owner = AsOwner::of(self.root())?;
+        let _owner = AsOwner::of(self)?;
         is_recording_locked(self, loop_id)
     }
 
     fn is_foreign_run(&self, loop_id: &str) -> io::Result<bool> {
-        let _owner = AsOwner::of(self.root())?;
+        let _owner = AsOwner::of(self)?;
         run_file::is_foreign(self, loop_id)
     }
 
@@ -222,12 +248,12 @@ impl Storage for DirectoryStorage {
     }
 
     fn run_stamp(&self, loop_id: &str) -> io::Result<Option<RunFileStamp>> {
-        let _owner = AsOwner::of(self.root())?;
+        let _owner = AsOwner::of(self)?;
         run_file::stamp(self, loop_id)
     }
 
     fn run_entries(&self, loop_id: &str) -> Result<Option<RunEntries>, RunFileFault> {
-        let _owner = AsOwner::of(self.root())?;
+        let _owner = AsOwner::of(self)?;
         run_file::entries(self, loop_id)
     }
 
@@ -240,7 +266,7 @@ impl WriteFile for File {
     fn try_lock(&self) -> io::Result<bool> {
         let lock = || flock(self, FlockOperation::NonBlockingLockExclusive);
         match rustix::io::retry_on_intr(lock) {
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            Err(Errno::WOULDBLOCK) => Ok(false),
             other => Ok(other.map(|()| true)?),
         }
     }
@@ -254,16 +280,14 @@ impl WriteFile for File {
 #[derive(Debug)]
 pub struct HeldLock {
     file: File,
-    path: PathBuf,
-    /// Device and inode of the file.
-    identity: Identity,
+    named: LockName,
     owner: u32,
 }
 
 impl HeldLock {
-    fn new(file: File, path: PathBuf) -> io::Result<Self> {
-        let identity = identity(&fstat(&file)?);
-        Ok(Self { file, path, identity, owner: std::process::id() })
+    fn new(file: File, log: &DirectoryStorage, name: &'static str) -> io::Result<Self> {
+        let named = LockName::new(&file, log, name)?;
+        Ok(Self { file, named, owner: std::process::id() })
     }
 }
 
@@ -288,7 +312,7 @@ impl LockFile for HeldLock {
 
     /// Somebody may have removed the file and made it again between open and lock, or later.
     fn has_its_name(&self) -> io::Result<bool> {
-        stands_for(&self.path, self.identity)
+        self.named.has_its_name()
     }
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
@@ -300,29 +324,29 @@ impl LockFile for HeldLock {
 
 /// Takes the lock of a file that is made where it is missing: of the one that the name stands for
 /// when this returns.
-fn try_lock_of(path: PathBuf, root: &Path) -> io::Result<Option<HeldLock>> {
+fn try_lock_of(log: &DirectoryStorage, name: &'static str) -> io::Result<Option<HeldLock>> {
     loop {
-        let file = open_lock(&path, root)?;
+        let file = open_lock(log, name)?;
         if !WriteFile::try_lock(&file)? {
             return Ok(None);
         }
-        let lock = HeldLock::new(file, path.clone())?;
+        let lock = HeldLock::new(file, log, name)?;
         if lock.has_its_name()? {
             return Ok(Some(lock));
         }
     }
 }
 
-fn open_lock(path: &Path, root: &Path) -> io::Result<File> {
+fn open_lock(log: &DirectoryStorage, name: &str) -> io::Result<File> {
     check_size_limit(PAGE)?;
-    match open_regular(path, OFlags::RDWR) {
+    match log.open_file(name, OFlags::RDWR) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mode = file_mode(root)?;
-            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let file = File::from(rustix::fs::open(path, flags, mode)?);
+            log.check_place()?;
+            let mode = file_mode(log)?;
+            let file = open_as(log, name, OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW, mode)?;
             match fchmod(&file, mode) {
                 // Another user of the group made it just now, and sees to it.
-                Ok(()) | Err(rustix::io::Errno::PERM) => Ok(file),
+                Ok(()) | Err(Errno::PERM) => Ok(file),
                 Err(error) => Err(error.into()),
             }
         }
@@ -330,39 +354,67 @@ fn open_lock(path: &Path, root: &Path) -> io::Result<File> {
     }
 }
 
+fn open_as(
+    log: &DirectoryStorage,
+    name: &str,
+    flags: OFlags,
+    mode: Mode,
+) -> rustix::io::Result<File> {
+    log.at(name, |at, path| openat(at, path, flags | OFlags::CLOEXEC, mode)).map(File::from)
+}
+
 /// Returns whether the log's directory may be written by its group: then so may every file in it,
 /// whoever of the group makes it and whatever the umask. Otherwise all is for its owner alone.
-fn is_shared(root: &Path) -> io::Result<bool> {
-    Ok(Mode::from_raw_mode(stat(root)?.st_mode).contains(Mode::WGRP))
+fn is_shared(log: &DirectoryStorage) -> io::Result<bool> {
+    Ok(Mode::from_raw_mode(log.own_stat()?.st_mode).contains(Mode::WGRP))
 }
 
-pub(super) fn file_mode(root: &Path) -> io::Result<Mode> {
+fn file_mode(log: &DirectoryStorage) -> io::Result<Mode> {
     let own = Mode::RUSR | Mode::WUSR;
-    Ok(if is_shared(root)? { own | Mode::RGRP | Mode::WGRP } else { own })
+    Ok(if is_shared(log)? { own | Mode::RGRP | Mode::WGRP } else { own })
 }
 
-/// Device and inode of a file, which tell it from every other one of the machine.
-pub(super) type Identity = (rustix::fs::Dev, u64);
-
-pub(super) fn identity(stat: &rustix::fs::Stat) -> Identity {
-    (stat.st_dev, stat.st_ino)
+/// The name of a lock file, which is relied on while that is open.
+#[derive(Debug)]
+pub(super) struct LockName {
+    log: DirectoryStorage,
+    name: &'static str,
+    path: PathBuf,
+    id: FileId,
 }
 
-/// Returns whether a path stands for a file.
-pub(super) fn stands_for(path: &Path, file: Identity) -> io::Result<bool> {
-    match lstat(path) {
-        Ok(named) => Ok(identity(&named) == file),
-        Err(rustix::io::Errno::NOENT) => Ok(false),
+impl LockName {
+    pub(super) fn new(file: &File, log: &DirectoryStorage, name: &'static str) -> io::Result<Self> {
+        let id = FileId::of(&fstat(file)?);
+        Ok(Self { log: log.clone(), name, path: log.full_path(name), id })
+    }
+
+    /// Returns whether the name stands for the file, in the directory that has the log's path.
+    pub(super) fn has_its_name(&self) -> io::Result<bool> {
+        // The path leads to it through that directory: one look tells both.
+        if lstat(&self.path).is_ok_and(|found| FileId::of(&found) == self.id) {
+            return Ok(true);
+        }
+        self.log.check_place()?;
+        stands_for(&self.log, self.name, self.id)
+    }
+}
+
+/// Returns whether a name stands for a file.
+fn stands_for(log: &DirectoryStorage, name: &str, file: FileId) -> io::Result<bool> {
+    match log.stat(name) {
+        Ok(named) => Ok(FileId::of(&named) == file),
+        Err(Errno::NOENT) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
 /// Makes a directory and its missing parents, owner only whatever the umask, each name durable.
 fn make_directory(path: &Path) -> io::Result<()> {
-    match make_one_directory(path) {
+    match make_one_directory(CWD, path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             make_directory(named_parent(path).ok_or(error)?)?;
-            make_one_directory(path)
+            make_one_directory(CWD, path)
         }
         other => other,
     }
@@ -370,15 +422,15 @@ fn make_directory(path: &Path) -> io::Result<()> {
 
 /// Sets the mode of a directory through a descriptor of it: whatever takes its name meanwhile, a
 /// link too, keeps its own.
-fn set_mode(path: &Path, mode: Mode) -> io::Result<()> {
+fn set_mode(at: BorrowedFd<'_>, path: &Path, mode: Mode) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match rustix::fs::open(path, flags, Mode::empty()) {
+    match openat(at, path, flags, Mode::empty()) {
         Ok(directory) => Ok(fchmod(directory, mode)?),
         // A umask took even the owner's own rights away. What was opened has its mode set, whatever
         // its name stands for by now.
-        Err(rustix::io::Errno::ACCESS) => {
+        Err(Errno::ACCESS) => {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let directory = rustix::fs::open(path, flags, Mode::empty())?;
+            let directory = openat(at, path, flags, Mode::empty())?;
             let opened = format!("/proc/self/fd/{}", directory.as_raw_fd());
             Ok(chmodat(CWD, opened, mode, AtFlags::empty())?)
         }
@@ -386,21 +438,21 @@ fn set_mode(path: &Path, mode: Mode) -> io::Result<()> {
     }
 }
 
-fn make_one_directory(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => sync_parent_if_allowed(path),
-        Err(error) => Err(error),
+fn make_one_directory(at: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    match mkdirat(at, path, Mode::RWXU) {
+        Err(Errno::EXIST) => sync_parent_if_allowed(at, path),
+        Err(error) => Err(error.into()),
         Ok(()) => {
-            set_mode(path, Mode::RWXU)?;
-            sync_parent(path)
+            set_mode(at, path, Mode::RWXU)?;
+            sync_parent(at, path)
         }
     }
 }
 
 /// Somebody else made the directory, and perhaps did not make its name durable. Where we may not
 /// read its parent, that stays with whoever made it.
-fn sync_parent_if_allowed(path: &Path) -> io::Result<()> {
-    match sync_parent(path) {
+fn sync_parent_if_allowed(at: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    match sync_parent(at, path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }
@@ -415,7 +467,7 @@ fn sync_ancestors(path: &Path) -> io::Result<()> {
         if lstat(ancestor)?.st_dev != device {
             return Ok(());
         }
-        match sync_parent(ancestor) {
+        match sync_parent(CWD, ancestor) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
             other => other?,
         }
@@ -435,8 +487,10 @@ fn directory_in_the_way(error: io::Error) -> io::Error {
     }
 }
 
-fn sync_parent(path: &Path) -> io::Result<()> {
-    File::open(named_parent(path).unwrap_or(Path::new(".")))?.sync_all()
+fn sync_parent(at: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let parent = openat(at, named_parent(path).unwrap_or(Path::new(".")), flags, Mode::empty())?;
+    File::from(parent).sync_all()
 }
 
 fn named_parent(path: &Path) -> Option<&Path> {
@@ -460,7 +514,7 @@ fn reserve(file: &File, length: u64) -> io::Result<()> {
     }
     #[cfg(target_os = "linux")]
     match rustix::io::retry_on_intr(|| fallocate(file, FallocateFlags::empty(), 0, length)) {
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {}
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
         other => return Ok(other?),
     }
     write_zeros(file, 0, length)
@@ -481,7 +535,7 @@ fn write_zeros(file: &File, offset: u64, length: u64) -> io::Result<()> {
 fn punch(file: &File, offset: u64, length: u64) -> io::Result<()> {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     match rustix::io::retry_on_intr(|| fallocate(file, flags, offset, length)) {
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         other => Ok(other?),
     }
 }

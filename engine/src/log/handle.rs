@@ -36,7 +36,7 @@ impl<S: Storage> Log<S> {
     /// # Errors
     /// Each names the path and what to do; nothing was changed.
     pub fn open(storage: S, options: Options) -> Result<(Self, OpenReport), OpenError> {
-        let (shared, report) = open::open(storage, options)?;
+        let (shared, report) = open::open(storage.apart(), options)?;
         let shared = Arc::new(shared);
         let flusher = Flusher::start(&shared).map_err(|source| OpenError::Io {
             operation: "start a thread for",

@@ -1,10 +1,11 @@
 //! HEAD: replaced as a whole, only under the lock, and never backwards.
 
 use super::active::{DiskResult, IoContext, Point};
+use super::name_fault::{NameFault, NameState};
 use super::storage::Storage;
 use holdpoint_log_files::ReadFile;
 use holdpoint_log_format::limits::HEAD_LENGTH;
-use holdpoint_log_format::{BootId, Head, names};
+use holdpoint_log_format::{BootId, Head, LogId, names};
 
 /// HEAD naming `point`, with the log and anchor of `head`.
 pub(super) fn naming(head: &Head, point: &Point, boot: BootId) -> Head {
@@ -25,10 +26,11 @@ pub(super) fn naming(head: &Head, point: &Point, boot: BootId) -> Head {
 /// Another process may have moved the anchor since `head`'s was read: the anchor on disk stays.
 pub(super) fn replace<S: Storage>(storage: &S, head: &Head) -> DiskResult<()> {
     let Some(current) = read(storage)? else { return write(storage, head) };
+    check_log(&current, head.log)?;
     if current.newest_sequence >= head.newest_sequence {
         return storage.sync_directory("").named("sync", ".");
     }
-    let is_moved = current.log == head.log && current.anchor_sequence > head.anchor_sequence;
+    let is_moved = current.anchor_sequence > head.anchor_sequence;
     let anchored = if is_moved { &current } else { head };
     let (anchor_sequence, anchor_link) = (anchored.anchor_sequence, anchored.anchor_link);
     write(storage, &Head { anchor_sequence, anchor_link, ..*head })
@@ -44,6 +46,26 @@ pub(super) fn write<S: Storage>(storage: &S, head: &Head) -> DiskResult<()> {
     storage.sync(&file).named("sync", temporary)?;
     storage.rename(temporary, names::HEAD).named("rename", temporary)?;
     storage.sync_directory("").named("sync", ".")
+}
+
+/// Checks that HEAD is of this log, if there is one, unless it is the one that was seen last.
+pub(super) fn check<S: Storage>(
+    storage: &S,
+    log: LogId,
+    seen: &mut Option<NameState>,
+) -> DiskResult<()> {
+    let now = storage.name_state(names::HEAD).named("look at", names::HEAD)?;
+    if now != *seen {
+        read(storage)?.map_or(Ok(()), |found| check_log(&found, log))?;
+        *seen = now;
+    }
+    Ok(())
+}
+
+fn check_log(found: &Head, expected: LogId) -> DiskResult<()> {
+    let fault = NameFault::OtherLog { expected, found: found.log };
+    let checked = if found.log == expected { Ok(()) } else { Err(fault.into()) };
+    checked.named("rely on", names::HEAD)
 }
 
 /// HEAD as it is on disk; `None` when it is missing or garbage.

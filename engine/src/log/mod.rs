@@ -27,6 +27,7 @@ mod handle;
 mod head_file;
 mod level;
 mod lock;
+mod name_fault;
 mod open;
 mod options;
 mod owner;
@@ -59,6 +60,7 @@ pub(crate) use create::create_behind;
 pub use error::{AppendError, CloseError, OpenError, PoisonCause};
 pub use handle::Log;
 pub use level::Level;
+pub use name_fault::NameState;
 pub use options::{OpenReport, Options, Ownership, Recovered};
 pub use run_file::{
     DeferOutcomeError, DeferredOutcome, Room, RunFile, RunFileStamp, append_entry, keep_outcome,

@@ -26,9 +26,7 @@ pub(super) fn open<S: Storage>(
     storage: S,
     options: Options,
 ) -> Result<(Shared<S>, OpenReport), OpenError> {
-    check_root(&storage, &options)?;
-    let board = board(&storage)?;
-    let lock = take_lock(&storage, board.as_deref(), &options)?;
+    let (board, lock) = hold_and_lock(&storage, &options)?;
     let board = named_board(&storage, board)?;
     let shared_board = || board.as_deref().filter(|_| is_shared(&options));
     let settled = settle(&storage, &lock, shared_board(), &options)?;
@@ -67,6 +65,36 @@ pub(super) fn open<S: Storage>(
         served.map_err(|error| io_error("sync", &shared.storage)(io::Error::other(error)))?;
     }
     Ok((shared, report))
+}
+
+/// Directories that may take the place of one another while their locks are waited for.
+const PLACES_MAX: usize = 8;
+
+type BoardAndLock<S> = (Option<Arc<dyn Board>>, <S as Storage>::Lock);
+
+/// Takes the lock of the directory that has the path then: another one may have taken it from the
+/// one whose lock was waited for.
+fn hold_and_lock<S: Storage>(storage: &S, options: &Options) -> Result<BoardAndLock<S>, OpenError> {
+    for _ in 1..PLACES_MAX {
+        let locked = hold_and_lock_once(storage, options);
+        if locked.is_ok() || storage.check_place().is_ok() {
+            return locked;
+        }
+        // Where nothing is there by now, looking at it says so.
+        let _ = storage.hold();
+    }
+    hold_and_lock_once(storage, options)
+}
+
+fn hold_and_lock_once<S: Storage>(
+    storage: &S,
+    options: &Options,
+) -> Result<BoardAndLock<S>, OpenError> {
+    check_root(storage, options)?;
+    storage.hold().map_err(io_error("open", storage))?;
+    let board = board(storage)?;
+    let lock = take_lock(storage, board.as_deref(), options)?;
+    Ok((board, lock))
 }
 
 /// Returns whether the lock is given back between turns.
@@ -164,11 +192,13 @@ fn new_state<S: Storage>(
     let same_boot = before.filter(|lock| lock.boot == storage.boot());
     let mut state = State {
         head: settled.head,
+        head_seen: None,
         active: settled.active,
         preallocated: Preallocated::Nothing,
         rooms: Vec::new(),
         lock: None,
         looked: sync::now(),
+        files_looked: sync::now(),
         taken: sync::now(),
         owes_pause: false,
         board: shares.board,

@@ -4,14 +4,18 @@
 //! The identity is that of one thread, for as long as one piece of work takes, so whichever thread
 //! does it has it.
 
-use rustix::fs::{FileType, Mode, Stat, lstat, stat};
+use holdpoint_log_files::DirectoryStorage;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat, stat, statat};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid, getegid, geteuid, getgroups};
 use rustix::thread::set_thread_groups;
 use std::cell::Cell;
+use std::ffi::OsStr;
 use std::io;
 use std::marker::PhantomData;
-use std::path::Path;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 thread_local! {
     /// True if an [`AsOwner`] of this thread lives.
@@ -27,15 +31,24 @@ pub(super) struct AsOwner {
 }
 
 impl AsOwner {
-    /// Takes the identity of the owner of this directory, where this process is root and the owner
-    /// is not. A directory that is not there has none yet.
-    pub(super) fn of(root: &Path) -> io::Result<Self> {
+    /// Takes the identity of the owner of this log's directory, where this process is root and the
+    /// owner is not. A directory that is not there has none yet.
+    pub(super) fn of(log: &DirectoryStorage) -> io::Result<Self> {
+        Self::of_what(|| log.own_stat())
+    }
+
+    /// Does the same for a directory around a log.
+    pub(super) fn of_directory(path: &Path) -> io::Result<Self> {
+        Self::of_what(|| stat(path))
+    }
+
+    fn of_what(look: impl FnOnce() -> rustix::io::Result<Stat>) -> io::Result<Self> {
         let unchanged = Self { groups: None, _thread: PhantomData };
         // Work that is a part of other work has its identity.
         if IS_CHANGED.get() {
             return Ok(unchanged);
         }
-        let Some(owner) = foreign_owner(root)? else { return Ok(unchanged) };
+        let Some(owner) = foreign_owner(look)? else { return Ok(unchanged) };
         let before = getgroups()?;
         set_thread_groups(&[])?;
         IS_CHANGED.set(true);
@@ -60,11 +73,11 @@ impl Drop for AsOwner {
 }
 
 /// The owner of a directory, where this process is root and the owner is not.
-fn foreign_owner(root: &Path) -> io::Result<Option<Stat>> {
+fn foreign_owner(look: impl FnOnce() -> rustix::io::Result<Stat>) -> io::Result<Option<Stat>> {
     if !geteuid().is_root() {
         return Ok(None);
     }
-    match stat(root) {
+    match look() {
         Ok(found) => Ok((!Uid::from_raw(found.st_uid).is_root()).then_some(found)),
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
@@ -74,19 +87,29 @@ fn foreign_owner(root: &Path) -> io::Result<Option<Stat>> {
 /// Checks whether root may write in this log: where it is another user's, every file in it is a
 /// regular one with one name, and everything is that user's, or, in a log of a group, at least no
 /// link.
-pub(super) fn check_owned(root: &Path) -> io::Result<()> {
-    let Some(owner) = foreign_owner(root)? else { return Ok(()) };
+pub(super) fn check_owned(log: &DirectoryStorage) -> io::Result<()> {
+    let Some(owner) = foreign_owner(|| log.own_stat())? else { return Ok(()) };
     let is_shared = Mode::from_raw_mode(owner.st_mode).contains(Mode::WGRP);
-    check_entries(root, (owner.st_uid, is_shared), 0)
+    check_entries(log.open_directory("")?, log.root(), (owner.st_uid, is_shared), 0)
 }
 
 /// Maximum depth of a log's directories.
 const DEPTH_MAX: usize = 3;
 
-fn check_entries(directory: &Path, owner: (u32, bool), depth: usize) -> io::Result<()> {
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        let found = match lstat(&path) {
+fn check_entries(
+    directory: OwnedFd,
+    place: &Path,
+    owner: (u32, bool),
+    depth: usize,
+) -> io::Result<()> {
+    for entry in Dir::read_from(&directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let path: PathBuf = place.join(OsStr::from_bytes(name.to_bytes()));
+        let found = match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => continue,
             found => found?,
         };
@@ -110,7 +133,9 @@ fn check_entries(directory: &Path, owner: (u32, bool), depth: usize) -> io::Resu
             )));
         }
         if kind == FileType::Directory && depth < DEPTH_MAX {
-            check_entries(&path, owner, depth + 1)?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let inner = openat(&directory, name, flags, Mode::empty())?;
+            check_entries(inner, &path, owner, depth + 1)?;
         }
     }
     Ok(())

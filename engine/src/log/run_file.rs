@@ -15,16 +15,15 @@
 use super::disk::boot_id;
 use super::owner_identity::AsOwner;
 use super::storage::Storage;
-use holdpoint_log_files::storage::open_regular;
 use holdpoint_log_files::{
-    DirectoryStorage, RunEntries, RunFileFault, hold_recording_lock, is_recording_locked,
-    outcome_of, read_outcome,
+    DirectoryStorage, FileId, RunEntries, RunFileFault, hold_recording_lock, is_recording_locked,
+    outcome_of,
 };
 use holdpoint_log_format::limits::{OUTCOME_FILE_MAX, RUN_ENTRY_HEADER_LENGTH};
 use holdpoint_log_format::{EntryHeader, EntryKind, RunKey, RunStart, names, outcome_file};
 use rustix::fs::{
     FallocateFlags, FileType, FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW,
-    fallocate, fchmod, fdatasync, flock, fstat, fsync, ftruncate, futimens, lstat,
+    fallocate, fchmod, fdatasync, flock, fstat, fsync, ftruncate, futimens, openat,
 };
 use rustix::io::{Errno, retry_on_intr};
 use std::fs::File;
@@ -64,7 +63,9 @@ pub struct RunFile {
     /// Lock that says that the run's recorder lives, whatever becomes of the file: its recorder has
     /// it.
     recording: Option<Arc<OwnedFd>>,
-    path: PathBuf,
+    log: DirectoryStorage,
+    /// Its name in the log's directory.
+    name: String,
     /// The user number of whoever it belonged to when it was opened here.
     owner: u32,
     /// Place where it ends as far as it was written here.
@@ -155,12 +156,12 @@ impl RunFile {
     /// # Errors
     /// Why not, or what the disk says.
     pub fn check_reach(&self) -> io::Result<()> {
-        let place = self.path.parent().map(lstat).transpose()?;
-        let own = fstat(&*self.directory)?;
-        if place.map(|it| (it.st_dev, it.st_ino)) != Some((own.st_dev, own.st_ino)) {
+        self.log.check_place()?;
+        let place = self.log.stat(names::RUNS)?;
+        if FileId::of(&place) != FileId::of(&fstat(&*self.directory)?) {
             return Err(io::Error::other("something else is in the place of `runs/`"));
         }
-        check_names(&*self.file, &self.path)?;
+        check_names(&*self.file, &self.log, &self.name)?;
         let found = fstat(&*self.file)?.st_uid;
         let other = || io::Error::other(format!("it belongs to user number {found} by now"));
         (found == self.owner).then_some(()).ok_or_else(other)
@@ -202,10 +203,9 @@ impl RunFile {
     /// Removes the file of a run whose end is on the log, where its name stands for nothing else by
     /// now. Where that fails, the next writer does it.
     pub fn remove(self) {
-        let log = self.path.parent().and_then(Path::parent);
-        let owner = log.map(AsOwner::of).transpose();
-        if owner.is_ok() && check_names(&*self.file, &self.path).is_ok() {
-            let _ = std::fs::remove_file(&self.path);
+        let owner = AsOwner::of(&self.log);
+        if owner.is_ok() && check_names(&*self.file, &self.log, &self.name).is_ok() {
+            let _ = self.log.remove(&self.name);
         }
     }
 }
@@ -292,7 +292,7 @@ fn touch(directory: impl AsFd) -> io::Result<()> {
 /// Returns when something in the directory of the runs' files changed last; `None` where there is
 /// none.
 pub(super) fn changed(storage: &DirectoryStorage) -> io::Result<Option<(i64, i64)>> {
-    match lstat(storage.path(names::RUNS)) {
+    match storage.stat(names::RUNS) {
         Ok(place) => {
             #[allow(clippy::useless_conversion, reason = "its width differs between systems")]
             let nanoseconds = i64::try_from(place.st_mtime_nsec).unwrap_or(0);
@@ -305,7 +305,7 @@ pub(super) fn changed(storage: &DirectoryStorage) -> io::Result<Option<(i64, i64
 
 /// The stamp of a run's file; `None` where there is none.
 pub(super) fn stamp(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Option<RunFileStamp>> {
-    match lstat(storage.path(&names::run(loop_id))) {
+    match storage.stat(&names::run(loop_id)) {
         Ok(stat) => {
             let length = u64::try_from(stat.st_size).unwrap_or(0);
             Ok(Some(RunFileStamp { inode: stat.st_ino, length }))
@@ -321,7 +321,10 @@ pub(super) fn entries(
     loop_id: &str,
 ) -> Result<Option<RunEntries>, RunFileFault> {
     check_place(storage)?;
-    RunEntries::open(&storage.path(&names::run(loop_id)))
+    match storage.open_file(&names::run(loop_id), OFlags::RDONLY) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => RunEntries::of(opened?).map(Some),
+    }
 }
 
 /// Makes a run's file and takes its lock.
@@ -330,16 +333,16 @@ pub(super) fn begin(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Run
         storage.create_directory(names::RUNS)?;
     }
     check_place(storage)?;
-    let path = storage.path(&names::run(loop_id));
+    let name = names::run(loop_id);
     let directory = open_directory(storage)?;
     let recording = hold_recording_lock(storage, loop_id)?;
-    let mut file = File::from(rustix::fs::open(&path, NEW_FILE, NEW_MODE)?);
-    finish(&mut file).inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+    let mut file = new_file(storage, &name)?;
+    finish(&mut file).inspect_err(|_| drop(storage.remove(&name)))?;
     // A disk that has nothing left says so when the room on the log is made.
     let _ = reserve(&file, 0, 0);
     let (end, owner) = (AtomicU64::new(length(&file)?), fstat(&file)?.st_uid);
-    let recording = Some(Arc::new(recording));
-    Ok(RunFile { file: Arc::new(file.into()), directory, recording, path, owner, end })
+    let (recording, log) = (Some(Arc::new(recording)), storage.clone());
+    Ok(RunFile { file: Arc::new(file.into()), directory, recording, log, name, owner, end })
 }
 
 /// Fate of an outcome that was to wait.
@@ -398,9 +401,9 @@ pub fn keep_outcome(
     if bytes.len() > OUTCOME_FILE_MAX {
         return Err(io::Error::from(io::ErrorKind::FileTooLarge).into());
     }
-    let storage = DirectoryStorage::new(log);
+    let storage = DirectoryStorage::holding(log);
     // Root leaves no file of its own in another user's log.
-    let _owner = AsOwner::of(log)?;
+    let _owner = AsOwner::of(&storage)?;
     if check_place(&storage).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         match storage.create_directory(names::RUNS) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -410,17 +413,17 @@ pub fn keep_outcome(
     check_place(&storage)?;
     let mut first = None;
     for name in outcomes {
-        let path = storage.path(&names::run(&name));
-        match rustix::fs::open(&path, NEW_FILE, NEW_MODE) {
+        let name = names::run(&name);
+        match new_file(&storage, &name) {
             Err(Errno::EXIST) => {
-                if let Some(waiting) = waiting_at(&path, is_hooks)? {
+                if let Some(waiting) = waiting_at(&storage, &name, is_hooks)? {
                     return Ok(DeferredOutcome::Waiting(waiting));
                 }
-                first.get_or_insert(path);
+                first.get_or_insert(storage.path(&name));
             }
             made => {
-                let file = File::from(made.map_err(io::Error::from)?);
-                return Ok(write_outcome(&storage, &path, file, &bytes)?);
+                let file = made.map_err(io::Error::from)?;
+                return Ok(write_outcome(&storage, &name, file, &bytes)?);
             }
         }
     }
@@ -430,18 +433,20 @@ pub fn keep_outcome(
 /// The outcome that waits in a file, as a hook of its owner wrote it; `None`: the file is torn, or
 /// not a hook's.
 fn waiting_at(
-    path: &Path,
+    storage: &DirectoryStorage,
+    name: &str,
     is_hooks: &dyn Fn(u32, &[u8]) -> bool,
 ) -> Result<Option<Vec<u8>>, DeferOutcomeError> {
-    match read_outcome(path) {
+    let opened = storage.open_file(name, OFlags::RDONLY).map_err(RunFileFault::from);
+    match opened.and_then(|file| outcome_of(&file)) {
         Ok((owner, payload)) => Ok(payload.filter(|payload| is_hooks(owner, payload))),
         Err(RunFileFault::Io(source)) => {
-            let place = lstat(path).map(|stat| FileType::from_raw_mode(stat.st_mode));
+            let place = storage.stat(name).map(|stat| FileType::from_raw_mode(stat.st_mode));
             match place {
                 // A writer took it up meanwhile.
                 Err(Errno::NOENT) => Ok(None),
                 Ok(place) if place != FileType::RegularFile => Ok(None),
-                _ => Err(DeferOutcomeError::Unreadable { path: path.to_path_buf(), source }),
+                _ => Err(DeferOutcomeError::Unreadable { path: storage.path(name), source }),
             }
         }
         Err(_) => Ok(None),
@@ -450,7 +455,7 @@ fn waiting_at(
 
 fn write_outcome(
     storage: &DirectoryStorage,
-    path: &Path,
+    name: &str,
     mut file: File,
     bytes: &[u8],
 ) -> io::Result<DeferredOutcome> {
@@ -461,9 +466,9 @@ fn write_outcome(
         storage.sync_directory(names::RUNS)?;
         touch(&*open_directory(storage)?)?;
         // A writer may have taken it for torn before it was locked.
-        check_names(&file, path)
+        check_names(&file, storage, name)
     });
-    kept.inspect_err(|_| drop(std::fs::remove_file(path)))?;
+    kept.inspect_err(|_| drop(storage.remove(name)))?;
     Ok(DeferredOutcome::Kept)
 }
 
@@ -472,16 +477,16 @@ fn length(file: impl AsFd) -> io::Result<u64> {
 }
 
 /// Checks whether a file's name still stands for it, and nothing else does.
-fn check_names(file: impl AsFd, path: &Path) -> io::Result<()> {
-    let (own, named) = (fstat(file)?, lstat(path)?);
-    let is_it = (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) && own.st_nlink == 1;
+fn check_names(file: impl AsFd, log: &DirectoryStorage, name: &str) -> io::Result<()> {
+    let (own, named) = (fstat(file)?, log.stat(name)?);
+    let is_it = FileId::of(&own) == FileId::of(&named) && own.st_nlink == 1;
     let swapped = || io::Error::other("somebody put another file in its place");
     is_it.then_some(()).ok_or_else(swapped)
 }
 
 /// A link in the directory's place is not followed.
 fn check_place(storage: &DirectoryStorage) -> io::Result<()> {
-    let place = lstat(storage.path(names::RUNS))?;
+    let place = storage.stat(names::RUNS)?;
     match FileType::from_raw_mode(place.st_mode) {
         FileType::Directory => Ok(()),
         _ => Err(io::Error::new(io::ErrorKind::NotADirectory, "it is not in a directory")),
@@ -490,7 +495,12 @@ fn check_place(storage: &DirectoryStorage) -> io::Result<()> {
 
 fn open_directory(storage: &DirectoryStorage) -> io::Result<Arc<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(Arc::new(rustix::fs::open(storage.path(names::RUNS), flags, Mode::empty())?))
+    let opened = storage.at(names::RUNS, |at, path| openat(at, path, flags, Mode::empty()));
+    Ok(Arc::new(opened?))
+}
+
+fn new_file(storage: &DirectoryStorage, name: &str) -> rustix::io::Result<File> {
+    storage.at(name, |at, path| openat(at, path, NEW_FILE, NEW_MODE)).map(File::from)
 }
 
 fn finish(file: &mut File) -> io::Result<()> {
@@ -512,8 +522,8 @@ fn lock_new(file: impl AsFd) -> io::Result<()> {
 /// Takes the lock of a run's file; `None` where somebody holds it, or nothing is there.
 pub(super) fn take(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Option<RunFile>> {
     check_place(storage)?;
-    let path = storage.path(&names::run(loop_id));
-    let file = match open_regular(&path, OFlags::RDONLY) {
+    let name = names::run(loop_id);
+    let file = match storage.open_file(&name, OFlags::RDONLY) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other?,
     };
@@ -525,24 +535,25 @@ pub(super) fn take(storage: &DirectoryStorage, loop_id: &str) -> io::Result<Opti
     }
     let directory = open_directory(storage)?;
     let (end, owner) = (AtomicU64::new(length(&file)?), fstat(&file)?.st_uid);
-    Ok(Some(RunFile { file: Arc::new(file.into()), directory, recording: None, path, owner, end }))
+    let (recording, log) = (None, storage.clone());
+    Ok(Some(RunFile { file: Arc::new(file.into()), directory, recording, log, name, owner, end }))
 }
 
 /// Returns whether the file in the place of a run's file is not its recorder's, who made a file of
 /// one name as the log's owner, and nobody holds its lock.
 pub(super) fn is_foreign(storage: &DirectoryStorage, loop_id: &str) -> io::Result<bool> {
     check_place(storage)?;
-    let path = storage.path(&names::run(loop_id));
-    let stat = lstat(&path)?;
+    let name = names::run(loop_id);
+    let stat = storage.stat(&name)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Ok(true);
     }
-    let is_owners = stat.st_uid == lstat(storage.root())?.st_uid;
+    let is_owners = stat.st_uid == storage.own_stat()?.st_uid;
     if is_owners && stat.st_nlink == 1 {
         return Ok(false);
     }
     // A recorder of a holdpoint that knew no other lock holds the file's.
-    match open_regular(&path, OFlags::RDONLY) {
+    match storage.open_file(&name, OFlags::RDONLY) {
         Ok(file) => try_lock(&file),
         Err(error) => Ok(!is_owners && error.kind() == io::ErrorKind::PermissionDenied),
     }

@@ -6,6 +6,7 @@ use super::flusher::Schedule;
 use super::group_commit::GroupCommit;
 use super::head_file;
 use super::lock;
+use super::name_fault::NameState;
 use super::options::{Options, Ownership, Recovered};
 use super::owner::Owner;
 use super::preallocate::Preallocated;
@@ -32,6 +33,10 @@ const QUEUE_HOLD: Duration = Duration::from_millis(1);
 /// Interval at which whoever writes looks whether LOCK is still there, where no sync does.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// Interval at which whoever writes looks whether the files of the log are still its own, where no
+/// sync follows: the looks take longer than the write of a small record.
+const LOOK_AT_FILES_EVERY: Duration = Duration::from_millis(10);
+
 /// State that the handle, its turns and its flusher share.
 pub(super) struct Shared<S: Storage> {
     pub(super) storage: S,
@@ -55,11 +60,15 @@ pub(super) struct State<S: Storage> {
     pub(super) rooms: Vec<Prepared<S::Writer>>,
     /// HEAD as it was at opening; its log and anchor are those of every HEAD of this log.
     pub(super) head: Head,
+    /// The state of HEAD's name when it was last read.
+    pub(super) head_seen: Option<NameState>,
     /// Held during turns, between two of them where the next one is coming, or always by an
     /// exclusive owner.
     pub(super) lock: Option<Arc<S::Lock>>,
     /// Time at which its name was last looked at.
     pub(super) looked: Instant,
+    /// Time at which the files were last looked at.
+    pub(super) files_looked: Instant,
     /// Time at which turns that follow one another began to keep it.
     pub(super) taken: Instant,
     /// It was kept for long: processes that stand in no queue come first.
@@ -118,7 +127,7 @@ impl<S: Storage> Shared<S> {
     pub(super) fn sync(&self, state: &mut State<S>) -> Result<bool, AppendError> {
         let _at_the_disk = self.commit.take(state.active.sequence());
         self.check_usable()?;
-        self.write_staged(state)?;
+        self.write_before_sync(state)?;
         let is_needed = self.commit.durable() < state.active.chain().sequence;
         if is_needed {
             let filled = state.active.write_zeros(&self.storage);
@@ -173,8 +182,18 @@ impl<S: Storage> Shared<S> {
     /// Writes what is staged, under the segment's lock.
     pub(super) fn write_staged(&self, state: &mut State<S>) -> Result<(), AppendError> {
         self.check_owner()?;
-        let written = state.look_at_lock().and_then(|()| state.active.write_staged(&self.storage));
+        let looked = state.look_before_write(&self.storage);
+        let written = looked.and_then(|()| state.active.write_staged(&self.storage));
         written.map_err(|error| self.poisoned_by(state, &error))
+    }
+
+    /// Does the same where a sync follows: first it is certain which files are written.
+    pub(super) fn write_before_sync(&self, state: &mut State<S>) -> Result<(), AppendError> {
+        if state.lock.is_some() && self.commit.durable() < state.active.sequence() {
+            let checked = state.check_files(&self.storage);
+            checked.map_err(|error| self.poisoned_by(state, &error))?;
+        }
+        self.write_staged(state)
     }
 
     /// Every record up to the newest is on the disk.
@@ -190,6 +209,7 @@ impl<S: Storage> Shared<S> {
         let has_failed = self.commit.has_failed().then(|| io::Error::other("a sync failed before"));
         has_failed.map_or(Ok(()), Err).named("replace", names::HEAD)?;
         state.check_lock()?;
+        state.check_files(&self.storage)?;
         self.schedule.head_is_done();
         self.replace_head(&state.head)
     }
@@ -336,10 +356,26 @@ impl<S: Storage> State<S> {
         self.lock.as_ref().map_or(Ok(()), check_name)
     }
 
-    /// Does the same as [`State::check_lock`], unless that was done less than [`LOOK_EVERY`] ago.
-    fn look_at_lock(&mut self) -> DiskResult<()> {
-        let is_due = sync::now().duration_since(self.looked) >= LOOK_EVERY;
-        if is_due { self.check_lock() } else { Ok(()) }
+    /// Checks that what is about to be written goes into the files of the log that was opened.
+    pub(super) fn check_files(&mut self, storage: &S) -> DiskResult<()> {
+        self.files_looked = sync::now();
+        self.active.check_file(storage)?;
+        self.check_head(storage)
+    }
+
+    fn check_head(&mut self, storage: &S) -> DiskResult<()> {
+        head_file::check(storage, self.head.log, &mut self.head_seen)
+    }
+
+    /// Checks all that a write relies on, unless that was done a moment ago.
+    fn look_before_write(&mut self, storage: &S) -> DiskResult<()> {
+        let now = sync::now();
+        if now.duration_since(self.looked) >= LOOK_EVERY {
+            self.check_lock()?;
+        }
+        // Without LOCK nothing is written, and others roll.
+        let is_due = now.duration_since(self.files_looked) >= LOOK_AT_FILES_EVERY;
+        if is_due && self.lock.is_some() { self.check_files(storage) } else { Ok(()) }
     }
 }
 

@@ -1,8 +1,9 @@
 //! The few calls made on a disk to write a log. Everything the engine does to files goes through
 //! this trait, so that a simulated disk can stand in for a real one.
 
+use super::name_fault::NameState;
 use super::run_file::{RunFile, RunFileStamp};
-use holdpoint_log_files::{ReadFile, ReadStorage, RunEntries, RunFileFault};
+use holdpoint_log_files::{FileId, ReadFile, ReadStorage, RunEntries, RunFileFault};
 use holdpoint_log_format::BootId;
 use holdpoint_log_format::board::Ticket;
 use std::fmt::Debug;
@@ -34,8 +35,32 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     /// The directory's path, for messages.
     fn root(&self) -> &Path;
 
-    /// Reads the directory that is at the path now from here on, whatever takes its place.
-    fn hold(&self) {}
+    /// The same directory for one handle alone: no clone of this decides what it holds.
+    #[must_use]
+    fn apart(self) -> Self
+    where
+        Self: Sized,
+    {
+        self
+    }
+
+    /// Reads and writes the directory that is at the path now from here on, whatever takes its
+    /// place.
+    ///
+    /// # Errors
+    /// There is none, or the disk says no.
+    fn hold(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Checks that the directory that is held is still the one at the path. A disk on which nobody
+    /// moves a log need not look.
+    ///
+    /// # Errors
+    /// It is not, or what the disk says.
+    fn check_place(&self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Another directory of the file system that this one is in; `None`: this disk has no others.
     fn elsewhere(&self, path: &Path) -> Option<Self>
@@ -208,6 +233,26 @@ pub trait Storage: ReadStorage + Send + Sync + 'static {
     fn is_named(&self, path: &str, file: &Self::Writer) -> io::Result<bool> {
         let _ = (path, file);
         Ok(true)
+    }
+
+    /// Which file an open one is. `None` on a disk on which nobody but a log's writers changes
+    /// names and lengths: then [`Storage::name_state`] is not asked.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn id_of(&self, file: &Self::Writer) -> io::Result<Option<FileId>> {
+        let _ = file;
+        Ok(None)
+    }
+
+    /// The state of a name, which differs once somebody writes to the file or replaces it. `None`
+    /// where nothing has the name, or nobody but a log's writers changes it.
+    ///
+    /// # Errors
+    /// What the disk says.
+    fn name_state(&self, path: &str) -> io::Result<Option<NameState>> {
+        let _ = path;
+        Ok(None)
     }
 
     /// The process that holds the lock of a file now, as the system knows it; `None` where it does

@@ -23,7 +23,7 @@ pub(crate) fn is_free(directory: &Path) -> io::Result<bool> {
 /// Gives a log the name of a directory that is free, or of nothing.
 pub(crate) fn take_place(log: &Path, directory: &Path) -> io::Result<()> {
     // In another user's directory root does it as that user.
-    let _owner = directory.parent().map(AsOwner::of).transpose()?;
+    let _owner = directory.parent().map(AsOwner::of_directory).transpose()?;
     let left = directory.join(names::GITIGNORE);
     if is_of_a_log(&left) && is_free(directory)? {
         std::fs::remove_file(left)?;

@@ -5,6 +5,7 @@ use super::active::{Active, DiskError, IoContext};
 use super::batch::{NewRecord, PreparedBatch, check_kinds};
 use super::error::{AppendError, OpenError};
 use super::group_commit::Goal;
+use super::head_file;
 use super::level::Level;
 use super::lock::{self, LockHolder};
 use super::options::{Ownership, Recovered};
@@ -18,6 +19,7 @@ use crate::sync::{self, MutexGuard};
 use holdpoint_log_files::{FollowError, Follower, RecordPlace, Stop};
 use holdpoint_log_format::limits::next_capacity;
 use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -286,6 +288,8 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
     /// Rolls, or replaces an active segment without records by one that the batch fits in.
     fn make_room(&mut self, footprint: u64) -> Result<(), AppendError> {
         let storage = &self.shared.storage;
+        let checked = self.state.check_files(storage);
+        checked.map_err(|error| self.poisoned_by(&error))?;
         if self.state.active.is_empty() {
             let header = *self.state.active.header();
             let needed = next_capacity(header.capacity / 2, footprint);
@@ -390,6 +394,8 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             Some(clean) => self.catch_up_cleanly(&held, &clean, wait)?,
             None => self.take_over(&held)?,
         }
+        let checked = self.state.check_files(storage);
+        checked.map_err(|error| self.poisoned_by(&error))?;
         let content = self.shared.lock_content(&self.state, OwnerState::InTransaction);
         let written = lock::write_all(&held, &content, self.state.appended());
         written.map_err(|error| self.poisoned_by(&error))?;
@@ -461,6 +467,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
                 return Ok(true);
             }
             drop(lock);
+            self.check_archived()?;
             // Before it is opened: of what fails in syncs that begin later, this file tells.
             let opened = self.shared.begun_syncs(&self.state);
             self.state.opened = opened.map_err(|error| self.poisoned_by(&error))?;
@@ -472,6 +479,21 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             self.state.active.goes_on_in(writer);
         }
         Ok(false)
+    }
+
+    /// Refuses to go on where the file of a segment with records was removed or replaced: whoever
+    /// writes to a log removes it only once it is in an archive.
+    fn check_archived(&mut self) -> Result<(), AppendError> {
+        let (storage, active) = (&self.shared.storage, &mut self.state.active);
+        if !active.holds_a_record() {
+            return Ok(());
+        }
+        let first = active.header().first_sequence();
+        let Err(error) = active.check_file(storage) else { return Ok(()) };
+        let head = head_file::read(storage).map_err(|error| self.poisoned_by(&error))?;
+        let is_archived = error.source.kind() == io::ErrorKind::NotFound
+            && head.is_some_and(|head| head.anchor_sequence >= first);
+        if is_archived { Ok(()) } else { Err(self.poisoned_by(&error)) }
     }
 
     /// Reads what others appended; false where that is not whole.
@@ -508,7 +530,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
             && follower.run.chain.sequence <= settled.head.anchor_sequence;
         let is_the_one = caught_up.is_ok() && follower.run.chain == settled.active.chain();
         if !is_the_one && !is_archived {
-            let source = std::io::Error::other("the log is not the one that was open");
+            let source = io::Error::other("the log is not the one that was open");
             let failed: Result<(), DiskError> = Err(source).named("read", &settled.active.path());
             return failed.map_err(|error| self.poisoned_by(&error));
         }
@@ -528,7 +550,7 @@ impl<'a, S: Storage> WriteTransaction<'a, S> {
 
     /// The state that this handle held is no longer that of the log.
     fn poisoned_by_opening(&mut self, error: OpenError) -> AppendError {
-        let source = std::io::Error::other(error.to_string());
+        let source = io::Error::other(error.to_string());
         let failed: Result<(), DiskError> = Err(source).named("take over", "the log");
         if let Err(error) = failed {
             self.poisoned_by(&error);

@@ -146,7 +146,7 @@ impl<S: Storage> Engine<S> {
     /// # Errors
     /// As [`Engine::open`]; and there is no log where the options say not to make one.
     pub fn open_with(storage: S, options: EngineOptions) -> Result<Self, EngineError> {
-        let disk = Arc::new(storage);
+        let disk = Arc::new(storage.apart());
         let measured = Measured::new(Arc::clone(&disk), Arc::clone(&options.metrics));
         let (log, report) = Log::open(measured, options.log)?;
         // What is cached is no part of what is measured.

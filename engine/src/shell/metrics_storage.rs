@@ -1,8 +1,8 @@
 //! The log's storage with the hooks of [`Metrics`] around its writes and syncs.
 
 use super::metrics::Metrics;
-use crate::log::{Board, RootState, RunFile, RunFileStamp, Storage};
-use holdpoint_log_files::{Entry, Mapped, ReadStorage, RunEntries, RunFileFault};
+use crate::log::{Board, NameState, RootState, RunFile, RunFileStamp, Storage};
+use holdpoint_log_files::{Entry, FileId, Mapped, ReadStorage, RunEntries, RunFileFault};
 use holdpoint_log_format::BootId;
 use std::io;
 use std::path::Path;
@@ -78,7 +78,8 @@ impl<S: Storage> Storage for Measured<S> {
 
     forwarded! {
         fn root(&self) -> &Path;
-        fn hold(&self);
+        fn hold(&self) -> io::Result<()>;
+        fn check_place(&self) -> io::Result<()>;
         fn free(&self) -> Option<u64>;
         fn root_state(&self) -> io::Result<RootState>;
         fn unreliable_file_system(&self) -> io::Result<Option<&'static str>>;
@@ -93,6 +94,8 @@ impl<S: Storage> Storage for Measured<S> {
         fn punch(&self, file: &Self::Writer, offset: u64, length: u64) -> io::Result<()>;
         fn try_lock(&self) -> io::Result<Option<Self::Lock>>;
         fn is_named(&self, path: &str, file: &Self::Writer) -> io::Result<bool>;
+        fn id_of(&self, file: &Self::Writer) -> io::Result<Option<FileId>>;
+        fn name_state(&self, path: &str) -> io::Result<Option<NameState>>;
         fn lock_holder(&self, path: &str) -> Option<u32>;
         fn try_sync_lock(&self) -> io::Result<Option<Self::Lock>>;
         fn board(&self) -> io::Result<Option<Arc<dyn Board>>>;

@@ -245,7 +245,8 @@ fn steadily<S: Storage, T>(
 ) -> Result<T, ReadOnlyError> {
     let mut damage = None;
     for begun in 1..=READINGS_MAX {
-        disk.hold();
+        // Where nothing is there, looking says so.
+        let _ = disk.hold();
         match look() {
             Err(error) if error.is_gone() => {}
             Err(ReadOnlyError::Damaged { findings, .. })

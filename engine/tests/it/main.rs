@@ -31,6 +31,7 @@ mod log_claims;
 mod log_failing;
 mod log_group_commit;
 mod log_killed;
+mod log_moved;
 mod log_real_clock;
 mod log_real_failing;
 mod log_real_killed;

@@ -21,6 +21,7 @@ pub mod file_system;
 pub mod finding;
 pub mod follow;
 pub mod head;
+pub mod held;
 pub mod joined;
 pub mod later;
 pub mod map;
@@ -37,6 +38,7 @@ pub mod window;
 
 pub use finding::{Finding, Place, Problem, records_named};
 pub use follow::{FollowError, Follower};
+pub use held::{DisplacedDirectory, FileId};
 pub use joined::{ArchivePlaces, JoinedLog};
 pub use mapped::Mapped;
 pub use reader::{LogReader, Standing, Ties};

@@ -27,7 +27,7 @@ fn byte_of(loop_id: &str) -> Option<i64> {
 /// What the disk says. Where the file system has no such locks, that is no error: then
 /// [`is_recording_locked`] does not tell.
 pub fn hold_recording_lock(log: &DirectoryStorage, loop_id: &str) -> io::Result<OwnedFd> {
-    let directory = log.open_directory()?;
+    let directory = log.open_directory("")?;
     if let Some(byte) = byte_of(loop_id) {
         system::hold(&directory, byte)?;
     }
@@ -41,7 +41,7 @@ pub fn hold_recording_lock(log: &DirectoryStorage, loop_id: &str) -> io::Result<
 /// What the disk says.
 pub fn is_recording_locked(log: &DirectoryStorage, loop_id: &str) -> io::Result<Option<bool>> {
     match byte_of(loop_id) {
-        Some(byte) => system::is_held(&log.open_directory()?, byte),
+        Some(byte) => system::is_held(&log.open_directory("")?, byte),
         None => Ok(None),
     }
 }

@@ -1,5 +1,6 @@
 //! The few calls made on a disk to read a log, and the real directory behind them.
 
+use crate::held::{DIRECTORY, HeldDirectory};
 use crate::joined::ArchivePlaces;
 use crate::mapped::{Mapped, Maps};
 use holdpoint_log_format::names;
@@ -128,16 +129,13 @@ pub enum EntryKind {
     Other,
 }
 
-/// Flags with which a directory is opened.
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
 /// A log's directory on a real file system.
 #[derive(Clone, Debug)]
 pub struct DirectoryStorage {
     root: PathBuf,
     maps: Arc<Maps>,
-    /// The directory that is read, whatever has its name by now: of this one and all its clones.
-    held: Arc<RwLock<Option<Arc<OwnedFd>>>>,
+    /// The directory that is used, whatever has its name by now: of this one and all its clones.
+    held: Arc<RwLock<Option<Arc<HeldDirectory>>>>,
 }
 
 impl DirectoryStorage {
@@ -147,28 +145,45 @@ impl DirectoryStorage {
         Self { root: root.into(), maps: Arc::default(), held: Arc::default() }
     }
 
-    /// The directory that is at `root` now, for whoever reads: all that is read is of this one,
-    /// though another log takes its place meanwhile. Where there is none, whichever comes there.
+    /// The directory that is at `root` now: all that is done is done to this one, though another
+    /// log takes its place meanwhile. Where there is none, to whichever comes there.
     #[must_use]
     pub fn holding(root: impl Into<PathBuf>) -> Self {
         let storage = Self::new(root);
-        storage.hold();
+        // Whoever reads finds out that nothing is there.
+        let _ = storage.hold();
         storage
     }
 
-    /// Reads the directory that is at the root now, from here on, in all clones.
-    pub fn hold(&self) {
-        let opened = openat(CWD, &self.root, DIRECTORY, Mode::empty()).ok().map(Arc::new);
-        *self.held.write().unwrap_or_else(PoisonError::into_inner) = opened;
+    /// The same directory, for one user alone: it holds what it chooses, and no clone does.
+    #[must_use]
+    pub fn apart(self) -> Self {
+        Self { held: Arc::default(), ..self }
     }
 
-    /// Returns whether the directory that is read is still the one at the root.
+    /// Uses the directory that is at the root now, from here on, in all clones.
+    ///
+    /// # Errors
+    /// There is none that can be opened: then whichever is there at each call is used.
+    pub fn hold(&self) -> io::Result<()> {
+        let opened = HeldDirectory::open(&self.root).map(Arc::new);
+        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        *held = opened.as_ref().ok().cloned();
+        opened.map(drop)
+    }
+
+    /// Checks that the directory that is held, if one is, is still the one at the root.
+    ///
+    /// # Errors
+    /// A [`DisplacedDirectory`](crate::held::DisplacedDirectory), or what the disk says.
+    pub fn check_place(&self) -> io::Result<()> {
+        self.held_directory().map_or(Ok(()), |held| held.check_place())
+    }
+
+    /// Returns whether a directory is held.
     #[must_use]
-    pub fn is_in_place(&self) -> bool {
-        let Some(held) = self.held_directory() else { return true };
-        let id = |stat: Stat| (stat.st_dev, stat.st_ino);
-        let named = statat(CWD, &self.root, AtFlags::empty()).map(id);
-        fstat(&*held).map(id).is_ok_and(|held| named == Ok(held))
+    pub fn is_held(&self) -> bool {
+        self.held_directory().is_some()
     }
 
     /// Returns whether a name inside is there and stands for no directory. A link is not followed.
@@ -182,24 +197,47 @@ impl DirectoryStorage {
     /// # Errors
     /// What the disk says.
     pub fn owner(&self) -> io::Result<u32> {
-        Ok(fstat(self.open_directory()?)?.st_uid)
+        Ok(self.own_stat()?.st_uid)
     }
 
-    fn stat(&self, relative: &str) -> rustix::io::Result<Stat> {
+    /// A look at the directory itself.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn own_stat(&self) -> rustix::io::Result<Stat> {
+        self.at("", |at, path| statat(at, path, AtFlags::empty()))
+    }
+
+    /// A look at a name inside. A link is not followed.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn stat(&self, relative: &str) -> rustix::io::Result<Stat> {
         self.at(relative, |at, path| statat(at, path, AtFlags::SYMLINK_NOFOLLOW))
     }
 
-    /// The directory itself, opened once more.
-    pub(crate) fn open_directory(&self) -> io::Result<OwnedFd> {
-        Ok(self.at("", |at, path| openat(at, path, DIRECTORY, Mode::empty()))?)
+    /// A directory inside, opened once more; `""` is the log's own.
+    ///
+    /// # Errors
+    /// What the disk says.
+    pub fn open_directory(&self, relative: &str) -> io::Result<OwnedFd> {
+        Ok(self.at(relative, |at, path| openat(at, path, DIRECTORY, Mode::empty()))?)
     }
 
-    fn held_directory(&self) -> Option<Arc<OwnedFd>> {
+    /// Opens a regular file inside, as [`open_regular`] does.
+    ///
+    /// # Errors
+    /// As [`open_regular`].
+    pub fn open_file(&self, relative: &str, access: OFlags) -> io::Result<File> {
+        self.at(relative, |at, path| open_regular_at(at, path, access))
+    }
+
+    fn held_directory(&self) -> Option<Arc<HeldDirectory>> {
         self.held.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Runs a call on a name inside.
-    fn at<T>(&self, relative: &str, call: impl FnOnce(BorrowedFd<'_>, &Path) -> T) -> T {
+    /// Runs a call on a name inside: in the directory that is held, if one is.
+    pub fn at<T>(&self, relative: &str, call: impl FnOnce(BorrowedFd<'_>, &Path) -> T) -> T {
         match (self.held_directory(), relative) {
             (Some(held), "") => call(held.as_fd(), Path::new(".")),
             (Some(held), name) => call(held.as_fd(), Path::new(name)),
@@ -218,11 +256,13 @@ impl DirectoryStorage {
     /// # Errors
     /// What the disk says.
     pub fn free_bytes(&self) -> io::Result<u64> {
+        if let Some(held) = self.held_directory() {
+            return Ok(free_of(&rustix::fs::fstatvfs(&*held)?));
+        }
         let is_there = |path: &&Path| path.exists();
         let named = self.root.ancestors().filter(|path| !path.as_os_str().is_empty());
         let place = named.into_iter().find(is_there).unwrap_or(Path::new("."));
-        let disk = rustix::fs::statvfs(place)?;
-        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+        Ok(free_of(&rustix::fs::statvfs(place)?))
     }
 
     /// The path of a name inside.
@@ -231,8 +271,14 @@ impl DirectoryStorage {
         if relative.is_empty() { self.root.clone() } else { self.root.join(relative) }
     }
 
+    /// The path of a name inside, from the root of the file system where the directory is held.
+    #[must_use]
+    pub fn full_path(&self, relative: &str) -> PathBuf {
+        self.held_directory().map_or_else(|| self.path(relative), |held| held.path.join(relative))
+    }
+
     /// Checks that a name lies in a directory.
-    fn check_place(&self, path: &str) -> io::Result<()> {
+    fn check_parent(&self, path: &str) -> io::Result<()> {
         self.check_directory(path.rsplit_once('/').map_or("", |(directory, _)| directory))
     }
 
@@ -269,8 +315,8 @@ impl ReadStorage for DirectoryStorage {
     }
 
     fn open(&self, path: &str) -> io::Result<Option<File>> {
-        self.check_place(path)?;
-        match self.at(path, |at, path| open_regular_at(at, path, OFlags::RDONLY)) {
+        self.check_parent(path)?;
+        match self.open_file(path, OFlags::RDONLY) {
             Ok(file) => Ok(Some(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -278,7 +324,7 @@ impl ReadStorage for DirectoryStorage {
     }
 
     fn open_mapped(&self, path: &str) -> io::Result<Option<Mapped<File>>> {
-        self.check_place(path)?;
+        self.check_parent(path)?;
         // Whoever follows a log looks at the same file again and again: one call instead of five.
         let found = self.stat(path).ok().filter(is_regular);
         if let Some(known) = found.and_then(|found| self.maps.known(&found)) {
@@ -304,6 +350,10 @@ pub fn is_locked(storage: &DirectoryStorage) -> io::Result<bool> {
         Some(Err(TryLockError::WouldBlock)) => Ok(true),
         Some(Err(TryLockError::Error(error))) => Err(error),
     }
+}
+
+fn free_of(disk: &rustix::fs::StatVfs) -> u64 {
+    disk.f_bavail.saturating_mul(disk.f_frsize)
 }
 
 /// Opens a regular file without following a link, without waiting on a pipe.
