@@ -52,7 +52,7 @@ struct Call {
 
 thread_local! {
     static CALLS: RefCell<Vec<Call>> = const { RefCell::new(Vec::new()) };
-    /// The first panic of a hook in the midst of the log's own work, which goes on first.
+    /// The first panic in the midst of work that has to go on first.
     static PANIC: RefCell<Option<Box<dyn Any + Send>>> = const { RefCell::new(None) };
 }
 
@@ -80,10 +80,7 @@ impl EngineId {
 
     /// Calls a hook in the midst of the log's own work: its panic waits until that is done.
     pub(super) fn hook(self, work: impl FnOnce()) {
-        let done = catch_unwind(AssertUnwindSafe(|| self.call(Callback::Metrics, work)));
-        if let Err(panic) = done {
-            PANIC.with(|first| _ = first.borrow_mut().get_or_insert(panic));
-        }
+        put_off_panic(|| self.call(Callback::Metrics, work));
     }
 
     /// The callback in which this thread holds what a turn would wait for.
@@ -129,7 +126,14 @@ impl Drop for Leave {
     }
 }
 
-/// Passes on the panic of a hook in the log's work that is done now.
+/// Does what may panic in the midst of something that has to go on first.
+pub(super) fn put_off_panic(work: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+        PANIC.with(|first| _ = first.borrow_mut().get_or_insert(panic));
+    }
+}
+
+/// Passes on the panic that was put off until now.
 pub(super) fn pass_on_panic() {
     if let Some(panic) = PANIC.with(|first| first.borrow_mut().take()) {
         resume_unwind(panic);

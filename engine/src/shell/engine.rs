@@ -29,7 +29,7 @@ use super::unsynced_turn::UnsyncedTurn;
 use super::waits::Waits;
 use crate::adoption::{Adoption, LogRegistry, RegistryError};
 use crate::floors::{FloorFiles, Floors, FloorsError, asks, is_governed};
-use crate::log::{AppendError, CloseError, Level, Log, OpenReport, Storage};
+use crate::log::{AppendError, Level, Log, OpenReport, Storage};
 use crate::sync::{Mutex, MutexGuard};
 use holdpoint_domain::application::RecordEvent;
 use holdpoint_domain::core::actor::Actor;
@@ -73,10 +73,10 @@ use std::time::{Duration, Instant};
 /// ```
 pub struct Engine<S: Storage = DirectoryStorage> {
     // Dropped in this order: what waits is carried out, the log is closed, subscriptions end.
-    queue: SubmitQueue<Measured<S>>,
+    pub(super) queue: SubmitQueue<Measured<S>>,
     pub(super) core: Arc<Core<Measured<S>>>,
-    close_notice: CloseNotice,
-    closing: Closing,
+    pub(super) close_notice: CloseNotice,
+    pub(super) closing: Closing,
     pub(super) disk: Arc<S>,
     report: OpenReport,
     pub(super) not_listed: Option<RegistryError>,
@@ -92,9 +92,9 @@ pub(super) struct Core<S: Storage> {
     entropy: Box<dyn EntropySource>,
     /// Entropy that was drawn for callers and not used yet.
     pub(super) drawn: Mutex<UnusedEntropy>,
-    /// `None` after a failure: what the disk holds is no longer known, so nothing is answered. To be
-    /// had by [`Core::hot`].
-    hot: Mutex<Option<Box<LiveState>>>,
+    /// `None` after a failure: what the disk holds is no longer known, so nothing is answered.
+    /// [`Core::hot`] takes it.
+    pub(super) hot: Mutex<Option<Box<LiveState>>>,
     /// True while a turn has the state, and where a panic ended that turn.
     pub(super) is_in_turn: AtomicBool,
     /// Given once nothing more is recorded.
@@ -423,52 +423,6 @@ impl<S: Storage> Engine<S> {
         Ok(entropy)
     }
 
-    /// Ends the engine, for all who share it. Carries out the commands that wait for their turn,
-    /// makes everything durable, lets HEAD name it, leaves the lock cleanly, and ends the engine's
-    /// threads. When one of those commands fails, the ones behind it are refused with
-    /// [`SubmitError::Closed`].
-    ///
-    /// Then whoever waits is told `Closed`: for a decision, for a person's answer in a run, for a
-    /// record of a subscription, once it has given all that is durable. So is whoever calls
-    /// afterwards. A question that is open stays so on the log; what a command prints that is under
-    /// way goes to its run's own file, and the next writer takes it up.
-    ///
-    /// Closing again does nothing. From the callback of a ticket it closes too; from a [`Callback`]
-    /// within a turn it is refused.
-    ///
-    /// # Errors
-    /// See [`CloseError`]. The engine is closed all the same, unless it is
-    /// [`CloseError::Reentrant`].
-    pub fn close(&self) -> Result<(), CloseError> {
-        self.end(None)
-    }
-
-    /// Closes like [`Engine::close`], where another process may keep the log's lock: it is not
-    /// waited for. What was acknowledged is durable; HEAD, and what a last record would have told,
-    /// are left to the next writer where the lock is not free.
-    ///
-    /// # Errors
-    /// As [`Engine::close`], but for the lock.
-    pub fn close_without_waiting(&self) -> Result<(), CloseError> {
-        match self.end(Some(Duration::ZERO)) {
-            Err(CloseError::Append(AppendError::Locked { .. })) => Ok(()),
-            closed => closed,
-        }
-    }
-
-    fn end(&self, wait: Option<Duration>) -> Result<(), CloseError> {
-        // Before any mutex, which a thread that a forked child does not have may hold.
-        self.queue.expect_owner()?;
-        let id = self.core.id;
-        id.turn_in().map_or(Ok(()), |inside| Err(CloseError::Reentrant(inside)))?;
-        let Some(_ending) = self.closing.begin(id) else { return Ok(()) };
-        self.queue.close();
-        let closed = self.core.close(wait);
-        self.close_notice.give();
-        pass_on_panic();
-        closed
-    }
-
     pub(super) fn core(&self) -> &Core<Measured<S>> {
         &self.core
     }
@@ -487,25 +441,6 @@ impl<S: Storage> Core<S> {
         command: &Command,
     ) -> Result<Submitted, SubmitError> {
         self.begin(origin, conditions, command)?.acknowledged()
-    }
-
-    /// Ends it, where the log's lock is waited for no longer than `wait`.
-    fn close(&self, wait: Option<Duration>) -> Result<(), CloseError> {
-        if wait.is_none() {
-            if let Some(hot) = self.hot.lock().as_mut() {
-                hot.lookup.indexer.finish();
-            }
-            // Without it the next opening reads more: closing does not fail for it.
-            let _ = super::submit::before_close(self);
-        }
-        let mut hot = self.hot.lock();
-        self.closed.give();
-        drop(hot.take());
-        drop(hot);
-        match wait {
-            Some(wait) => self.log.close_within(wait),
-            None => self.log.close(),
-        }
     }
 
     /// The state, once no other thread of this engine has a turn.

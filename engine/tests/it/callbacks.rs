@@ -224,7 +224,7 @@ const AT_ONCE: &[Call] = &[
     ("adoption", |it| it.adoption().is_err()),
 ];
 
-/// Makes each call at a place, on a thread that may hang, and gives those that were not as expected.
+/// Makes each call at a place, on a thread that may hang, and gives those not as expected.
 fn others_than(at: At, calls: &[Call], is_refused: bool) -> Vec<(At, &'static str, Option<bool>)> {
     let mut others = Vec::new();
     for (name, call) in calls {
@@ -333,6 +333,21 @@ fn a_panic_passes_to_the_caller_and_leaves_the_engine_working() {
             place.assert_intact();
         }
     }
+}
+
+#[test]
+fn a_panic_while_the_engine_closes_passes_to_who_closes_it_and_it_is_closed() {
+    let (place, embedder) = (Place::new(), Embedder::default());
+    let engine = embedder.engine(&place, Ownership::Exclusive);
+    accept(&engine, 1);
+    let job: Job = Box::new(|_| resume_unwind(Box::new("its own business")));
+    let mut jobs = embedder.0.lock();
+    (jobs.place, jobs.job) = (Some(At::Written), Some(job));
+    drop(jobs);
+    catch_unwind(AssertUnwindSafe(|| engine.close())).expect_err("it passes on");
+    assert!(matches!(engine.expire(), Err(SubmitError::Closed)));
+    accept(&place.engine(), 2);
+    place.assert_intact();
 }
 
 /// Panics over the first output.
