@@ -18,7 +18,7 @@ pub(crate) type Before<'b> = dyn FnMut(&str) -> Result<Option<(u64, Vec<u8>)>, R
 
 /// Changed states, one by one.
 pub(crate) struct Fold<R: Reducer> {
-    states: BTreeMap<String, Folded<R>>,
+    states: BTreeMap<String, FoldState<R>>,
     /// About how many bytes the states take: each the length of its encoding before, and of the
     /// events since.
     bytes: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Fold<R: Reducer> {
 }
 
 /// A state, or the record at which the reducer ended for its stream, and why.
-enum Folded<R: Reducer> {
+enum FoldState<R: Reducer> {
     State(Twin<R>),
     Ended(u64, ReducerFault),
 }
@@ -110,17 +110,17 @@ impl<R: Reducer> Fold<R> {
             let length = kept.as_ref().map_or(0, Vec::len);
             let (version, kept) = (version.unwrap_or(0), kept.as_deref());
             let state = match kept.and_then(|kept| ended::<R>(key, version, kept)) {
-                Some(fault) => Folded::Ended(version, fault),
-                None => Folded::State(Twin::of(key, version, kept)?),
+                Some(fault) => FoldState::Ended(version, fault),
+                None => FoldState::State(Twin::of(key, version, kept)?),
             };
             self.bytes = self.bytes.saturating_add(2 * (length + key.len() + ENTRY_BYTES));
             self.states.insert(key.to_string(), state);
         }
-        if let Some(Folded::State(twin)) = self.states.get_mut(key) {
+        if let Some(FoldState::State(twin)) = self.states.get_mut(key) {
             match twin.take(key, event) {
                 // The states of other streams do not depend on it.
                 Err(fault) if fault.is_of_event() => {
-                    self.states.insert(key.to_string(), Folded::Ended(event.sequence, fault));
+                    self.states.insert(key.to_string(), FoldState::Ended(event.sequence, fault));
                 }
                 taken => taken?,
             }
@@ -138,8 +138,8 @@ impl<R: Reducer> Fold<R> {
     /// Why the reducer ended for a stream since the newest snapshot.
     pub(crate) fn ended(&self, key: &str) -> Option<ReducerFault> {
         match self.states.get(key)? {
-            Folded::Ended(_, fault) => Some(fault.clone()),
-            Folded::State(_) => None,
+            FoldState::Ended(_, fault) => Some(fault.clone()),
+            FoldState::State(_) => None,
         }
     }
 
@@ -150,7 +150,7 @@ impl<R: Reducer> Fold<R> {
     }
 }
 
-impl<R: Reducer> Folded<R> {
+impl<R: Reducer> FoldState<R> {
     /// Returns what is kept: of an end its record, and no state, which no encoding is.
     fn kept(&self, key: &str) -> Result<(u64, Vec<u8>), ReducerFault> {
         match self {
