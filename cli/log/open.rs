@@ -70,7 +70,7 @@ pub(crate) fn open_log(log: &Path, lock_wait: Duration, make: bool) -> Result<En
     let log: PathBuf = log.components().collect();
     let engine = Engine::open_with(DirectoryStorage::new(&log), options)?;
     tell_of_new(&engine);
-    clock::tell(engine.ahead_of_clock_ns());
+    clock::tell(engine.ahead_of_clock_ns()?);
     registered_logs::register(&log);
     Ok(engine)
 }

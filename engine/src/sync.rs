@@ -10,10 +10,12 @@ pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 pub(crate) use real::now;
 #[cfg(all(test, feature = "model"))]
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+#[cfg(all(test, feature = "model"))]
+pub(crate) use shuttle::thread_local;
 #[cfg(not(all(test, feature = "model")))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[cfg(not(all(test, feature = "model")))]
-pub(crate) use std::thread;
+pub(crate) use std::{thread, thread_local};
 /// Locks and conditions for many who wait for the same moment.
 #[cfg(all(test, feature = "model"))]
 pub(crate) use tests as crowd;

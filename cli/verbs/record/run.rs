@@ -373,7 +373,8 @@ fn open(global: &Global, lock_wait: Duration, without_head: bool) -> Result<Engi
         error => not_started("log", why_not_opened(&error)).with_room(error.room()),
     })?;
     tell_recovery(&log, engine.report());
-    clock::tell(engine.ahead_of_clock_ns());
+    let ahead = engine.ahead_of_clock_ns();
+    clock::tell(ahead.map_err(|error| unrecorded(global, error.into()))?);
     open::tell_of_new(&engine);
     registered_logs::register(&log);
     adoption::offer(global, &engine).map_err(Failure::of_run)?;

@@ -10,6 +10,8 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
 pub mod application;
 pub mod core;

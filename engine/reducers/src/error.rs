@@ -14,8 +14,8 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReducerError {
-    /// The reducer itself failed. It stays so until it is opened again, and would fail again with
-    /// the same events: mend it, and raise its version.
+    /// The reducer itself failed: for one stream, where it cannot read an event, else for all. It
+    /// stays so, and would fail again with the same events: mend it, and raise its version.
     #[error(transparent)]
     Reducer(#[from] ReducerFault),
     /// The engine or its log failed.
@@ -142,6 +142,19 @@ pub enum ReducerFault {
         /// Why not.
         source: Arc<EventError>,
     },
+    /// It could not read an event of the stream, as a snapshot says.
+    #[error(
+        "reducer {reducer} ended for {what} at record {sequence}, which it cannot read: mend it, \
+         and raise its version"
+    )]
+    Ended {
+        /// The reducer.
+        reducer: &'static str,
+        /// The record.
+        sequence: u64,
+        /// Owner of the state.
+        what: String,
+    },
     /// The same events gave two states, or one state two encodings: or something of the state is
     /// not in its encoding.
     #[error(
@@ -178,6 +191,13 @@ pub enum ReducerFault {
         /// Number of them.
         found: usize,
     },
+}
+
+impl ReducerFault {
+    /// Returns whether one event is at fault, and with it the state of its stream alone.
+    pub(crate) const fn is_of_event(&self) -> bool {
+        matches!(self, Self::Panicked { .. } | Self::Event { .. })
+    }
 }
 
 /// Returns how a state is named in messages.

@@ -18,12 +18,18 @@ pub(crate) type Before<'b> = dyn FnMut(&str) -> Result<Option<(u64, Vec<u8>)>, R
 
 /// Changed states, one by one.
 pub(crate) struct Fold<R: Reducer> {
-    states: BTreeMap<String, Twin<R>>,
+    states: BTreeMap<String, FoldState<R>>,
     /// About how many bytes the states take: each the length of its encoding before, and of the
     /// events since.
     bytes: usize,
     /// Number of events that are in them.
     events: u64,
+}
+
+/// A state, or the record at which the reducer ended for its stream, and why.
+enum FoldState<R: Reducer> {
+    State(Twin<R>),
+    Ended(u64, ReducerFault),
 }
 
 /// A state, made twice of the same events: where the two come to differ, the reducer is not
@@ -102,12 +108,22 @@ impl<R: Reducer> Fold<R> {
         if !self.states.contains_key(key) {
             let (version, kept) = before(key)?.unzip();
             let length = kept.as_ref().map_or(0, Vec::len);
-            let twin = Twin::of(key, version.unwrap_or(0), kept.as_deref())?;
+            let (version, kept) = (version.unwrap_or(0), kept.as_deref());
+            let state = match kept.and_then(|kept| ended::<R>(key, version, kept)) {
+                Some(fault) => FoldState::Ended(version, fault),
+                None => FoldState::State(Twin::of(key, version, kept)?),
+            };
             self.bytes = self.bytes.saturating_add(2 * (length + key.len() + ENTRY_BYTES));
-            self.states.insert(key.to_string(), twin);
+            self.states.insert(key.to_string(), state);
         }
-        if let Some(twin) = self.states.get_mut(key) {
-            twin.take(key, event)?;
+        if let Some(FoldState::State(twin)) = self.states.get_mut(key) {
+            match twin.take(key, event) {
+                // The states of other streams do not depend on it.
+                Err(fault) if fault.is_of_event() => {
+                    self.states.insert(key.to_string(), FoldState::Ended(event.sequence, fault));
+                }
+                taken => taken?,
+            }
         }
         self.bytes = self.bytes.saturating_add(2 * event.body.data.as_bytes().len());
         self.events = self.events.saturating_add(1);
@@ -116,14 +132,38 @@ impl<R: Reducer> Fold<R> {
 
     /// The state under a name, encoded, with the sequence of its last event, if it was changed.
     pub(crate) fn get(&self, key: &str) -> Result<Option<(u64, Vec<u8>)>, ReducerFault> {
-        self.states.get(key).map(|twin| twin.kept(key)).transpose()
+        self.states.get(key).map(|state| state.kept(key)).transpose()
+    }
+
+    /// Why the reducer ended for a stream since the newest snapshot.
+    pub(crate) fn ended(&self, key: &str) -> Option<ReducerFault> {
+        match self.states.get(key)? {
+            FoldState::Ended(_, fault) => Some(fault.clone()),
+            FoldState::State(_) => None,
+        }
     }
 
     /// Every state that was changed, encoded.
     pub(crate) fn encoded(&self) -> Result<BTreeMap<String, (u64, Vec<u8>)>, ReducerFault> {
         let each = self.states.iter();
-        each.map(|(key, twin)| Ok((key.clone(), twin.kept(key)?))).collect()
+        each.map(|(key, state)| Ok((key.clone(), state.kept(key)?))).collect()
     }
+}
+
+impl<R: Reducer> FoldState<R> {
+    /// Returns what is kept: of an end its record, and no state, which no encoding is.
+    fn kept(&self, key: &str) -> Result<(u64, Vec<u8>), ReducerFault> {
+        match self {
+            Self::State(twin) => twin.kept(key),
+            Self::Ended(sequence, _) => Ok((*sequence, Vec::new())),
+        }
+    }
+}
+
+/// The fault of what is kept, where that is an end and no state.
+pub(crate) fn ended<R: Reducer>(key: &str, sequence: u64, kept: &[u8]) -> Option<ReducerFault> {
+    let (reducer, what) = (R::NAME, named(key));
+    kept.is_empty().then_some(ReducerFault::Ended { reducer, sequence, what })
 }
 
 /// Applies an event to a state; a panic is told and goes no further.

@@ -9,8 +9,8 @@
 //!
 //! - A snapshot is a cache. It is believed only where a record states its fingerprint, and where
 //!   the chain leads from its place over that record to the newest one.
-//! - The reducer's code runs outside the writer's turn. A panic, an event that it cannot read, or
-//!   an answer that is not the same twice ends that reducer, and nothing else.
+//! - The reducer's code runs outside the writer's turn. An event that it cannot read, or panics
+//!   over, ends it for that event's stream; an answer that is not the same twice ends it for all.
 //! - Nothing is kept in memory that grows with the number of streams but the directory of the
 //!   newest snapshot: about a hundred bytes for each 16 KiB of states.
 #![cfg(not(windows))]

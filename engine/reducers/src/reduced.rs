@@ -2,7 +2,7 @@
 
 use crate::base::{Bounds, States};
 use crate::error::{ReducerError, ReducerFault};
-use crate::fold::decoded;
+use crate::fold::{decoded, ended};
 use crate::reducer::{Reducer, Scope};
 use crate::snapshot::{SnapshotName, Written, remove_older, write};
 use holdpoint_domain::application::ReducerFingerprintRecorded;
@@ -85,16 +85,17 @@ pub struct Reduced<R: Reducer, S: Storage = DirectoryStorage> {
     inner: Mutex<Inner<R, S>>,
     /// The thread that has the lock of the states: the reducer's code runs in it.
     asking: Mutex<Option<ThreadId>>,
+    /// Why the last snapshot that was due could not be made.
+    snapshot_failure: Mutex<Option<String>>,
 }
 
 /// Known states, if there are any: after a failure of the disk they are found anew.
 struct Inner<R: Reducer, S: Storage> {
     states: Option<States<R, S>>,
-    /// Why the reducer gives no state any more.
+    /// Why the reducer gives no state of any stream any more.
     fault: Option<ReducerFault>,
     /// Events at which a snapshot that was due failed: the next one is tried so many later.
     failed_at: u64,
-    failure: Option<String>,
     /// The snapshots that are not what they were, by the record that they cover.
     broken: BTreeSet<u64>,
 }
@@ -119,7 +120,8 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
         check_name::<R>()?;
         let access = engine.reducer_access();
         let inner = Mutex::new(Inner::default());
-        let reduced = Self { access, options, inner, asking: Mutex::new(None) };
+        let (asking, snapshot_failure) = (Mutex::new(None), Mutex::new(None));
+        let reduced = Self { access, options, inner, asking, snapshot_failure };
         reduced.with_states(|_| Ok(())).map(|()| reduced)
     }
 
@@ -164,17 +166,24 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
     /// Why the last snapshot that was due could not be made; `None`: it was. Only opening takes
     /// longer for it.
     pub fn snapshot_failure(&self) -> Option<String> {
-        self.inner.lock().failure.clone()
+        self.snapshot_failure.lock().clone()
     }
 
     fn get(&self, key: &str) -> Result<Versioned<R::State>, ReducerError> {
-        let found = self.with_states(|states| match states.fold.get(key) {
-            Ok(None) => states.base.get(key),
-            found => found.map_err(ReducerError::from),
+        let found = self.with_states(|states| {
+            if let Some(fault) = states.fold.ended(key) {
+                return Ok(Err(fault));
+            }
+            let found = match states.fold.get(key)? {
+                None => states.base.get(key)?,
+                found => found,
+            };
+            Ok(Ok(found))
         });
-        let (version, kept) = found?.unzip();
-        let state = decoded::<R>(key, kept.as_deref())?;
-        Ok(Versioned { state, version: version.unwrap_or(0) })
+        let (version, kept) = found??.unzip();
+        let (version, kept) = (version.unwrap_or(0), kept.as_deref());
+        kept.and_then(|kept| ended::<R>(key, version, kept)).map_or(Ok(()), Err)?;
+        Ok(Versioned { state: decoded::<R>(key, kept)?, version })
     }
 
     /// Does something with the states behind the newest record. A snapshot that turns out to be
@@ -258,11 +267,14 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
             return;
         }
         match self.write_snapshot(states) {
-            Ok(_) => (inner.failed_at, inner.failure) = (0, None),
+            Ok(_) => {
+                inner.failed_at = 0;
+                *self.snapshot_failure.lock() = None;
+            }
             Err(ReducerError::Reducer(fault)) => inner.fault = Some(fault),
             Err(error) => {
                 inner.failed_at = states.fold.events();
-                inner.failure = Some(error.to_string());
+                *self.snapshot_failure.lock() = Some(error.to_string());
             }
         }
     }
@@ -290,7 +302,7 @@ impl<R: Reducer, S: Storage> Reduced<R, S> {
 impl<R: Reducer, S: Storage> Default for Inner<R, S> {
     fn default() -> Self {
         let broken = BTreeSet::new();
-        Self { states: None, fault: None, failed_at: 0, failure: None, broken }
+        Self { states: None, fault: None, failed_at: 0, broken }
     }
 }
 

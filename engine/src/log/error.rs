@@ -1,5 +1,6 @@
 //! Errors of the disk, per operation, with what to do next.
 
+use crate::shell::Callback;
 use holdpoint_log_files::{Finding, SurveyError};
 use holdpoint_log_format::LogId;
 use holdpoint_log_format::limits::OPAQUE_KIND_MIN;
@@ -281,4 +282,7 @@ pub enum CloseError {
     /// HEAD could not be replaced: the newest records are durable and have no witness yet.
     #[error("cannot replace HEAD, so the newest records have no witness yet: {0}")]
     Witness(io::Error),
+    /// It was asked for where it would wait for itself; nothing was closed.
+    #[error("{0} closes the engine, which would wait for itself: close it when that has returned")]
+    Reentrant(Callback),
 }

@@ -13,6 +13,7 @@ use super::state::Shared;
 use super::storage::Storage;
 use super::write_transaction::{Appended, WriteTransaction};
 use super::{NewRecord, open, preallocate};
+use crate::sync::Mutex;
 use holdpoint_log_files::survey::segment_path;
 use holdpoint_log_files::{DirectoryStorage, FollowError, Follower, LogReader, RecordPlace};
 use holdpoint_log_format::{BootId, ChainPosition, Lock, OwnerState, Record};
@@ -23,7 +24,7 @@ use std::time::Duration;
 /// A log open for writing. It may be used from several threads; a forked child must open it again.
 pub struct Log<S: Storage = DirectoryStorage> {
     pub(super) shared: Arc<Shared<S>>,
-    flusher: Option<Flusher>,
+    flusher: Mutex<Option<Flusher>>,
 }
 
 impl<S: Storage> Log<S> {
@@ -43,7 +44,7 @@ impl<S: Storage> Log<S> {
             path: shared.storage.root().to_path_buf(),
             source,
         })?;
-        Ok((Self { shared, flusher: Some(flusher) }, report))
+        Ok((Self { shared, flusher: Mutex::new(Some(flusher)) }, report))
     }
 
     /// Appends one batch, all or nothing, in a turn of its own: records of kinds from 32768 on,
@@ -277,21 +278,22 @@ impl<S: Storage> Log<S> {
         self.shared.poison()
     }
 
-    /// Makes everything appended durable, replaces HEAD, and leaves the lock cleanly.
+    /// Makes everything appended durable, replaces HEAD, and leaves the lock cleanly. A log that
+    /// was closed is not appended to again; to close it again does nothing.
     ///
     /// # Errors
     /// The handle is poisoned, the sync fails, or HEAD cannot be replaced.
-    pub fn close(mut self) -> Result<(), CloseError> {
+    pub fn close(&self) -> Result<(), CloseError> {
         self.end(None)
     }
 
     /// Does the same as [`Log::close`], where the lock is waited for no longer than `wait`.
-    pub(crate) fn close_within(mut self, wait: Duration) -> Result<(), CloseError> {
+    pub(crate) fn close_within(&self, wait: Duration) -> Result<(), CloseError> {
         self.end(Some(wait))
     }
 
-    fn end(&mut self, wait: Option<Duration>) -> Result<(), CloseError> {
-        let Some(flusher) = self.flusher.take() else { return Ok(()) };
+    fn end(&self, wait: Option<Duration>) -> Result<(), CloseError> {
+        let Some(flusher) = self.flusher.lock().take() else { return Ok(()) };
         if let Err(forked) = self.shared.check_owner() {
             // The flusher is a thread that this process does not have: nobody can wait for it.
             std::mem::forget(flusher);
@@ -398,7 +400,7 @@ mod tests {
         shared.owner = Owner::parent();
         let shared = Arc::new(shared);
         let flusher = Flusher::start(&shared).unwrap();
-        let log = Log { shared: Arc::clone(&shared), flusher: Some(flusher) };
+        let log = Log { shared: Arc::clone(&shared), flusher: Mutex::new(Some(flusher)) };
         let before = std::fs::read(directory.path().join("LOCK")).unwrap();
         // What another thread held when the process was forked is never given back in the child.
         let held = shared.state.lock();

@@ -192,7 +192,7 @@ impl<S: Storage> Engine<S> {
         let stated_by = start.stated_by.filter(|stated_by| *stated_by > anchor.sequence);
         let statement = self.statement(start, named(archive.root()), anchor)?;
         // Asked without a turn, which would record what else is due.
-        if let Some(hot) = self.core().hot.lock().as_ref() {
+        if let Some(hot) = self.core().hot()?.as_ref() {
             let decided = decide_for_writer(&hot.world, &statement, hot.world.totals().last_at);
             decided.map_err(SubmitError::from)?;
         }

@@ -18,11 +18,14 @@ use holdpoint_domain::{Command, Envelope, Refusal, WriterCommand, decide, decide
 impl<S: Storage> Engine<S> {
     /// By how many nanoseconds the newest record is ahead of this clock, where that is more than a
     /// minute. Its time then stands still until the clock is there.
-    #[must_use]
-    pub fn ahead_of_clock_ns(&self) -> Option<u64> {
+    ///
+    /// # Errors
+    /// It is asked from inside a callback of this engine, and would wait for itself.
+    pub fn ahead_of_clock_ns(&self) -> Result<Option<u64>, SubmitError> {
+        self.core().id.expect_outside()?;
         let newest = self.core().log.position().time;
         let ahead_ns = newest.saturating_sub(self.core().now().wall_ns);
-        (ahead_ns > CLOCK_AHEAD_NS).then_some(ahead_ns)
+        Ok((ahead_ns > CLOCK_AHEAD_NS).then_some(ahead_ns))
     }
 
     /// Accepts that the newest record is ahead of this clock by more than a minute: a person does,

@@ -43,7 +43,7 @@ impl<S: Storage> Engine<S> {
     /// The log cannot be read, or the record is damaged.
     pub fn link_of(&self, sequence: u64) -> Result<Option<Digest>, SubmitError> {
         let core = self.core();
-        let known = core.hot.lock().as_mut().map(|hot| recall::link_of(core, hot, sequence));
+        let known = core.hot()?.as_mut().map(|hot| recall::link_of(core, hot, sequence));
         if let Some(known) = known.transpose()?.flatten() {
             return Ok(Some(known));
         }

@@ -1,6 +1,8 @@
 //! The engine: a log open for writing and the state that follows it.
 
+use super::callback::{Callback, EngineId, pass_on_panic};
 use super::clock::{Clock, Reading};
+use super::closing::{CloseSignal, Closing};
 use super::conditions::Conditions;
 use super::engine_options::EngineOptions;
 use super::entropy::{EntropySource, UnusedEntropy};
@@ -27,8 +29,8 @@ use super::unsynced_turn::UnsyncedTurn;
 use super::waits::Waits;
 use crate::adoption::{Adoption, LogRegistry, RegistryError};
 use crate::floors::{FloorFiles, Floors, FloorsError, asks, is_governed};
-use crate::log::{AppendError, CloseError, Level, Log, OpenReport, Storage};
-use crate::sync::Mutex;
+use crate::log::{AppendError, Level, Log, OpenReport, Storage};
+use crate::sync::{Mutex, MutexGuard};
 use holdpoint_domain::application::RecordEvent;
 use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::ids::Entropy;
@@ -47,7 +49,12 @@ use std::time::{Duration, Instant};
 /// A log open for writing and the state that follows it. `Send` and `Sync`: submissions from
 /// several threads take turns.
 ///
-/// Dropping it does what [`Engine::close`] does, as far as that works, and tells nobody.
+/// It ends with [`Engine::close`], for all who share it. Dropping it does what that does, as far as
+/// that works, and tells nobody.
+///
+/// A call from inside the embedder's own code that an engine calls, a [`Callback`], is an error at
+/// once where it would wait for itself. A panic there passes to the caller of the engine, which
+/// works afterwards.
 ///
 /// ```
 /// # use holdpoint_domain::application::RecordEvent;
@@ -66,9 +73,10 @@ use std::time::{Duration, Instant};
 /// ```
 pub struct Engine<S: Storage = DirectoryStorage> {
     // Dropped in this order: what waits is carried out, the log is closed, subscriptions end.
-    queue: SubmitQueue<Measured<S>>,
+    pub(super) queue: SubmitQueue<Measured<S>>,
     pub(super) core: Arc<Core<Measured<S>>>,
-    close_notice: CloseNotice,
+    pub(super) close_notice: CloseNotice,
+    pub(super) closing: Closing,
     pub(super) disk: Arc<S>,
     report: OpenReport,
     pub(super) not_listed: Option<RegistryError>,
@@ -76,6 +84,7 @@ pub struct Engine<S: Storage = DirectoryStorage> {
 
 /// State that the threads of one engine share.
 pub(super) struct Core<S: Storage> {
+    pub(super) id: EngineId,
     pub(super) log: Log<S>,
     pub(super) level: Level,
     decision_level: Level,
@@ -84,7 +93,12 @@ pub(super) struct Core<S: Storage> {
     /// Entropy that was drawn for callers and not used yet.
     pub(super) drawn: Mutex<UnusedEntropy>,
     /// `None` after a failure: what the disk holds is no longer known, so nothing is answered.
+    /// [`Core::hot`] takes it.
     pub(super) hot: Mutex<Option<Box<LiveState>>>,
+    /// True while a turn has the state, and where a panic ended that turn.
+    pub(super) is_in_turn: AtomicBool,
+    /// Given once nothing more is recorded.
+    pub(super) closed: CloseSignal,
     pub(super) meter: Meter,
     notifier: Notifier,
     pub(super) fingerprints: FingerprintDistance,
@@ -94,8 +108,6 @@ pub(super) struct Core<S: Storage> {
     pub(super) identity: Identity,
     /// True if this engine has looked for runs whose recorder is gone.
     pub(super) has_looked_for_lost: AtomicBool,
-    /// True if whoever closes it does not wait for the log's lock.
-    is_hurried: AtomicBool,
     pub(super) settled: Mutex<Settled>,
     pub(super) seen_runs: Mutex<SeenRuns>,
     pub(super) recorders: Mutex<Recorders>,
@@ -147,10 +159,11 @@ impl<S: Storage> Engine<S> {
     /// As [`Engine::open`]; and there is no log where the options say not to make one.
     pub fn open_with(storage: S, options: EngineOptions) -> Result<Self, EngineError> {
         let disk = Arc::new(storage.apart());
-        let measured = Measured::new(Arc::clone(&disk), Arc::clone(&options.metrics));
+        let id = EngineId::next();
+        let measured = Measured::new(Arc::clone(&disk), Arc::clone(&options.metrics), id);
         let (log, report) = Log::open(measured, options.log)?;
         // What is cached is no part of what is measured.
-        let caches = Arc::new(Measured::new(Arc::clone(&disk), Arc::new(NoMetrics)));
+        let caches = Arc::new(Measured::new(Arc::clone(&disk), Arc::new(NoMetrics), id));
         // What cannot be read on the way is found again where the log is read whole.
         let newest = log.position();
         let mut hot = match snapshot::newest_state(&*caches, newest.sequence, &newest) {
@@ -164,6 +177,7 @@ impl<S: Storage> Engine<S> {
         let owes_records = !turn.unrecorded().is_empty();
         drop(turn);
         let core = Core {
+            id,
             log,
             level: options.level,
             decision_level: options.decision_level,
@@ -171,13 +185,14 @@ impl<S: Storage> Engine<S> {
             entropy: options.entropy,
             drawn: Mutex::new(UnusedEntropy::default()),
             hot: Mutex::new(Some(Box::new(hot))),
-            meter: Meter::new(options.metrics),
-            notifier: Notifier::default(),
+            is_in_turn: AtomicBool::new(false),
+            closed: CloseSignal::default(),
+            meter: Meter::new(options.metrics, id),
+            notifier: Notifier::of(id),
             fingerprints: options.fingerprints,
             waits: Waits::default(),
             identity: options.identity,
             has_looked_for_lost: AtomicBool::new(false),
-            is_hurried: AtomicBool::new(false),
             settled: Mutex::new(Settled::new()),
             seen_runs: Mutex::new(SeenRuns::default()),
             recorders: Mutex::new(Recorders::default()),
@@ -192,7 +207,9 @@ impl<S: Storage> Engine<S> {
         let close_notice = CloseNotice(core.notifier.clone());
         let core = Arc::new(core);
         let queue = SubmitQueue::new(Arc::clone(&core), options.queue);
-        let mut engine = Self { queue, core, close_notice, disk, report, not_listed: None };
+        let closing = Closing::default();
+        let mut engine =
+            Self { queue, core, close_notice, closing, disk, report, not_listed: None };
         if engine.report.recovered.created {
             engine.not_listed = engine.core.list_as(Adoption::Begun).err();
         }
@@ -200,6 +217,7 @@ impl<S: Storage> Engine<S> {
             // What recovery did is a fact like any other: each turn begins with it.
             with_turn(&engine.core, |_| Ok(()))?;
         }
+        pass_on_panic();
         Ok(engine)
     }
 
@@ -405,36 +423,6 @@ impl<S: Storage> Engine<S> {
         Ok(entropy)
     }
 
-    /// Carries out the commands that wait for their turn, makes everything durable, lets HEAD name
-    /// it, leaves the lock cleanly, and then ends the subscriptions. When one of those commands
-    /// fails, the ones behind it are refused with [`SubmitError::Closed`].
-    ///
-    /// # Errors
-    /// See [`CloseError`].
-    pub fn close(self) -> Result<(), CloseError> {
-        let Self { queue, core, close_notice, .. } = self;
-        drop(queue);
-        // Nobody else has the core, unless a hook that is called in a turn closes the engine: the
-        // log then closes when that turn ends.
-        let closed = Arc::into_inner(core).map_or(Ok(()), Core::close);
-        drop(close_notice);
-        closed
-    }
-
-    /// Closes like [`Engine::close`], where another process may keep the log's lock: it is not
-    /// waited for. What was acknowledged is durable; HEAD, and what a last record would have told,
-    /// are left to the next writer where the lock is not free.
-    ///
-    /// # Errors
-    /// As [`Engine::close`], but for the lock.
-    pub fn close_without_waiting(self) -> Result<(), CloseError> {
-        self.core.is_hurried.store(true, Ordering::Relaxed);
-        match self.close() {
-            Err(CloseError::Append(AppendError::Locked { .. })) => Ok(()),
-            closed => closed,
-        }
-    }
-
     pub(super) fn core(&self) -> &Core<Measured<S>> {
         &self.core
     }
@@ -455,16 +443,25 @@ impl<S: Storage> Core<S> {
         self.begin(origin, conditions, command)?.acknowledged()
     }
 
-    fn close(self) -> Result<(), CloseError> {
-        if self.is_hurried.load(Ordering::Relaxed) {
-            return self.log.close_within(Duration::ZERO);
-        }
-        if let Some(hot) = self.hot.lock().as_mut() {
-            hot.lookup.indexer.finish();
-        }
-        // Without it the next opening reads more: closing does not fail for it.
-        let _ = super::submit::before_close(&self);
-        self.log.close()
+    /// The state, once no other thread of this engine has a turn.
+    ///
+    /// # Errors
+    /// This thread has one.
+    pub(super) fn hot(&self) -> Result<MutexGuard<'_, Option<Box<LiveState>>>, SubmitError> {
+        self.id.expect_outside()?;
+        Ok(self.hot.lock())
+    }
+
+    /// Does the same as [`Core::hot`], where the others give it back within `wait`: one of them may
+    /// be waiting for the log's lock.
+    pub(super) fn hot_within(
+        &self,
+        wait: Duration,
+    ) -> Result<MutexGuard<'_, Option<Box<LiveState>>>, SubmitError> {
+        self.id.expect_outside()?;
+        let held = crate::sync::lock_within(&self.hot, wait);
+        let pid = std::process::id();
+        held.ok_or_else(|| AppendError::Locked { pid, waited: wait }.into())
     }
 
     /// Carries out a command; its answer leaves with [`Submission::acknowledged`].
@@ -552,11 +549,12 @@ impl<S: Storage> Core<S> {
     }
 
     pub(super) fn now(&self) -> Reading {
-        self.clock.now()
+        self.id.call(Callback::Clock, || self.clock.now())
     }
 
     pub(super) fn entropy(&self) -> Result<Entropy, SubmitError> {
-        self.entropy.draw().map_err(SubmitError::Entropy)
+        self.id.expect_outside_of(Callback::Entropy)?;
+        self.id.call(Callback::Entropy, || self.entropy.draw()).map_err(SubmitError::Entropy)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Errors between a command and its receipt. A refusal by a rule is not among it.
 
+use super::callback::Callback;
 use crate::floors::FloorsError;
 use crate::log::{AppendError, ArchiveError, OpenError};
 use holdpoint_domain::Refusal;
@@ -151,9 +152,18 @@ pub enum SubmitError {
         "a panic interrupted the command, and whether it was recorded is not known: look at the log"
     )]
     Panicked,
-    /// The engine closed before the command's turn came; nothing was recorded for it.
-    #[error("the engine closed before the command's turn came: open the log and submit it again")]
+    /// The engine is closed; nothing was recorded for this.
+    #[error("the engine is closed, and nothing was recorded for this: open the log and try again")]
     Closed,
+    /// The call came from inside a callback of the same engine, and would wait for itself.
+    #[error(
+        "a call from inside {inside} would wait for itself: make it when that has returned, or on \
+         another thread"
+    )]
+    Reentrant {
+        /// The callback.
+        inside: Callback,
+    },
     /// The outcome of a ticket was given before, and is given once.
     #[error("the ticket's outcome was taken before: keep it where it was taken")]
     Taken,
@@ -190,7 +200,9 @@ impl SubmitError {
             | Self::Floors(_)
             | Self::Contradicted(_)
             | Self::UnreadableSnapshot
-            | Self::Discarded => true,
+            | Self::Discarded
+            // The log goes on without this engine.
+            | Self::Closed => true,
             Self::Encode(_)
             | Self::RunFile { .. }
             | Self::OutOfReach { .. }
@@ -199,7 +211,7 @@ impl SubmitError {
             | Self::OutputQueue { .. }
             | Self::Entropy(_)
             | Self::Panicked
-            | Self::Closed
+            | Self::Reentrant { .. }
             | Self::Taken => false,
         }
     }

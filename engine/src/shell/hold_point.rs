@@ -10,7 +10,7 @@ use super::prompter::{PersonAnswer, PersonInput, Prompter, Question, WaitPolicy}
 use super::rebuild::{first_kept, read_events};
 use super::run::{EXIT_ABORTED, EXIT_HOLDPOINT_FAILED, EXIT_NOBODY_ANSWERED, RunError};
 use super::submit::{Origin, Receipt, Submitted};
-use super::watch::{Wake, Watch};
+use super::watch::Watch;
 use crate::executor::{OutputSink, SignalSource};
 use crate::log::Storage;
 use holdpoint_domain::core::actor::Actor;
@@ -172,8 +172,9 @@ impl<S: Storage> Runner<'_, S> {
                 self.engine.expire()?;
                 return Ok(());
             };
-            let wake = Wake { watch, signals: signals.wake(), at_most };
+            let wake = self.engine.wake(watch, signals.wake(), at_most);
             let input = prompter.wait(question, &wake);
+            self.engine.expect_open()?;
             if let Some(interrupt) = Interrupt::take(signals) {
                 return self.interrupted(interrupt);
             }

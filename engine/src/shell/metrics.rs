@@ -1,7 +1,9 @@
 //! Hooks for whoever measures an engine: appends, turns, waits, writes, syncs, poison.
 
+use super::callback::{Callback, EngineId};
 use super::submit::Submitted;
 use crate::log::PoisonCause;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,8 +13,8 @@ use std::time::{Duration, Instant};
 /// [`appended`](Self::appended), [`refused`](Self::refused), [`turn_ended`](Self::turn_ended) and
 /// [`poisoned`](Self::poisoned) are called by the thread that submitted, when every lock is
 /// released. [`written`](Self::written) and [`synced`](Self::synced) are called inside a turn, by
-/// whichever thread has it: they must return at once and must not call the engine, which would wait
-/// for itself.
+/// whichever thread has it: they must return at once. A call of the engine that would wait for
+/// itself is refused there. The panic of a hook goes on to whoever called the engine.
 pub trait Metrics: Send + Sync + 'static {
     /// Returns whether anything is measured, as it is for as long as the engine is open. Where
     /// nothing is, no clock is read for it, and no hook is called.
@@ -86,13 +88,14 @@ pub struct TurnMeasure {
 pub(super) struct Meter {
     /// `None` where nothing is measured.
     hooks: Option<Arc<dyn Metrics>>,
+    engine: EngineId,
     is_poison_told: AtomicBool,
 }
 
 impl Meter {
-    pub(super) fn new(hooks: Arc<dyn Metrics>) -> Self {
+    pub(super) fn new(hooks: Arc<dyn Metrics>, engine: EngineId) -> Self {
         let hooks = Some(hooks).filter(|hooks| hooks.is_measuring());
-        Self { hooks, is_poison_told: AtomicBool::new(false) }
+        Self { hooks, engine, is_poison_told: AtomicBool::new(false) }
     }
 
     /// The time, where something is measured.
@@ -104,7 +107,7 @@ impl Meter {
     pub(super) fn submitted(&self, began: Option<Instant>, submitted: &Submitted) {
         let (Some(hooks), Some(began)) = (&self.hooks, began) else { return };
         let latency = began.elapsed();
-        match submitted {
+        self.engine.tell(Callback::Metrics, || match submitted {
             Submitted::Refused(_) => hooks.refused(latency),
             // Nothing was recorded, and no rule said no.
             Submitted::Repeated(_) => {}
@@ -113,7 +116,7 @@ impl Meter {
                 let records = receipt.last_sequence.saturating_sub(before);
                 hooks.appended(&AppendMeasure { records, latency });
             }
-        }
+        });
     }
 
     /// Begins to measure a turn that a thread asks for now.
@@ -162,11 +165,19 @@ impl TurnWatch<'_> {
 impl Drop for TurnWatch<'_> {
     fn drop(&mut self) {
         let (Some(hooks), Some(asked)) = (&self.meter.hooks, self.asked) else { return };
-        hooks.turn_ended(&self.measure(asked));
-        if let Some(cause) = &self.poison
-            && !self.meter.is_poison_told.swap(true, Ordering::Relaxed)
-        {
-            hooks.poisoned(cause);
+        let told = || {
+            hooks.turn_ended(&self.measure(asked));
+            if let Some(cause) = &self.poison
+                && !self.meter.is_poison_told.swap(true, Ordering::Relaxed)
+            {
+                hooks.poisoned(cause);
+            }
+        };
+        let told = AssertUnwindSafe(|| self.meter.engine.tell(Callback::Metrics, told));
+        match catch_unwind(told) {
+            // A second panic on the way out would end the process.
+            Err(panic) if !std::thread::panicking() => resume_unwind(panic),
+            _ => {}
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The log's storage with the hooks of [`Metrics`] around its writes and syncs.
 
+use super::callback::EngineId;
 use super::metrics::Metrics;
 use crate::log::{Board, NameState, RootState, RunFile, RunFileStamp, Storage};
 use holdpoint_log_files::{Entry, FileId, Mapped, ReadStorage, RunEntries, RunFileFault};
@@ -14,18 +15,19 @@ pub(super) struct Measured<S> {
     disk: Arc<S>,
     /// `None` where nothing is measured.
     metrics: Option<Arc<dyn Metrics>>,
+    engine: EngineId,
 }
 
 impl<S: Storage> Measured<S> {
-    pub(super) fn new(disk: Arc<S>, metrics: Arc<dyn Metrics>) -> Self {
-        Self { disk, metrics: Some(metrics).filter(|metrics| metrics.is_measuring()) }
+    pub(super) fn new(disk: Arc<S>, metrics: Arc<dyn Metrics>, engine: EngineId) -> Self {
+        Self { disk, metrics: Some(metrics).filter(|metrics| metrics.is_measuring()), engine }
     }
 
     fn timed(&self, sync: impl FnOnce(&S) -> io::Result<()>) -> io::Result<()> {
         let Some(metrics) = &self.metrics else { return sync(&self.disk) };
         let began = Instant::now();
         sync(&self.disk)?;
-        metrics.synced(began.elapsed());
+        self.engine.hook(|| metrics.synced(began.elapsed()));
         Ok(())
     }
 }
@@ -55,7 +57,7 @@ impl<S: Storage> Storage for Measured<S> {
 
     fn elsewhere(&self, path: &Path) -> Option<Self> {
         let disk = Arc::new(self.disk.elsewhere(path)?);
-        Some(Self { disk, metrics: self.metrics.clone() })
+        Some(Self { disk, metrics: self.metrics.clone(), engine: self.engine })
     }
 
     fn write_some_at(&self, file: &Self::Writer, offset: u64, bytes: &[u8]) -> io::Result<usize> {
@@ -64,7 +66,7 @@ impl<S: Storage> Storage for Measured<S> {
         };
         let began = Instant::now();
         let written = self.disk.write_some_at(file, offset, bytes)?;
-        metrics.written(written as u64, began.elapsed());
+        self.engine.hook(|| metrics.written(written as u64, began.elapsed()));
         Ok(written)
     }
 

@@ -14,9 +14,11 @@ mod archive;
 mod archived;
 mod behind;
 mod bound_directory;
+mod callback;
 mod canonical_input;
 mod clock;
 mod clock_step;
+mod closing;
 mod conditions;
 mod continued;
 mod decision_points;
@@ -82,6 +84,7 @@ mod writers_own;
 
 pub use archive::{ArchivePlan, ArchiveReport, MoveError};
 pub use bound_directory::BoundDirectory;
+pub use callback::Callback;
 pub use canonical_input::{
     CanonicalInputError, MAX_INPUT_BYTES, MAX_INPUT_DEPTH, canonical_input, canonical_input_sha256,
     expect_strict_json,

@@ -316,6 +316,7 @@ pub(super) fn recorded(record: &Record<'_>) -> Result<Option<Recorded>, SubmitEr
 
 /// Sequence of the first record that the log holds now: those before are in an archive.
 pub(super) fn first_kept<S: Storage>(engine: &Core<S>) -> Result<u64, SubmitError> {
+    engine.id.expect_outside()?;
     Ok(engine.log.beginning()?.header.first_sequence())
 }
 
@@ -348,7 +349,7 @@ pub(super) fn find_event<S: Storage, T>(
         found = of(event);
         if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let is_known = match engine.hot.lock().as_mut() {
+    let is_known = match engine.hot()?.as_mut() {
         Some(hot) => each_from(engine, hot, from, &mut visit)?,
         None => false,
     };

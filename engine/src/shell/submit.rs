@@ -1,6 +1,7 @@
 //! One turn, in order: what is due, command, decide, encode, append, evolve, sync, receipt.
 
 use super::append::{append, append_labelled, check_readable};
+use super::callback::{Callback, pass_on_panic};
 use super::clock::Reading;
 use super::conditions::{Conditions, DoneBefore, KeyLookup, check_cause, check_story};
 use super::engine::{Core, system_actor};
@@ -19,7 +20,6 @@ use super::unsynced_turn::UnsyncedTurn;
 use super::writers_own::{note_clock_step, note_recoveries, record_in_turn};
 use crate::floors::Floors;
 use crate::log::{Appended, Level, Storage, WriteTransaction};
-use crate::sync::MutexGuard;
 use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::core::text::check_legible;
 use holdpoint_domain::evidence_capture::EvidenceCaptureCommand;
@@ -28,6 +28,8 @@ use holdpoint_domain::{Command, Event, Proof, Refusal, Time, World, WriterComman
 use holdpoint_log_format::ChainPosition;
 use std::borrow::Cow;
 use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Actor within a story, and the proof of it.
@@ -319,7 +321,7 @@ pub(super) fn before_close<S: Storage>(engine: &Core<S>) -> Result<(), SubmitErr
         let has_news = hot.lookup.indexer.has_built() || fingerprint::is_due_at_close(engine, hot);
         has_news && hot.is_behind(&engine.log)
     };
-    if !engine.hot.lock().as_deref().is_some_and(is_worth_it) {
+    if !engine.hot()?.as_deref().is_some_and(is_worth_it) {
         return Ok(());
     }
     let (snapshot, pending) = in_turn(engine, engine.level, None, fingerprint::record_at_close)?;
@@ -383,17 +385,21 @@ pub(super) fn query<S: Storage, T>(
     answer: impl FnOnce(&World) -> T,
 ) -> Result<T, SubmitError> {
     // Nobody waits for whoever only asks, and the other way round, where nothing was appended.
-    let mut held = engine.hot.lock();
+    let answer = |world: &World| engine.id.call(Callback::Query, || answer(world));
+    let mut held = engine.hot()?;
     if let Some(hot) = held.as_deref().filter(|hot| hot.is_newest(&engine.log)) {
         let answered = answer(&hot.world);
         let readable = check_readable(&hot.world);
         if readable.is_err() {
-            *held = made_anew(engine).ok();
+            *held = without_snapshots(engine).ok();
         }
         return readable.map(|()| answered);
     }
     drop(held);
-    with_turn(engine, |turn| Ok(answer(&turn.hot.world)))
+    // It only looks: its panic leaves the turn as it is.
+    let answered =
+        with_turn(engine, |turn| Ok(catch_unwind(AssertUnwindSafe(|| answer(&turn.hot.world)))));
+    answered?.or_else(|panic| resume_unwind(panic))
 }
 
 /// Every record that holds a term, in their order.
@@ -446,15 +452,18 @@ fn in_turn<'a, S: Storage, T>(
     wait: Option<Duration>,
     work: impl FnOnce(&mut Turn<'_, '_, S>) -> Result<T, SubmitError>,
 ) -> Result<(T, UnsyncedTurn<'a, S>), SubmitError> {
+    // Before anything that waits, or that ends by waiting.
+    engine.id.expect_outside()?;
     let mut watch = engine.meter.turn();
     let coming = engine.log.coming();
     let mut held = match wait {
-        Some(wait) => hot_within(engine, wait)?,
-        None => engine.hot.lock(),
+        Some(wait) => engine.hot_within(wait)?,
+        None => engine.hot()?,
     };
     watch.has_thread();
     // Taken out meanwhile: a panic leaves no state behind that may be half evolved.
-    let mut hot = held.take().ok_or_else(|| discarded(engine))?;
+    let mut hot = held.take().map_or_else(|| behind_panic(engine), Ok)?;
+    engine.is_in_turn.store(true, Ordering::Relaxed);
     let before = hot.place.run.chain.sequence;
     let result = hot.begin_turn(&engine.log, wait).and_then(|mut turn| {
         coming.has_come();
@@ -473,42 +482,44 @@ fn in_turn<'a, S: Storage, T>(
         Ok((result, snapshot, turn.leave(level)?))
     });
     let newest = hot.place.run.chain.sequence;
+    engine.is_in_turn.store(false, Ordering::Relaxed);
     *held = match &result {
         Ok(_) => Some(hot),
         Err(error) => {
             watch.failed(engine.log.poison());
             match error {
-                SubmitError::UnreadableSnapshot => made_anew(engine).ok(),
+                SubmitError::UnreadableSnapshot => without_snapshots(engine).ok(),
                 error => changes_nothing(engine, error).then_some(hot),
             }
         }
     };
     drop(held);
+    if result.is_err() {
+        pass_on_panic();
+    }
     let (result, snapshot, acknowledgement) = result?;
     Ok((result, UnsyncedTurn { engine, watch, acknowledgement, snapshot, newest, level }))
 }
 
-/// The state, where this engine's other threads give it back within `wait`: one of them may be
-/// waiting for the log's lock.
-fn hot_within<S: Storage>(
-    engine: &Core<S>,
-    wait: Duration,
-) -> Result<MutexGuard<'_, Option<Box<LiveState>>>, SubmitError> {
-    let held = crate::sync::lock_within(&engine.hot, wait);
-    let pid = std::process::id();
-    held.ok_or_else(|| crate::log::AppendError::Locked { pid, waited: wait }.into())
+/// The state from the records, and from a snapshot where one is of use. What was appended and not
+/// acknowledged stays.
+fn made_anew<S: Storage>(engine: &Core<S>) -> Result<Box<LiveState>, SubmitError> {
+    // What is staged is in no file yet.
+    engine.log.begin()?.sync()?;
+    let newest = engine.log.position();
+    let mut hot = match snapshot::newest_state(&*engine.caches, newest.sequence, &newest) {
+        Ok(Some((hot, _))) => hot,
+        Ok(None) | Err(_) => LiveState::open(&engine.log)?,
+    };
+    hot.catch_up(&engine.log.begin()?)?;
+    Ok(Box::new(hot))
 }
 
 /// The state, from the records alone. The snapshots are removed: one of them is of no use, and
 /// whoever opens next would begin with it again.
-fn made_anew<S: Storage>(engine: &Core<S>) -> Result<Box<LiveState>, SubmitError> {
+fn without_snapshots<S: Storage>(engine: &Core<S>) -> Result<Box<LiveState>, SubmitError> {
     snapshot::remove_all(&*engine.caches);
-    let mut hot = Box::new(LiveState::open(&engine.log)?);
-    let mut turn = engine.log.begin()?;
-    // What is staged is in no file yet.
-    turn.sync()?;
-    hot.catch_up(&turn)?;
-    Ok(hot)
+    made_anew(engine)
 }
 
 /// The log is told of the indexes that were built meanwhile, and those that are missing are built.
@@ -542,11 +553,15 @@ pub(super) fn changes_nothing<S: Storage>(engine: &Core<S>, error: &SubmitError)
     harmless && engine.log.poison().is_none()
 }
 
-/// The first cause, when the log knows it.
-fn discarded<S: Storage>(engine: &Core<S>) -> SubmitError {
+/// The state anew, where a panic ended the turn that had it; else why there is none.
+fn behind_panic<S: Storage>(engine: &Core<S>) -> Result<Box<LiveState>, SubmitError> {
+    if engine.closed.is_given() {
+        return Err(SubmitError::Closed);
+    }
     match engine.log.poison() {
-        Some(cause) => SubmitError::Append(crate::log::AppendError::Poisoned(cause)),
-        None => SubmitError::Discarded,
+        Some(cause) => Err(SubmitError::Append(crate::log::AppendError::Poisoned(cause))),
+        None if engine.is_in_turn.load(Ordering::Relaxed) => made_anew(engine),
+        None => Err(SubmitError::Discarded),
     }
 }
 

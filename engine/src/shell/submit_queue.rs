@@ -1,11 +1,12 @@
 //! The queue: where commands wait for their turn, first come, first served.
 
+use super::callback::Callback;
 use super::conditions::Conditions;
 use super::engine::{Core, Submission};
 use super::error::SubmitError;
 use super::submit::Origin;
 use super::ticket::{Outcome, Resolver, Ticket};
-use crate::log::Storage;
+use crate::log::{AppendError, Storage};
 use crate::sync::{self, Condvar, Mutex, thread};
 use holdpoint_domain::Command;
 use std::collections::VecDeque;
@@ -50,8 +51,8 @@ pub enum QueueError {
 
 /// The queue and the thread that serves it, which is started by the first command.
 ///
-/// Dropping the queue carries out what waits; the first command that fails then has all behind it
-/// refused with `SubmitError::Closed`.
+/// Closing or dropping the queue carries out what waits; the first command that fails then has all
+/// behind it refused with `SubmitError::Closed`.
 pub(super) struct SubmitQueue<S: Storage> {
     core: Arc<Core<S>>,
     queue: Arc<Queue>,
@@ -95,41 +96,57 @@ impl<S: Storage> SubmitQueue<S> {
         command: Command,
     ) -> Result<Ticket, QueueError> {
         // Before any mutex, which a thread that a forked child does not have may hold.
-        if std::process::id() != self.owner {
+        if self.expect_owner().is_err() {
             return Err(QueueError::Forked { owner: self.owner });
         }
         self.start_worker()?;
-        let (ticket, resolver) = Ticket::pair();
+        let (ticket, resolver) = Ticket::pair(self.core.id);
         self.queue.push(Job { origin, conditions, command, resolver })?;
         Ok(ticket)
     }
 
-    fn start_worker(&self) -> io::Result<()> {
+    fn start_worker(&self) -> Result<(), QueueError> {
         let mut worker = self.worker.lock();
+        if self.queue.is_closed() {
+            return Err(QueueError::Closed);
+        }
         if worker.is_none() {
             let (queue, core) = (Arc::clone(&self.queue), Arc::downgrade(&self.core));
             let builder = thread::Builder::new().name("holdpoint-tickets".into());
-            *worker = Some(builder.spawn(move || serve(&queue, &core))?);
+            let id = self.core.id;
+            let serve = move || id.tell(Callback::OwnThread, || serve(&queue, &core));
+            *worker = Some(builder.spawn(serve)?);
         }
         Ok(())
+    }
+
+    /// Checks that this is the process that opened the engine.
+    pub(super) fn expect_owner(&self) -> Result<(), AppendError> {
+        let owner = self.owner;
+        if std::process::id() == owner { Ok(()) } else { Err(AppendError::Forked { owner }) }
+    }
+
+    /// Takes in no more, and carries out what waits; its thread has ended then.
+    pub(super) fn close(&self) {
+        self.queue.close();
+        let Some(worker) = self.worker.lock().take() else { return };
+        if is_this_thread(worker.thread().id()) {
+            // A callback ends the engine: its thread cannot wait for itself.
+            serve(&self.queue, &Arc::downgrade(&self.core));
+        } else {
+            // The thread returns nothing, and a panic in it was already printed.
+            let _ = worker.join();
+        }
     }
 }
 
 impl<S: Storage> Drop for SubmitQueue<S> {
     fn drop(&mut self) {
-        let Some(worker) = self.worker.get_mut().take() else { return };
-        if std::process::id() != self.owner {
-            // A forked child does not have the thread.
-            std::mem::forget(worker);
-            return;
-        }
-        self.queue.close();
-        if is_this_thread(worker.thread().id()) {
-            // A callback dropped the engine: its thread cannot wait for itself.
-            serve(&self.queue, &Arc::downgrade(&self.core));
+        if self.expect_owner().is_ok() {
+            self.close();
         } else {
-            // The thread returns nothing, and a panic in it was already printed.
-            let _ = worker.join();
+            // A forked child does not have the thread.
+            std::mem::forget(self.worker.get_mut().take());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A subscription: every committed record from any sequence on, once, in order, and then live.
 
+use super::callback::Callback;
 use super::error::SubmitError;
 use super::rebuild::Recorded;
 use super::subscription_notifier::Notifier;
@@ -31,8 +32,8 @@ pub struct Delivered {
     pub is_durable: bool,
 }
 
-/// A subscription cannot go on. It gives nothing more: open another one from
-/// [`Subscription::next_sequence`] on.
+/// A subscription cannot go on. It gives nothing more, but after [`SubscriptionError::Reentrant`]:
+/// open another one from [`Subscription::next_sequence`] on.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SubscriptionError {
@@ -52,6 +53,18 @@ pub enum SubscriptionError {
     /// A record that this program cannot show.
     #[error(transparent)]
     Record(#[from] SubmitError),
+    /// The engine was closed, and everything durable was given.
+    #[error("the engine is closed, and all that is durable was given: open the log again")]
+    Closed,
+    /// It was waited for inside of a callback of its engine, which keeps everybody from writing.
+    #[error(
+        "a wait for a record inside {inside} would wait for itself: wait when that has returned, \
+         or on another thread"
+    )]
+    Reentrant {
+        /// The callback.
+        inside: Callback,
+    },
 }
 
 impl From<SurveyError> for SubscriptionError {
@@ -68,9 +81,10 @@ impl From<SurveyError> for SubscriptionError {
 /// proves it (a later record, a seal, HEAD, LOCK). Of a process that holds the lock for as long as
 /// it is open, that can be a second later. Batches are given whole.
 ///
-/// When the engine is closed, what is durable by then is still given; then the subscription ends.
+/// When the engine is closed, what is durable by then is still given; then it says
+/// [`SubscriptionError::Closed`], once, and ends.
 ///
-/// As an [`Iterator`] it waits for each record, and ends when the engine closed or after an error.
+/// As an [`Iterator`] it waits for each record, and ends behind an error.
 ///
 /// ```
 /// # use holdpoint_domain::application::RecordEvent;
@@ -136,8 +150,8 @@ impl<S: ReadStorage> Subscription<S> {
         self.reader.holds_some()
     }
 
-    /// Returns whether nothing more will come: the engine was closed and everything durable was
-    /// given, or an error was.
+    /// Returns whether nothing more will come: an error was given, such as
+    /// [`SubscriptionError::Closed`].
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.has_ended
@@ -146,7 +160,8 @@ impl<S: ReadStorage> Subscription<S> {
     /// The next record, if it is there; does not wait.
     ///
     /// # Errors
-    /// The log cannot be read, or a committed record is damaged; the subscription ends.
+    /// The log cannot be read, or a committed record is damaged, or the engine was closed; the
+    /// subscription ends.
     pub fn try_next(&mut self) -> Result<Option<Delivered>, SubscriptionError> {
         self.next_until(Some(Instant::now()))
     }
@@ -178,9 +193,13 @@ impl<S: ReadStorage> Subscription<S> {
             let now = Instant::now();
             if seen.is_closed {
                 self.has_ended = true;
+                return Err(SubscriptionError::Closed);
             } else if deadline.is_some_and(|deadline| deadline <= now) {
                 break;
             } else {
+                if let Some(inside) = self.notifier.turn_in() {
+                    return Err(SubscriptionError::Reentrant { inside });
+                }
                 let next_look = now + LOOK_EVERY;
                 self.notifier.wait(&seen, deadline.map_or(next_look, |end| end.min(next_look)));
             }

@@ -1,5 +1,6 @@
 //! The notifier: how an engine wakes its subscriptions.
 
+use super::callback::{Callback, EngineId};
 use crate::sync::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,6 +9,8 @@ use std::time::Instant;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notifier {
     shared: Arc<NotifierState>,
+    /// `None`: others write the log.
+    engine: Option<EngineId>,
 }
 
 #[derive(Debug, Default)]
@@ -28,6 +31,15 @@ pub(super) struct NoticeCount {
 }
 
 impl Notifier {
+    pub(super) fn of(engine: EngineId) -> Self {
+        Self { engine: Some(engine), ..Self::default() }
+    }
+
+    /// The callback of the engine in which this thread keeps everybody from writing.
+    pub(super) fn turn_in(&self) -> Option<Callback> {
+        self.engine?.turn_in()
+    }
+
     /// A turn ended; `durable` is the newest sequence if it is known to be synced.
     pub(super) fn notify(&self, durable: Option<u64>) {
         let mut seen = self.shared.seen.lock();
@@ -52,13 +64,19 @@ impl Notifier {
     }
 }
 
-/// The engine's end. Dropped behind the log, which then is closed.
+/// The engine's end. Given, or dropped, behind the log, which then is closed.
 #[derive(Debug, Default)]
 pub(super) struct CloseNotice(pub(super) Notifier);
 
-impl Drop for CloseNotice {
-    fn drop(&mut self) {
+impl CloseNotice {
+    pub(super) fn give(&self) {
         self.0.shared.seen.lock().is_closed = true;
         self.0.shared.notified.notify_all();
+    }
+}
+
+impl Drop for CloseNotice {
+    fn drop(&mut self) {
+        self.give();
     }
 }

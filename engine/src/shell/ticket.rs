@@ -1,5 +1,6 @@
 //! A ticket: the answer to a command that was submitted without waiting for it.
 
+use super::callback::EngineId;
 use super::error::SubmitError;
 use super::submit::Submitted;
 use crate::sync::{self, Condvar, Mutex};
@@ -51,6 +52,7 @@ pub(super) struct Resolver {
 
 #[derive(Debug)]
 struct Slot {
+    engine: EngineId,
     state: Mutex<TicketState>,
     resolved: Condvar,
 }
@@ -77,9 +79,9 @@ impl std::fmt::Debug for TicketState {
 
 impl Ticket {
     /// A ticket and what resolves it.
-    pub(super) fn pair() -> (Self, Resolver) {
+    pub(super) fn pair(engine: EngineId) -> (Self, Resolver) {
         let state = Mutex::new(TicketState::Pending(None));
-        let slot = Arc::new(Slot { state, resolved: Condvar::new() });
+        let slot = Arc::new(Slot { engine, state, resolved: Condvar::new() });
         (Self { slot: Arc::clone(&slot) }, Resolver { slot })
     }
 
@@ -102,11 +104,12 @@ impl Ticket {
     ///
     /// # Errors
     /// As [`Engine::submit`](super::Engine::submit); [`SubmitError::Closed`] when the engine closed
-    /// before the command's turn came.
+    /// before the command's turn came, and [`SubmitError::Reentrant`] inside of a callback for
+    /// which the engine's own thread waits: the command is carried out all the same.
     pub fn wait(self) -> Outcome {
         let mut state = self.slot.state.lock();
         loop {
-            match state.take() {
+            match self.slot.known(&mut state) {
                 Some(outcome) => return outcome,
                 None => self.slot.resolved.wait(&mut state),
             }
@@ -121,7 +124,7 @@ impl Ticket {
         let Some(deadline) = sync::now().checked_add(timeout) else { return Ok(self.wait()) };
         let mut state = self.slot.state.lock();
         loop {
-            if let Some(outcome) = state.take() {
+            if let Some(outcome) = self.slot.known(&mut state) {
                 return Ok(outcome);
             }
             if self.slot.resolved.wait_until(&mut state, deadline).timed_out() {
@@ -134,8 +137,8 @@ impl Ticket {
 
     /// Calls `callback` with the outcome: on the engine's thread as soon as it is known, or here
     /// and now when it is known already. The tickets behind this one wait for the callback to
-    /// return. It may submit, and may drop or close the engine; a panic in it ends nothing but
-    /// itself.
+    /// return. It may submit, and may drop or close the engine, and may not wait for a ticket; a
+    /// panic in it ends nothing but itself there, and passes on here.
     pub fn on_done(self, callback: impl FnOnce(Outcome) + Send + 'static) {
         let mut state = self.slot.state.lock();
         match state.take() {
@@ -179,6 +182,12 @@ impl Drop for Resolver {
 }
 
 impl Slot {
+    /// The outcome, or why no wait would bring it.
+    fn known(&self, state: &mut TicketState) -> Option<Outcome> {
+        let inside = || Some(Err(SubmitError::Reentrant { inside: self.engine.ticket_in()? }));
+        state.take().or_else(inside)
+    }
+
     /// The first outcome counts.
     fn resolve(&self, outcome: Outcome) {
         let mut state = self.state.lock();

@@ -1,5 +1,6 @@
 //! A turn between its end and its sync.
 
+use super::callback::pass_on_panic;
 use super::engine::Core;
 use super::error::SubmitError;
 use super::metrics::TurnWatch;
@@ -22,16 +23,15 @@ impl<S: Storage> UnsyncedTurn<'_, S> {
     /// Waits until the turn's records are durable, and with them all before them.
     pub(super) fn wait(self) -> Result<(), SubmitError> {
         let Self { engine, mut watch, acknowledgement, snapshot, newest, level } = self;
-        match acknowledgement.wait() {
+        let waited = acknowledgement.wait();
+        match &waited {
             Ok(()) => {
                 engine.acknowledged(newest, level);
                 engine.keep(snapshot);
-                Ok(())
             }
-            Err(error) => {
-                watch.failed(engine.log.poison());
-                Err(error.into())
-            }
+            Err(_) => watch.failed(engine.log.poison()),
         }
+        pass_on_panic();
+        Ok(waited?)
     }
 }

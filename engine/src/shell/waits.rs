@@ -6,11 +6,13 @@ use super::engine::{Core, Engine};
 use super::error::SubmitError;
 use super::metrics_storage::Measured;
 use super::submit::Receipt;
+use super::watch::{Wake, Watch};
 use crate::log::Storage;
 use crate::sync::Mutex;
 use holdpoint_domain::core::clocks::Moment;
 use holdpoint_domain::{Time, World};
 use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// Waiters for each question, by its id.
@@ -114,6 +116,21 @@ impl<S: Storage> Engine<S> {
     pub(super) fn left_of(&self, id: &str, end: Time) -> Result<Left, SubmitError> {
         let core = self.core();
         self.query(|world| core.left_of(world, id, end))
+    }
+
+    /// The events that end a wait for a person.
+    pub(super) fn wake<'a>(
+        &'a self,
+        watch: &'a Watch,
+        signals: Option<BorrowedFd<'a>>,
+        at_most: Duration,
+    ) -> Wake<'a> {
+        Wake { watch, signals, closed: self.core().closed.descriptor(), at_most }
+    }
+
+    /// Checks that the engine was not closed while a person was waited for.
+    pub(super) fn expect_open(&self) -> Result<(), SubmitError> {
+        if self.core().closed.is_given() { Err(SubmitError::Closed) } else { Ok(()) }
     }
 
     /// Returns how long it still has now.

@@ -20,11 +20,14 @@ pub struct Watch {
     notices: Option<OwnedFd>,
 }
 
-/// Events that can end a wait for a person: the log grew, a signal came, the time is up.
+/// Events that can end a wait for a person: the log grew, a signal came, the engine was closed, the
+/// time is up.
 #[derive(Debug)]
 pub struct Wake<'a> {
     pub(super) watch: &'a Watch,
     pub(super) signals: Option<BorrowedFd<'a>>,
+    /// Can be read once the engine that asks is closed.
+    pub(super) closed: Option<BorrowedFd<'a>>,
     pub(super) at_most: Duration,
 }
 
@@ -45,7 +48,7 @@ impl Watch {
     /// Waits until the log may have grown, at most this long. Whether it may have.
     #[must_use]
     pub fn wait(&self, at_most: Duration) -> bool {
-        Wake { watch: self, signals: None, at_most }.wait(None);
+        Wake { watch: self, signals: None, closed: None, at_most }.wait(None);
         self.may_have_grown()
     }
 
@@ -53,7 +56,7 @@ impl Watch {
     /// most this long. Whether a log may have grown.
     #[must_use]
     pub fn wait_with(&self, own: BorrowedFd<'_>, at_most: Duration) -> bool {
-        Wake { watch: self, signals: None, at_most }.wait(Some(own));
+        Wake { watch: self, signals: None, closed: None, at_most }.wait(Some(own));
         self.may_have_grown()
     }
 
@@ -71,7 +74,7 @@ impl Wake<'_> {
         let notices = self.watch.notices.as_ref().map(AsFd::as_fd);
         let longest = if notices.is_some() { STRETCH_MAX } else { LOOK_EVERY };
         let timeout = timespec(self.at_most.min(longest));
-        let watched = own.into_iter().chain(notices).chain(self.signals);
+        let watched = own.into_iter().chain(notices).chain(self.signals).chain(self.closed);
         let mut watched: Vec<_> =
             watched.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         // An interrupted wait is over: whoever waits looks, and waits again.
@@ -152,7 +155,7 @@ mod tests {
         std::fs::create_dir(directory.path().join(names::SEGMENTS)).unwrap();
         let watch = Watch::of_log(directory.path());
         let (silent, _other) = std::os::unix::net::UnixStream::pair().unwrap();
-        let wake = Wake { watch: &watch, signals: None, at_most: Duration::ZERO };
+        let wake = Wake { watch: &watch, signals: None, closed: None, at_most: Duration::ZERO };
         assert!(!wake.wait(Some(silent.as_fd())) && !watch.may_have_grown());
     }
 }

@@ -202,7 +202,10 @@ fn follow(mut subscription: Subscription, mut random: Gen) -> Vec<Line> {
             1 => subscription.next_timeout(Duration::from_millis(1)),
             _ => subscription.next().transpose(),
         };
-        lines.extend(next.expect("the log can be read").map(line));
+        match next {
+            Err(SubscriptionError::Closed) => {}
+            next => lines.extend(next.expect("the log can be read").map(line)),
+        }
     }
     lines
 }

@@ -250,7 +250,7 @@ fn a_hook_that_panics_leaves_no_ticket_waiting() {
 }
 
 #[test]
-fn a_panic_in_a_turn_discards_the_state_and_the_log_stays_whole() {
+fn a_panic_in_a_turn_ends_that_turn_and_the_log_stays_whole() {
     struct Broken;
     impl Clock for Broken {
         fn now(&self) -> Reading {
@@ -262,7 +262,7 @@ fn a_panic_in_a_turn_discards_the_state_and_the_log_stays_whole() {
     let engine = Engine::open_with(place.storage(), options).expect("the log opens");
     let (first, second) = (hand_over(&engine, 1), hand_over(&engine, 2));
     assert!(matches!(first.wait(), Err(SubmitError::Panicked)));
-    assert!(matches!(second.wait(), Err(SubmitError::Discarded)));
+    assert!(matches!(second.wait(), Err(SubmitError::Panicked)));
     drop(engine);
     assert_eq!(accepted(hand_over(&place.engine(), 3).wait()).last_sequence, 2);
     place.assert_intact();

@@ -7,6 +7,8 @@
     reason = "a helper that fails, fails its test"
 )]
 
+mod callbacks;
+mod closing;
 mod conversation;
 mod damaged;
 mod decision_points;

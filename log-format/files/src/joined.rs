@@ -15,21 +15,20 @@ use crate::reader::{firsts, list, read_header, steadily};
 use crate::storage::{Entry, ReadFile, ReadStorage, Stamp};
 use crate::survey::{SurveyError, segment_path};
 use holdpoint_log_format::{Head, Link, LogId, names};
-use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use thiserror::Error;
 
 /// A log's directory, with the archives of its first records as far as they were found.
 pub struct JoinedLog<S> {
     log: S,
     find: Box<Find<S>>,
-    joined: RefCell<Joined<S>>,
+    joined: RwLock<Joined<S>>,
 }
 
 /// Finds the archives of the records before the anchor of a log's HEAD.
-pub type Find<S> = dyn Fn(&S, &Head) -> io::Result<Archives<S>>;
+pub type Find<S> = dyn Fn(&S, &Head) -> io::Result<Archives<S>> + Send + Sync;
 
 /// The archives of a log.
 pub struct Archives<S> {
@@ -214,7 +213,7 @@ impl<S: ReadStorage> JoinedLog<S> {
     /// and again where the anchor is another one than before.
     #[must_use]
     pub fn new(log: S, find: Box<Find<S>>) -> Self {
-        let joined = RefCell::new(Joined::of(None, Archives::default()));
+        let joined = RwLock::new(Joined::of(None, Archives::default()));
         Self { log, find, joined }
     }
 
@@ -249,7 +248,7 @@ impl<S: ReadStorage> JoinedLog<S> {
         let before = self.anchor();
         let gone = self.archive_gone()?;
         if gone.is_some() {
-            *self.joined.borrow_mut() = Joined::of(None, Archives::default());
+            self.replace(Joined::of(None, Archives::default()));
         }
         let looked = self.look();
         looked.map_err(|error| io::Error::other(format!("{}: {error}", names::HEAD)))?;
@@ -262,20 +261,29 @@ impl<S: ReadStorage> JoinedLog<S> {
         }
     }
 
+    fn joined(&self) -> RwLockReadGuard<'_, Joined<S>> {
+        self.joined.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn replace(&self, joined: Joined<S>) {
+        *self.joined.write().unwrap_or_else(PoisonError::into_inner) = joined;
+    }
+
     fn archives_read(&self) -> usize {
-        self.joined.borrow().archives.read.len()
+        self.joined().archives.read.len()
     }
 
     /// An archive that is read and is another one by now, or none; and how many are read.
     fn archive_gone(&self) -> io::Result<Option<(Arc<str>, usize)>> {
-        for archive in &self.joined.borrow().archives.read {
+        let joined = self.joined();
+        for archive in &joined.archives.read {
             let head = read_witness(&archive.storage, names::HEAD);
             let head = head.map_err(|error| {
                 io::Error::other(format!("{} {}", names::HEAD, archive.told(&error)))
             })?;
             let head = head.and_then(Result::ok).and_then(|bytes| Head::decode(&bytes).ok());
             if head != Some(archive.head) {
-                return Ok(Some((archive.path.clone(), self.archives_read())));
+                return Ok(Some((archive.path.clone(), joined.archives.read.len())));
             }
         }
         Ok(None)
@@ -284,11 +292,11 @@ impl<S: ReadStorage> JoinedLog<S> {
     /// The records that are in an archive which is not read.
     #[must_use]
     pub fn unread(&self) -> Option<Unread> {
-        self.joined.borrow().archives.unread.clone()
+        self.joined().archives.unread.clone()
     }
 
     fn anchor(&self) -> Option<(u64, Link)> {
-        self.joined.borrow().anchor
+        self.joined().anchor
     }
 
     /// HEAD's bytes, as whoever reads log and archives as one sequence needs them.
@@ -313,16 +321,16 @@ impl<S: ReadStorage> JoinedLog<S> {
                 0 => Archives::default(),
                 _ => (self.find)(&self.log, &head)?,
             };
-            *self.joined.borrow_mut() = Joined::of(anchor, archives);
+            self.replace(Joined::of(anchor, archives));
         }
-        Ok(Some(self.joined.borrow().head(head).encode().to_vec()))
+        Ok(Some(self.joined().head(head).encode().to_vec()))
     }
 
     /// Lists the segments: what an archive holds is not looked for in the log, where a move may
     /// have left it.
     fn list_segments(&self) -> io::Result<Vec<Entry>> {
         let mut entries = self.log.list(names::SEGMENTS)?;
-        let joined = self.joined.borrow();
+        let joined = self.joined();
         let holding = |entry: &Entry| joined.holding(names::parse_segment(&entry.name)?);
         entries.retain(|entry| holding(entry).is_none());
         for archive in &joined.archives.read {
@@ -336,7 +344,7 @@ impl<S: ReadStorage> JoinedLog<S> {
 
     /// Returns whether a segment of each archive is listed.
     fn lists_each(&self, listed: &[Entry]) -> bool {
-        let joined = self.joined.borrow();
+        let joined = self.joined();
         let firsts = firsts(listed);
         let is_listed = |archive: &Archive<S>| {
             let is_its =
@@ -347,7 +355,7 @@ impl<S: ReadStorage> JoinedLog<S> {
     }
 
     fn open_in_its_place(&self, first: u64, path: &str) -> io::Result<Option<JoinedFile<S::File>>> {
-        let joined = self.joined.borrow();
+        let joined = self.joined();
         let (opened, archive) = match joined.holding(first) {
             None => (self.log.open(path)?, None),
             Some(archive) => {
@@ -399,7 +407,7 @@ impl<S: ReadStorage> ReadStorage for JoinedLog<S> {
     }
 
     fn archives(&self) -> ArchivePlaces {
-        self.joined.borrow().places.clone()
+        self.joined().places.clone()
     }
 }
 

@@ -6,8 +6,8 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::cell::Cell;
 use core::fmt;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::core::codec::{Carrier, Part, Unreadable};
 use crate::core::forbidden::Rule;
@@ -249,16 +249,9 @@ impl World {
         (carried, fingerprint)
     }
 
-    /// The fingerprint, computed unless it just was: always in the same room, for whoever asks it
-    /// again and again.
+    /// The fingerprint, computed unless it just was.
     pub(crate) fn known_fingerprint(&self) -> Digest {
-        self.fingerprint.digest.unwrap_or_else(|| {
-            let mut room = self.fingerprint.room.take();
-            self.carry_into(&mut room);
-            let fingerprint = fingerprint_of(&room);
-            self.fingerprint.room.set(room);
-            fingerprint
-        })
+        self.fingerprint.digest.unwrap_or_else(|| self.fingerprint_digest())
     }
 
     /// The live state has changed.
@@ -273,16 +266,14 @@ impl World {
     }
 }
 
-/// The fingerprint of the live state as it is, where it was just computed, and what computing it
-/// took. All of it follows from that state, and so is no part of the world: however it is, worlds
+/// The fingerprint of the live state as it is, where it was just computed, and the length of that
+/// state. All of it follows from that state, and so is no part of the world: however it is, worlds
 /// are equal that are so without it.
 #[derive(Default)]
 pub(crate) struct KnownFingerprint {
     digest: Option<Digest>,
-    /// In which the state was carried, to be hashed.
-    room: Cell<Vec<u8>>,
-    /// Number of bytes it was last.
-    length: Cell<usize>,
+    /// Number of bytes that were carried last.
+    length: AtomicUsize,
 }
 
 impl KnownFingerprint {
@@ -292,17 +283,17 @@ impl KnownFingerprint {
 
     /// About how many bytes are carried.
     pub(crate) fn length(&self) -> usize {
-        self.length.get()
+        self.length.load(Ordering::Relaxed)
     }
 
     pub(crate) fn was_carried(&self, length: usize) {
-        self.length.set(length);
+        self.length.store(length, Ordering::Relaxed);
     }
 }
 
 impl Clone for KnownFingerprint {
     fn clone(&self) -> Self {
-        Self { digest: self.digest, room: Cell::default(), length: self.length.clone() }
+        Self { digest: self.digest, length: AtomicUsize::new(self.length()) }
     }
 }
 

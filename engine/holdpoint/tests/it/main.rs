@@ -8,6 +8,7 @@
 )]
 
 mod asking;
+mod auto_traits;
 mod dependencies;
 mod examples;
 mod outside;

@@ -175,7 +175,7 @@ fn a_name_that_the_log_would_refuse_is_refused_at_once() {
 
 static OWN: Mutex<Option<Arc<Reduced<Asks>>>> = Mutex::new(None);
 
-/// Asks for its own states.
+/// Asks for its own states, in every way.
 struct Asks;
 
 impl Reducer for Asks {
@@ -186,6 +186,8 @@ impl Reducer for Asks {
         let own = OWN.lock().unwrap().clone();
         let Some(own) = own else { return Ok(()) };
         let sequence = event.sequence;
+        assert!(matches!(own.snapshot(), Err(ReducerError::Reentered { .. })));
+        assert_eq!(own.snapshot_failure(), None);
         let refused = |it: ReducerError| EventError::Refused { sequence, reason: it.to_string() };
         own.state("order-2").map(|other| *state += other).map_err(refused)
     }
@@ -272,6 +274,51 @@ fn an_event_that_cannot_be_read_is_named_with_its_record() {
         record_more(&place, &engine);
         let history = StateHistory::<NewBalances>::of(place.log());
         assert!(matches!(history.state("order-1", at), Err(ReducerError::Reducer(_))));
+    }
+}
+
+/// Payments of orders, each read as in the third version.
+fn newest(place: &Place, stream: &str) -> Result<usize, ReducerError> {
+    let engine = place.engine();
+    let opened = Reduced::<NewBalances>::open(&engine, ReducerOptions::default())?;
+    Ok(opened.state(stream)?.len())
+}
+
+#[test]
+fn an_event_that_cannot_be_read_ends_the_reducer_for_its_stream_alone() {
+    let unreadable = [
+        of_version(1, "{\"cents\":13}"),
+        of_version(2, "{\"cents\":\"many\"}"),
+        of_version(3, "{\"cents\":1}"),
+        of_version(4, "{}"),
+    ];
+    for event in unreadable {
+        let place = Place::new();
+        let engine = place.engine();
+        let reduced = Reduced::<NewBalances>::open(&engine, ReducerOptions::default()).unwrap();
+        let at =
+            record(&engine, [paid(1, "order-2"), event, paid(2, "order-2"), paid(1, "order-1")]);
+        let at = at - 2;
+        for _ in 0..2 {
+            let told = reduced.state("order-1").unwrap_err();
+            assert!(matches!(told, ReducerError::Reducer(_)), "{told:?}");
+            assert!(told.to_string().contains(&format!("record {at}")), "{told}");
+            assert_eq!(reduced.state("order-2").unwrap().len(), 2);
+        }
+        // A snapshot holds the others' states, and that there is none of this stream.
+        reduced.snapshot().unwrap().unwrap();
+        record(&engine, [paid(3, "order-2"), paid(3, "order-1")]);
+        assert_eq!(reduced.state("order-2").unwrap().len(), 3);
+        for told in [reduced.state("order-1").map(|it| it.len()), newest(&place, "order-1")] {
+            let Err(ReducerError::Reducer(ReducerFault::Ended { sequence, what, .. })) = told
+            else {
+                unreachable!("{told:?}")
+            };
+            assert_eq!((sequence, what.as_str()), (at, "stream order-1"));
+        }
+        assert_eq!(newest(&place, "order-2").unwrap(), 3);
+        let checked = StateHistory::<NewBalances>::of(place.log()).check().unwrap();
+        assert_eq!(checked.agrees(), Some(true));
     }
 }
 

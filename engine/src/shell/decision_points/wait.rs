@@ -67,7 +67,10 @@ pub enum WaitError {
 
 impl From<SubscriptionError> for WaitError {
     fn from(error: SubscriptionError) -> Self {
-        Self::Follow(error.into())
+        match error {
+            SubscriptionError::Closed => Self::Submit(SubmitError::Closed),
+            error => Self::Follow(error.into()),
+        }
     }
 }
 
@@ -96,7 +99,8 @@ impl WaitOutcome {
 impl<S: Storage> Engine<S> {
     /// Waits until the round with this id ends, at most this long. Only its end wakes the wait: a
     /// vote or a reminder does not. What is due when its deadline comes is
-    /// [recorded](Engine::expire); a wait that is over first changes nothing.
+    /// [recorded](Engine::expire); a wait that is over first changes nothing. Where the engine is
+    /// closed meanwhile, it ends at once with [`SubmitError::Closed`], and the round stays open.
     ///
     /// # Errors
     /// See [`WaitError`].
@@ -105,6 +109,7 @@ impl<S: Storage> Engine<S> {
         decision_id: &str,
         timeout: Duration,
     ) -> Result<Waited, WaitError> {
+        self.core().id.expect_outside()?;
         self.expect_adopted()?.map_err(WaitError::Refused)?;
         let until = Instant::now().checked_add(timeout);
         let _wait = self.wait_for(decision_id);

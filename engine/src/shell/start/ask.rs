@@ -291,8 +291,9 @@ impl<S: Storage> WaitingQuestion<'_, S> {
                 self.engine.expire()?;
                 return Ok(None);
             };
-            let wake = Wake { watch: &self.watch, signals: signals.wake(), at_most };
+            let wake = self.engine.wake(&self.watch, signals.wake(), at_most);
             let answer = prompter.wait(point, &wake);
+            self.engine.expect_open()?;
             if let Some(interrupt) = Interrupt::take(signals) {
                 return Ok(Some(interrupt.signal));
             }

@@ -1,6 +1,7 @@
 //! A ticket is resolved once, and whoever waits for it is told. A notice that is given is seen.
 
 use crate::log::tests::model::{NEVER, explore_all};
+use crate::shell::callback::EngineId;
 use crate::shell::error::SubmitError;
 use crate::shell::submit::Submitted;
 use crate::shell::subscription_notifier::{CloseNotice, Notifier};
@@ -26,7 +27,7 @@ fn is_given(outcome: &Outcome) -> bool {
 fn with_every_end(wait: fn(Ticket) -> Outcome) {
     for is_resolved in [true, false] {
         explore_all(move || {
-            let (ticket, resolver) = Ticket::pair();
+            let (ticket, resolver) = Ticket::pair(EngineId::next());
             let end: fn(Resolver) = if is_resolved { |end| end.resolve(outcome()) } else { drop };
             let resolving = thread::spawn(move || end(resolver));
             let told = wait(ticket);
@@ -68,7 +69,7 @@ impl Called {
 fn model_a_callback_is_called_exactly_once_whichever_thread_comes_first() {
     for is_resolved in [true, false] {
         explore_all(move || {
-            let (ticket, resolver) = Ticket::pair();
+            let (ticket, resolver) = Ticket::pair(EngineId::next());
             let called = Arc::new(Called::default());
             let noted = Arc::clone(&called);
             let asking = thread::spawn(move || ticket.on_done(move |outcome| noted.note(&outcome)));
@@ -111,7 +112,7 @@ impl Wake for Sleeper {
 #[test]
 fn model_a_task_that_awaits_a_ticket_is_woken() {
     explore_all(|| {
-        let (ticket, resolver) = Ticket::pair();
+        let (ticket, resolver) = Ticket::pair(EngineId::next());
         let resolving = thread::spawn(move || resolver.resolve(outcome()));
         let sleeper = Arc::new(Sleeper::default());
         let waker = Waker::from(Arc::clone(&sleeper));
