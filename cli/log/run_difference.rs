@@ -1,7 +1,7 @@
 //! What differs between two runs. Whatever is known of a run has a name here, and is compared with
 //! what the other run has under the same name.
 
-use crate::log::run_facts::{directory, exit_of, marked, proven, told_exit};
+use crate::log::run_facts::{directory, exit_of, marked, marked_command, proven, told_exit};
 use crate::ui::screen::fits_in_row;
 use crate::ui::time_format::{Clock, took};
 use crate::ui::{Page, counted, named};
@@ -72,6 +72,12 @@ impl Fact {
 
     fn text(text: &str) -> Self {
         Self::Text { value: text.into(), text: text.to_string() }
+    }
+
+    /// A command that nothing proves to be what was hashed.
+    fn claim(command: &str) -> Self {
+        let text = marked_command(command, true);
+        Self::Text { value: json!({ "claimed": command }), text }
     }
 
     /// Bytes that are not text are made visible for a program, so that two stay different.
@@ -169,10 +175,10 @@ fn facts(run: &Run) -> BTreeMap<Thing, Fact> {
         facts.insert(Thing { what, name: name.map(String::from) }, fact);
     };
     let command = envelope.as_ref().map_or_else(
-        || run.entity.command_line.clone(),
-        |it| command_line(&it.program, &it.arguments),
+        || Fact::claim(&run.entity.command_line),
+        |it| Fact::text(&command_line(&it.program, &it.arguments)),
     );
-    put(Aspect::Command, None, Fact::text(&command));
+    put(Aspect::Command, None, command);
     let in_directory = envelope.as_ref().map(|it| Fact::bytes(it.directory.as_os_str()));
     put(Aspect::Directory, None, in_directory.unwrap_or(Fact::NotKept));
     put_end(run, &mut put);

@@ -153,6 +153,24 @@ pub(crate) fn reason_of(held: &HeldRequest) -> Option<&str> {
     record.reason.as_deref().filter(|_| !record.is_timeout())
 }
 
+/// The name of a command: `command?` where nothing proves that it is what was hashed.
+pub(crate) fn command_name(run: &Run, attempt: u8) -> &'static str {
+    if run.is_claim(attempt) { "command?" } else { "command" }
+}
+
+/// The command of a run with that name, and behind it the one that was hashed in its place.
+pub(crate) fn commands(run: &Run) -> Vec<(&'static str, &str)> {
+    let attempt = run.entity.attempt_count();
+    let hashed = run.hashed_commands().into_values().map(|hashed| ("hashed", hashed));
+    [(command_name(run, attempt), &*run.entity.command_line)].into_iter().chain(hashed).collect()
+}
+
+/// A command in a table or a title, behind a question mark where it is a claim: a command that is
+/// none begins with no such word.
+pub(crate) fn marked_command(command: &str, is_claim: bool) -> String {
+    format!("{}{command}", if is_claim { "? " } else { "" })
+}
+
 /// Where it was begun, if that is on record.
 pub(crate) fn directory(run: &Run) -> Option<String> {
     let envelope = InstructionEnvelope::decode(&run.instruction)?;

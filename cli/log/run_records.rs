@@ -3,6 +3,7 @@
 use crate::log::captured_output::read;
 use crate::log::coverage::UntiedRecords;
 use crate::log::{Directory, IdOf, VERIFY_TELLS, ids, run_id, sessions};
+use crate::ui::text::command_line;
 use crate::ui::{Exit, Failure, complain, counted};
 use holdpoint_replay::{Begun, BegunTwice, Doer, Filter, Reach, Run, begun, decision_points};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +46,22 @@ pub(crate) fn tell_uncounted(directory: &Directory, uncounted: &[Begun]) -> Exit
         Exit::VERIFICATION_FAILED if !others.is_empty() => Exit::VERIFICATION_FAILED,
         _ => Exit::DONE,
     }
+}
+
+/// Says which runs were given another command than their records state, and how a verb ends that
+/// shows them.
+pub(crate) fn tell_other_commands<'r>(runs: impl IntoIterator<Item = &'r Run>) -> Exit {
+    let other = |run: &'r Run| Some((run, *run.hashed_commands().first_key_value()?.1));
+    let others: Vec<(&Run, &str)> = runs.into_iter().filter_map(other).collect();
+    let Some((run, hashed)) = others.first() else { return Exit::DONE };
+    complain(&format!(
+        "the records of {} state another command than was hashed, of {} `{}`: it is shown as \
+         claimed; {VERIFY_TELLS}",
+        counted(others.len() as u64, "run"),
+        run.entity.loop_id(),
+        command_line(hashed)
+    ));
+    Exit::VERIFICATION_FAILED
 }
 
 /// The record that begins the run or the session of an id, or the decision about a start.

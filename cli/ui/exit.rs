@@ -55,6 +55,11 @@ impl Exit {
         if self == Self::DONE && streams::is_untold() { Self::FAILED } else { self }
     }
 
+    /// The same, or another where it is done.
+    pub(crate) fn or(self, other: Self) -> Self {
+        if self == Self::DONE { other } else { self }
+    }
+
     /// The number.
     pub(crate) const fn code(self) -> u8 {
         self.0

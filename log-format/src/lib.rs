@@ -25,6 +25,7 @@ pub mod fault;
 mod fields;
 pub mod head;
 pub mod identity;
+pub mod instruction;
 pub mod item;
 pub mod limits;
 pub mod link;

@@ -463,6 +463,12 @@ fn unjudged(meaning: &Meaning) -> String {
     if *opaque > 0 {
         text.push_str(&format!("; opaque records, chained and not judged: {opaque}"));
     }
+    let claims = meaning.copies_of_evidence.claims;
+    if claims > 0 {
+        text.push_str(&format!(
+            "; not compared: {claims} of the commands, whose envelopes have a form of their own"
+        ));
+    }
     text
 }
 

@@ -27,6 +27,7 @@ pub mod damage;
 pub mod diff;
 pub mod directory;
 pub mod entity;
+pub mod evidence_copies;
 pub mod export;
 pub mod extract;
 pub mod finding;
@@ -89,6 +90,7 @@ pub use damage::DamageMap;
 pub use diff::{Change, Difference, EntityChange, RunSummary, ValueChange, diff, diff_states};
 pub use directory::{read_directory, rebuild_directory, verify_directory};
 pub use entity::{Entity, find_entities, ids};
+pub use evidence_copies::{CommandCopy, CopyCheck, EVIDENCE_COPIES, EvidenceCopy};
 pub use extract::{Extract, Extracted, Taken, TakenRecord, extract};
 pub use finding::{Finding, Problem, leading};
 pub use holdpoint_log_files::later::{Later, told_of};
@@ -109,7 +111,9 @@ pub use records::{
     search, span, story,
 };
 pub use report::{Axes, Axis, AxisState, Head, Report, Tail, Unproven, Verdict};
-pub use run::{Approver, Doer, IdMatches, Run, RunLookup, run_beginning_with, run_of};
+pub use run::{
+    Approver, CommandClaims, Doer, IdMatches, Run, RunLookup, run_beginning_with, run_of,
+};
 pub use runs::{Begun, Listed, RUN_BEGINS, begun, decision_points, runs_of};
 pub use runs_wanted::{RunFilter, RunStatus, find_runs};
 pub use sessions::{Asks, QUESTIONS_MAX, Session, SessionList, find_sessions, session_asking};

@@ -2,6 +2,7 @@
 
 use crate::anchor::{Anchor, Archived, Before, Start};
 use crate::archive_statements::ArchiveStatements;
+use crate::evidence_copies::EvidenceCopies;
 use crate::finding::{Finding, Problem};
 use crate::read::{Committed, Content, ReadError, ReadOptions, Reading};
 use crate::rebuild::Until;
@@ -10,7 +11,7 @@ use crate::second_beginnings::Beginnings;
 use crate::statements::{Statements, of_untied};
 use crate::whole_output::WholeOutputs;
 use holdpoint_domain::application::ApplicationEvent;
-use holdpoint_domain::core::forbidden::{ForbiddenEvent, Rule};
+use holdpoint_domain::core::forbidden::{ForbiddenEvent, Rule, Rules};
 use holdpoint_domain::core::payload::Text;
 use holdpoint_domain::log::{LogEvent, RecordsUnproven, UnprovenReason};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -74,6 +75,8 @@ pub(crate) struct Meaning {
     copies: Option<u64>,
     /// The output of attempts that run.
     outputs: WholeOutputs,
+    /// Readable copies of evidence.
+    pub(crate) copies_of_evidence: EvidenceCopies,
     until: Until,
 }
 
@@ -169,6 +172,7 @@ impl Meaning {
             moves: ArchiveStatements::default(),
             copies: None,
             outputs: WholeOutputs::default(),
+            copies_of_evidence: EvidenceCopies::default(),
             until,
         }
     }
@@ -289,6 +293,12 @@ impl Meaning {
         let output = self.outputs.take(sequence, event).filter(|_| unchecked.is_none());
         for event in forbidden.into_iter().chain(output).chain(report) {
             self.find(record, Problem::Forbidden(event));
+        }
+        // A newer program may word a copy otherwise.
+        let is_known = unchecked.is_none_or(|number| number <= Rules::NEWEST.number);
+        let contradicted = self.copies_of_evidence.take(record, event);
+        for Finding { place, problem } in contradicted.into_iter().filter(|_| is_known) {
+            self.find_at(place, problem);
         }
     }
 

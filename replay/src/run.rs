@@ -6,6 +6,7 @@
 
 use crate::begun_twice::{BegunOnce, BegunTwice};
 use crate::captured_output::{CapturedOutput, Outputs};
+use crate::evidence_copies::{CommandCopies, CommandCopy};
 use crate::interrupted::Interrupted;
 use crate::read::{ReadError, ReadOptions};
 use crate::recorder_notes::{TerminalSize, ran_at_most};
@@ -25,6 +26,7 @@ use holdpoint_domain::log::{Label, LogEvent};
 use holdpoint_domain::world::term_of_new;
 use holdpoint_domain::{ActorId, Envelope, Event, Proof, World};
 use holdpoint_log_files::{ReadStorage, Standing};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
@@ -81,6 +83,8 @@ pub struct Run {
     pub instruction: Vec<u8>,
     /// The command of its first attempt, and of each that was given another one, by attempt.
     pub commands: BTreeMap<u8, String>,
+    /// Relation of each of them to the envelope that was hashed.
+    pub copies: BTreeMap<u8, CommandCopy>,
     /// Its output, in the order of the records, where it was asked for.
     pub outputs: Vec<CapturedOutput>,
     /// The first record about it.
@@ -118,6 +122,17 @@ pub struct Approver<'r> {
     pub id: &'r str,
     /// True if nothing proves it.
     pub is_claim: bool,
+}
+
+/// Marks for programs on commands of a run that nothing proves to be what was hashed.
+#[derive(Debug, Serialize)]
+pub struct CommandClaims<'r> {
+    /// Tells whether there is one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    command_claimed: bool,
+    /// The commands that were hashed in the place of those that are stated, by attempt.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    hashed_commands: BTreeMap<u8, &'r str>,
 }
 
 /// Outcome of looking for a run.
@@ -336,6 +351,7 @@ pub(crate) struct Gathered {
     has_recorder_key: bool,
     on_full: BTreeMap<u8, OnFull>,
     commands: BTreeMap<u8, String>,
+    copies: (CommandCopies, BTreeMap<u8, CommandCopy>),
 }
 
 impl Default for Gathered {
@@ -361,6 +377,7 @@ impl Default for Gathered {
             has_recorder_key: false,
             on_full: BTreeMap::new(),
             commands: BTreeMap::new(),
+            copies: Default::default(),
         }
     }
 }
@@ -388,6 +405,8 @@ impl Gathered {
             self.is_end_taken_up |=
                 matches!(event, Event::ExecutionLoop(_) | Event::SandboxFault(_));
         }
+        let (copies, compared) = &mut self.copies;
+        compared.extend(copies.take(&event));
         match &event {
             Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
                 self.commands.insert(1, body.command_line.to_string());
@@ -457,12 +476,14 @@ impl Gathered {
         let Self { approval, doers, instruction, outputs, cause, unread, labels, .. } = self;
         let (terminals, on_full, commands) = (self.terminals, self.on_full, self.commands);
         let (taken_up, is_end_taken_up) = (self.taken_up, self.is_end_taken_up);
+        let (_, copies) = self.copies;
         RunLookup::Run(Box::new(Run {
             entity,
             approval,
             doers,
             instruction,
             commands,
+            copies,
             outputs: outputs.into_all(),
             first,
             last,
@@ -518,6 +539,27 @@ impl Run {
     #[must_use]
     pub fn command_of(&self, attempt: u8) -> Option<&str> {
         self.commands.range(..=attempt).next_back().map(|(_, command)| command.as_str())
+    }
+
+    /// Returns whether nothing proves that the command of an attempt is what was hashed.
+    #[must_use]
+    pub fn is_claim(&self, attempt: u8) -> bool {
+        let given = self.commands.range(..=attempt.max(1)).next_back();
+        given.is_none_or(|(attempt, _)| self.copies.get(attempt) != Some(&CommandCopy::Same))
+    }
+
+    /// The commands that were hashed in the place of those that records state, by attempt.
+    #[must_use]
+    pub fn hashed_commands(&self) -> BTreeMap<u8, &str> {
+        let copies = self.copies.iter();
+        copies.filter_map(|(attempt, it)| Some((*attempt, it.hashed_command()?))).collect()
+    }
+
+    /// Marks for programs on commands that are claims.
+    #[must_use]
+    pub fn command_claims(&self) -> CommandClaims<'_> {
+        let command_claimed = self.commands.keys().any(|attempt| self.is_claim(*attempt));
+        CommandClaims { command_claimed, hashed_commands: self.hashed_commands() }
     }
 
     /// The exit status of the process of its last attempt, where that ended with one.

@@ -2,7 +2,7 @@
 
 use crate::again::Retry;
 use crate::outcome::RunOutcome;
-use crate::run::Run;
+use crate::run::{CommandClaims, Run};
 use crate::waiting::WaitingRun;
 use crate::words::each_once;
 use holdpoint_domain::core::time::Timestamp;
@@ -144,6 +144,8 @@ pub struct RunRow<'r> {
     /// Those of them whose name nothing proves.
     approved_by_unproven: Vec<&'r str>,
     command_line: &'r str,
+    #[serde(flatten)]
+    claims: CommandClaims<'r>,
     correlation: &'r str,
     labels: &'r BTreeMap<String, String>,
     first_record: u64,
@@ -180,6 +182,7 @@ impl<'r> RunRow<'r> {
             approved_by: each_once(run.approvers().map(|who| who.id)),
             approved_by_unproven: each_once(unproven.map(|who| who.id)),
             command_line: &entity.command_line,
+            claims: run.command_claims(),
             correlation: &entity.correlation,
             labels: &run.labels,
             first_record: run.first,

@@ -57,6 +57,7 @@ mod doctor_hosts;
 mod documents;
 mod error_codes;
 mod escalations;
+mod evidence_copies;
 mod export;
 mod filler;
 mod floods;

@@ -434,6 +434,7 @@ fn what_differs_keeps_the_width_of_the_terminal() {
 #[test]
 fn the_same_instruction_is_known_by_its_hash_and_its_directory_is_not_guessed() {
     let (place, mut log) = (Place::new(), HandMadeLog::new());
+    log.has_foreign_envelopes = true;
     let good = log.run_of("sh -c 'kill -SEGV $$'");
     let (first, second) = (log.crash(), log.crash());
     log.write(&place.log);

@@ -13,7 +13,9 @@ use crate::log::coverage::{self, UntiedRecords, WitnessWait};
 use crate::log::position::{self, Point};
 use crate::log::record_filter::range;
 use crate::log::records::{conclude, expect_log};
-use crate::log::run_records::{ID_CHARACTERS, UNFINISHED, beginning, tell_uncounted};
+use crate::log::run_records::{
+    ID_CHARACTERS, UNFINISHED, beginning, tell_other_commands, tell_uncounted,
+};
 use crate::log::{ArchiveArgs, Directory, escalations, recorders, retries, sessions};
 use crate::questions::decision_view::what_starts;
 use crate::ui::screen::columns_of_table;
@@ -174,7 +176,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     if !global.json {
         tell_end(args.since, newest);
     }
-    let exit = tell_missing()?;
+    let exit = tell_missing()?.or(tell_other_commands(&shown.rows.runs));
     recorders::tell(&directory, &shown.rows.runs);
     sessions::tell_unlooked(looked_back_to);
     shown.tell_behind(behind);
@@ -182,8 +184,7 @@ fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
         true => WitnessWait::default(),
         false => shown.tell_standing(&searched),
     };
-    let ended = end(global, &directory, &searched)?;
-    let exit = if ended == Exit::DONE { exit } else { ended };
+    let exit = end(global, &directory, &searched)?.or(exit);
     if !args.follow || exit != Exit::DONE {
         return Ok(exit);
     }

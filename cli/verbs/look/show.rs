@@ -1,6 +1,7 @@
 //! `holdpoint show`: the whole story of one run on one screen, or whatever else an id names.
 
 pub(crate) mod by_other_verb;
+mod envelope;
 pub(crate) mod id_meaning;
 mod relations;
 mod run;
@@ -11,7 +12,7 @@ use crate::args::{Global, settle};
 use crate::log::captured_output::{expect_run, is_hidden};
 use crate::log::records::conclude;
 use crate::log::run_id::{self, NEWEST};
-use crate::log::run_records::{tell_standing, tell_uncounted};
+use crate::log::run_records::{tell_other_commands, tell_standing, tell_uncounted};
 use crate::log::{ArchiveArgs, Directory, escalations, other_logs, recorders, sessions};
 use crate::ui::screen::columns;
 use crate::ui::{Exit, Failure, Output, TimesArgs, complain};
@@ -38,6 +39,9 @@ pub(crate) struct Args {
     /// Show the records; `log` has more options.
     #[arg(long, group = "form", conflicts_with = "archive")]
     records: bool,
+    /// Print the bytes that were hashed as the command of the run.
+    #[arg(long, group = "form")]
+    envelope: bool,
     #[command(flatten)]
     trace: TraceArgs,
     /// Show codes and hashes too.
@@ -70,6 +74,9 @@ fn show(global: &Global, args: &Args, carry_out: LineRunner) -> Result<Exit, Fai
     if args.output {
         args.times.expect_utc()?;
         return carry_out(global, line(OUTPUT, &args.id));
+    }
+    if args.envelope {
+        return envelope::show(global, args);
     }
     if let Some(shown) = by_other_verb::show(global, &args.id, args.records, carry_out) {
         args.times.expect_utc()?;
@@ -140,7 +147,7 @@ fn show_run(
     if !global.json {
         tell(&run, searched.reach());
     }
-    Ok(tell_uncounted(directory, &relations.uncounted))
+    Ok(tell_other_commands([&*run]).or(tell_uncounted(directory, &relations.uncounted)))
 }
 
 /// Says where what is shown ceases to be proven, and whose words the last lines are.

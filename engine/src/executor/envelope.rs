@@ -5,20 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use holdpoint_log_format::instruction::{ENVELOPE_TAG, InstructionParts};
 use sha2::{Digest, Sha256};
 
 use super::command::CommandSpec;
 use super::environment::{EnvironmentPolicy, ShownValue};
-
-/// The first bytes of every canonical encoding, so that it is taken for nothing else.
-pub const ENVELOPE_TAG: &[u8; 12] = b"holdpoint/e1";
-/// The version of the encoding: the byte after the tag.
-pub const ENVELOPE_VERSION: u8 = 1;
-
-/// Before a value that is not in the encoding.
-const REDACTED: u8 = 0;
-/// Before a value that is.
-const SHOWN: u8 = 1;
 
 /// The exact command, working directory and recorded part of the environment of one execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +43,6 @@ impl InstructionEnvelope {
     /// every number and length has eight bytes, little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = ENVELOPE_TAG.to_vec();
-        bytes.push(ENVELOPE_VERSION);
         push_text(&mut bytes, &self.program);
         push_number(&mut bytes, self.arguments.len());
         self.arguments.iter().for_each(|argument| push_text(&mut bytes, argument));
@@ -61,9 +51,9 @@ impl InstructionEnvelope {
         for (name, value) in &self.environment {
             push_text(&mut bytes, name);
             match value {
-                ShownValue::Redacted => bytes.push(REDACTED),
+                ShownValue::Redacted => bytes.push(0),
                 ShownValue::Shown(value) => {
-                    bytes.push(SHOWN);
+                    bytes.push(1);
                     push_text(&mut bytes, value);
                 }
             }
@@ -73,26 +63,19 @@ impl InstructionEnvelope {
 
     /// The envelope that an encoding is of. `None`: it is none of this version.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut rest = bytes.strip_prefix(ENVELOPE_TAG)?.strip_prefix(&[ENVELOPE_VERSION])?;
-        let program = take_text(&mut rest)?;
-        let count = take_number(&mut rest)?;
-        // Each takes eight bytes at least, so that no count asks for more memory than there is.
-        let arguments = (0..count).map(|_| take_text(&mut rest)).collect::<Option<Vec<_>>>()?;
-        let directory = take_text(&mut rest)?.into();
-        let count = take_number(&mut rest)?;
-        let mut environment = BTreeMap::new();
-        for _ in 0..count {
-            let name = take_text(&mut rest)?;
-            let (kind, behind) = rest.split_first()?;
-            rest = behind;
-            let value = match *kind {
-                REDACTED => ShownValue::Redacted,
-                SHOWN => ShownValue::Shown(take_text(&mut rest)?),
-                _ => return None,
-            };
-            environment.insert(name, value);
-        }
-        rest.is_empty().then_some(Self { program, arguments, directory, environment })
+        let parts = InstructionParts::decode(bytes)?;
+        let text = |bytes: &[u8]| OsStr::from_bytes(bytes).to_os_string();
+        let mut words = parts.words.into_iter().map(text);
+        let value = |value: Option<&[u8]>| {
+            value.map_or(ShownValue::Redacted, |value| ShownValue::Shown(text(value)))
+        };
+        let environment = parts.environment.into_iter();
+        Some(Self {
+            program: words.next()?,
+            arguments: words.collect(),
+            directory: text(parts.directory).into(),
+            environment: environment.map(|(name, it)| (text(name), value(it))).collect(),
+        })
     }
 
     /// SHA-256 of the canonical encoding.
@@ -113,19 +96,6 @@ fn push_text(bytes: &mut Vec<u8>, text: &OsStr) {
 
 fn push_number(bytes: &mut Vec<u8>, number: usize) {
     bytes.extend_from_slice(&(number as u64).to_le_bytes());
-}
-
-fn take_number(rest: &mut &[u8]) -> Option<u64> {
-    let (number, behind) = rest.split_first_chunk::<8>()?;
-    *rest = behind;
-    Some(u64::from_le_bytes(*number))
-}
-
-fn take_text(rest: &mut &[u8]) -> Option<OsString> {
-    let length = usize::try_from(take_number(rest)?).ok()?;
-    let (text, behind) = rest.split_at_checked(length)?;
-    *rest = behind;
-    Some(OsStr::from_bytes(text).to_os_string())
 }
 
 #[cfg(test)]

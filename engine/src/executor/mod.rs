@@ -75,7 +75,7 @@ mod visible;
 pub use capture::CapturedOutput;
 pub(crate) use child_calls::{StopRequests, begin_write_out, process_mark, user_namespace_number};
 pub use command::{CommandSpec, Stdin};
-pub use envelope::{ENVELOPE_TAG, ENVELOPE_VERSION, InstructionEnvelope};
+pub use envelope::InstructionEnvelope;
 pub use environment::{EnvironmentPolicy, ShownValue};
 pub use guard::{GUARD_NAME, Guard};
 #[cfg(not(target_os = "linux"))]

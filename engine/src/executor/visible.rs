@@ -1,88 +1,19 @@
 //! Showing names and arguments so that nothing in them can deceive a reader or a terminal.
 
+use holdpoint_log_format::instruction;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 
-/// Text with every byte in it visible: controls, blanks but the plain one, the marks that turn the
-/// direction of writing, invisible characters, backslashes and bytes that are not UTF-8 appear as
-/// escapes, those of what is not ASCII byte by byte: so a shell takes them whatever its locale.
-/// Different bytes give different text.
+/// Text with every byte in it visible; see [`instruction::escaped`].
 pub fn visible(text: &OsStr) -> String {
-    let mut shown = String::new();
-    for chunk in text.as_bytes().utf8_chunks() {
-        chunk.valid().chars().for_each(|character| push_visible(&mut shown, character));
-        for byte in chunk.invalid() {
-            let _ = write!(shown, "\\x{byte:02x}");
-        }
-    }
-    shown
+    instruction::escaped(text.as_bytes())
 }
 
 /// A program and its arguments as one line that a shell such as bash would take apart again into
 /// the same words.
 pub fn command_line(program: &OsStr, arguments: &[OsString]) -> String {
     let words = std::iter::once(program).chain(arguments.iter().map(OsString::as_os_str));
-    words.map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-fn push_visible(shown: &mut String, character: char) {
-    match character {
-        '\\' => shown.push_str("\\\\"),
-        '\n' => shown.push_str("\\n"),
-        '\r' => shown.push_str("\\r"),
-        '\t' => shown.push_str("\\t"),
-        '\0'..='\x1f' | '\x7f' => {
-            let _ = write!(shown, "\\x{:02x}", u32::from(character));
-        }
-        other if is_deceptive(other) => {
-            for byte in other.encode_utf8(&mut [0; 4]).bytes() {
-                let _ = write!(shown, "\\x{byte:02x}");
-            }
-        }
-        other => shown.push(other),
-    }
-}
-
-/// Returns whether a character is no ASCII and is blank, invisible, of nobody's alphabet, or turns
-/// the direction of what follows.
-fn is_deceptive(character: char) -> bool {
-    !character.is_ascii()
-        && (character.is_whitespace()
-            || matches!(
-                character,
-                '\u{80}'..='\u{9f}'
-                    | '\u{ad}'
-                    | '\u{34f}'
-                    | '\u{61c}'
-                    | '\u{115f}'..='\u{1160}'
-                    | '\u{17b4}'..='\u{17b5}'
-                    | '\u{180b}'..='\u{180f}'
-                    | '\u{200b}'..='\u{200f}'
-                    | '\u{2028}'..='\u{202e}'
-                    | '\u{2060}'..='\u{206f}'
-                    | '\u{2800}'
-                    | '\u{3164}'
-                    | '\u{e000}'..='\u{f8ff}'
-                    | '\u{fe00}'..='\u{fe0f}'
-                    | '\u{feff}'
-                    | '\u{ffa0}'
-                    | '\u{fff0}'..='\u{fffc}'
-                    | '\u{e0000}'..
-            ))
-}
-
-fn quoted(word: &OsStr) -> String {
-    let shown = visible(word);
-    let is_plain =
-        |character: char| character.is_ascii_alphanumeric() || "%+,-./:=@_".contains(character);
-    if !shown.is_empty() && shown.chars().all(is_plain) {
-        return shown;
-    }
-    if shown.contains('\\') {
-        return format!("$'{}'", shown.replace('\'', "\\'"));
-    }
-    format!("'{}'", shown.replace('\'', "'\\''"))
+    instruction::command_line(words.map(OsStrExt::as_bytes))
 }
 
 #[cfg(test)]

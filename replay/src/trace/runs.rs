@@ -1,6 +1,7 @@
 //! The runs that a story tells of, as its records say.
 
 use super::Step;
+use crate::evidence_copies::{CommandCopies, CommandCopy, holds_instruction};
 use crate::outcome::{EndRecords, RunOutcome, measured};
 use crate::records::Line;
 use holdpoint_domain::Event;
@@ -15,19 +16,25 @@ pub struct TracedRun {
     pub run: String,
     /// The command, where the record is told that begins it.
     pub command_line: Option<String>,
+    /// Tells whether the story does not prove that it is the command that was hashed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub command_claimed: bool,
     /// Outcome of it, where the record is told with which it ended.
     pub outcome: Option<RunOutcome>,
     #[serde(skip)]
     end: EndRecords,
     #[serde(skip)]
     is_measured: bool,
+    #[serde(skip)]
+    copies: CommandCopies,
 }
 
 /// Statement of a record about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SaidOfRun {
     run: String,
-    command_line: Option<String>,
+    /// The record, where it has to do with the command.
+    of_command: Option<Event>,
     end: EndRecords,
     measured: Option<bool>,
 }
@@ -37,15 +44,18 @@ impl SaidOfRun {
     pub(super) fn of(line: &Line) -> Option<Self> {
         let run = line.loop_id.clone()?;
         let measured = line.event.as_ref().and_then(measured);
-        let Some(Event::ExecutionLoop(event)) = &line.event else {
-            return Some(Self { run, command_line: None, end: EndRecords::default(), measured });
+        let of_command = line.event.clone().filter(is_of_command);
+        let end = match &line.event {
+            Some(Event::ExecutionLoop(event)) => EndRecords::of(event),
+            _ => EndRecords::default(),
         };
-        let command_line = match event {
-            ExecutionLoopEvent::LoopInitialized(body) => Some(body.command_line.to_string()),
-            _ => None,
-        };
-        Some(Self { run, command_line, end: EndRecords::of(event), measured })
+        Some(Self { run, of_command, end, measured })
     }
+}
+
+fn is_of_command(event: &Event) -> bool {
+    let begins = matches!(event, Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(_)));
+    begins || event.captured().is_some_and(holds_instruction)
 }
 
 /// Every run of some steps, in the order in which they are met.
@@ -68,7 +78,9 @@ impl TracedRun {
     /// One of which nothing is known yet.
     fn named(run: &str) -> Self {
         let (run, end) = (run.to_string(), EndRecords::default());
-        Self { run, command_line: None, outcome: None, end, is_measured: false }
+        let (command_line, outcome, copies) = (None, None, CommandCopies::default());
+        let (command_claimed, is_measured) = (false, false);
+        Self { run, command_line, command_claimed, outcome, end, is_measured, copies }
     }
 
     /// Returns how the process of its last attempt ended, where that is told.
@@ -84,8 +96,13 @@ impl TracedRun {
     }
 
     fn take(&mut self, said: &SaidOfRun) {
-        if let Some(command) = &said.command_line {
-            self.command_line = Some(command.clone());
+        if let Some(event) = &said.of_command {
+            if let Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) = event {
+                self.command_line = Some(body.command_line.to_string());
+                self.command_claimed = true;
+            }
+            let is_first = |(attempt, copy)| attempt == 1 && copy == CommandCopy::Same;
+            self.command_claimed &= !self.copies.take(event).is_some_and(is_first);
         }
         self.is_measured = said.measured.unwrap_or(self.is_measured);
         self.end.go_on(said.end);

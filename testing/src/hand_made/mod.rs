@@ -36,6 +36,10 @@ pub struct HandMadeLog {
     pub chain: ChainPosition,
     pub now: Timestamp,
     pub boot: BootId,
+    /// Whether envelopes are of a form of their own.
+    pub has_foreign_envelopes: bool,
+    /// What a forger writes in the place of an event that a command came to.
+    pub forge: fn(&mut Event),
     segments: Vec<(SegmentHeader, Vec<u8>)>,
     newest: (u64, u64, u64),
     /// The last record of the newest whole batch.
@@ -59,6 +63,8 @@ impl HandMadeLog {
             chain: previous,
             now: Timestamp::from_nanoseconds(BEGINNING_NS),
             boot: OTHER_BOOT,
+            has_foreign_envelopes: false,
+            forge: |_| {},
             segments: vec![(header, header.encode().to_vec())],
             newest: (0, 0, 0),
             whole: 0,
@@ -75,7 +81,8 @@ impl HandMadeLog {
     pub fn command_in(&mut self, command: &Command, change: impl Fn(Envelope) -> Envelope) {
         let events = decide(&self.world, command, self.now)
             .unwrap_or_else(|refusal| panic!("{}: {refusal}", refusal.code()));
-        self.recorded(events.into_iter().map(|event| change(envelope(event))));
+        let decided = events.into_iter().map(|event| change(envelope(event)));
+        self.recorded_as(decided, self.forge);
     }
 
     /// One batch of these events, whether or not the rules would have made them.
@@ -85,9 +92,17 @@ impl HandMadeLog {
 
     /// One batch of these events, with whoever caused each.
     pub fn recorded(&mut self, envelopes: impl Iterator<Item = Envelope>) {
+        self.recorded_as(envelopes, |_| {});
+    }
+
+    /// The same, where what is written is not what was decided.
+    fn recorded_as(&mut self, envelopes: impl Iterator<Item = Envelope>, forge: fn(&mut Event)) {
         let envelopes: Vec<Envelope> = envelopes.collect();
-        let encoded: Vec<Encoded> =
-            envelopes.iter().map(|envelope| envelope::encode(envelope).unwrap()).collect();
+        let written = |mut envelope: Envelope| {
+            forge(&mut envelope.event);
+            envelope::encode(&envelope).unwrap()
+        };
+        let encoded: Vec<Encoded> = envelopes.iter().cloned().map(written).collect();
         let first = self.chain.sequence + 1;
         for (sequence, envelope) in (first..).zip(&envelopes) {
             self.world.evolve(sequence, self.now, envelope);

@@ -9,8 +9,8 @@ use holdpoint_domain::evidence_capture::{
 };
 use holdpoint_domain::execution_loop::{
     AwaitResponse, CompleteLoop, DispatchFacts, DispatchLoop, ExecutionLoopCommand,
-    ExecutorIdentityStatus, ExecutorResponseType, Exit, Handshake, InitializeLoop, InterruptLoop,
-    ObserverExpectation, ReportResponse,
+    ExecutorIdentityStatus, ExecutorResponseType, Exit, Handshake, InitializeLoop, InstructLoop,
+    InterruptLoop, ObserverExpectation, ReportResponse,
 };
 use holdpoint_domain::human_decision::{
     AnswerChannel, AnswerHumanDecision, AnswerMeans, HoldPolicy, HoldTerms, HumanDecision,
@@ -20,8 +20,34 @@ use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, ReportFault, RetryPolicy, SandboxFaultCommand,
 };
 use holdpoint_domain::{ActorId, Command, Envelope};
+use holdpoint_engine::executor::InstructionEnvelope;
+use holdpoint_log_format::instruction;
+use std::collections::BTreeMap;
 
-const ENVELOPE: &[u8] = b"envelope of sh -c true";
+/// An envelope of Holdpoint's own form, of words that a line quotes as Holdpoint does; of a form of
+/// its own where there are none.
+fn envelope_of(command_line: &str) -> Vec<u8> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    for character in command_line.chars() {
+        match character {
+            '\'' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => words.push(String::new()),
+            other => words.last_mut().unwrap().push(other),
+        }
+    }
+    if instruction::command_line(words.iter().map(String::as_bytes)) != command_line {
+        return format!("envelope of {command_line}").into_bytes();
+    }
+    let (program, arguments) = words.split_first().unwrap();
+    let envelope = InstructionEnvelope {
+        program: program.into(),
+        arguments: arguments.iter().map(Into::into).collect(),
+        directory: "/srv/shop".into(),
+        environment: BTreeMap::new(),
+    };
+    envelope.encode()
+}
 
 impl HandMadeLog {
     /// A whole run of a command that ends well: six batches. Gives the loop's id.
@@ -46,7 +72,7 @@ impl HandMadeLog {
             loop_id: loop_id.into(),
             entropy: self.entropy(),
             executor_id: "sh".into(),
-            instruction_hash: envelope_hash(),
+            instruction_hash: self.envelope_hash(loop_id),
             reported_status,
             error: None,
             exit: Exit::Status(status),
@@ -63,6 +89,37 @@ impl HandMadeLog {
     /// A run that failed, about which alice said RETRY, and which a signal ended before that was
     /// acted on. Gives the loop's id and the record of the RETRY.
     pub fn retry_of_halted(&mut self, command_line: &str) -> (String, u64) {
+        let (loop_id, retry) = self.decided(command_line, HumanDecision::Retry);
+        let interrupt = InterruptLoop {
+            loop_id: loop_id.clone(),
+            entropy: self.entropy(),
+            signal: 15,
+            sender_pid: None,
+            sender_uid: None,
+        };
+        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(interrupt)));
+        (loop_id, retry)
+    }
+
+    /// A run that failed, about which alice said CONTINUE, and that was given another command.
+    pub fn instructed(&mut self, command_line: &str, next: &str) -> String {
+        let (loop_id, _) = self.decided(command_line, HumanDecision::Continue);
+        let envelope = envelope_of(next);
+        let instruct = InstructLoop {
+            loop_id: loop_id.clone(),
+            entropy: self.entropy(),
+            instruction_envelope_hash: sha256(&envelope).to_string(),
+            envelope,
+            command_line: next.into(),
+            facts: clear(),
+        };
+        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::InstructLoop(instruct)));
+        loop_id
+    }
+
+    /// A run that failed, and what alice decided about it. Gives the loop's id and the record of
+    /// the answer.
+    fn decided(&mut self, command_line: &str, decision: HumanDecision) -> (String, u64) {
         let mut initialize = self.initialize(command_line);
         (initialize.hold, initialize.max_attempts) = (HoldTerms::of(HoldPolicy::After), 2);
         let loop_id = self.awaited_with(initialize, None);
@@ -76,26 +133,18 @@ impl HandMadeLog {
             entropy: self.entropy(),
             actor: Actor::Human,
             human_id: "alice".into(),
-            decision: HumanDecision::Retry,
+            decision,
             reason: Some("it is flaky".into()),
             escalation_target: None,
             means: AnswerMeans { channel: AnswerChannel::Terminal, detail: "/dev/pts/3".into() },
         };
-        let retry = self.chain.sequence + 1;
+        let answered = self.chain.sequence + 1;
         let answer = Command::HumanDecision(HumanDecisionCommand::AnswerHumanDecision(answer));
         self.command_in(&answer, |envelope| Envelope {
             actor: ActorId { kind: Actor::Human, id: "alice".into() },
             ..envelope
         });
-        let interrupt = InterruptLoop {
-            loop_id: loop_id.clone(),
-            entropy: self.entropy(),
-            signal: 15,
-            sender_pid: None,
-            sender_uid: None,
-        };
-        self.command(&Command::ExecutionLoop(ExecutionLoopCommand::InterruptLoop(interrupt)));
-        (loop_id, retry)
+        (loop_id, answered)
     }
 
     /// A whole run that ends well and that names a record as its cause.
@@ -137,7 +186,7 @@ impl HandMadeLog {
         let dispatch = DispatchLoop {
             loop_id: loop_id.clone(),
             entropy: self.entropy(),
-            envelope_hash: envelope_hash(),
+            envelope_hash: self.envelope_hash(&loop_id),
             facts: clear(),
         };
         self.command(&Command::ExecutionLoop(ExecutionLoopCommand::DispatchLoop(dispatch)));
@@ -157,14 +206,18 @@ impl HandMadeLog {
     }
 
     pub fn initialize(&mut self, command_line: &str) -> InitializeLoop {
-        let hash = envelope_hash();
+        let envelope = match self.has_foreign_envelopes {
+            true => format!("envelope of {command_line}").into_bytes(),
+            false => envelope_of(command_line),
+        };
+        let hash = sha256(&envelope).to_string();
         InitializeLoop {
             gate: holdpoint_domain::log::GateTerms::default(),
             approval: None,
             people: None,
             entropy: self.entropy(),
             executor_id: "sh".into(),
-            envelope: ENVELOPE.to_vec(),
+            envelope,
             instruction_envelope_hash: hash.clone(),
             command_line: command_line.into(),
             max_attempts: 1,
@@ -180,14 +233,16 @@ impl HandMadeLog {
         }
     }
 
+    /// The hash of the instruction of a live loop.
+    fn envelope_hash(&self, loop_id: &str) -> String {
+        let entity = self.world.live_loop(loop_id).unwrap();
+        entity.context.instruction_envelope_hash().to_string()
+    }
+
     pub fn entropy(&mut self) -> Entropy {
         self.commands += 1;
         Entropy::from_bytes(self.commands.to_be_bytes())
     }
-}
-
-fn envelope_hash() -> String {
-    sha256(ENVELOPE).to_string()
 }
 
 fn clear() -> DispatchFacts {

@@ -2,7 +2,7 @@
 
 use super::{Rows, starts};
 use crate::log::retries;
-use crate::log::run_facts::exit_of;
+use crate::log::run_facts::{exit_of, marked_command};
 use crate::log::run_records::UNFINISHED;
 use crate::log::sessions::{self, claimed};
 use crate::ui::table::{Column, Fit, Layout, NOTHING, column, indented, number};
@@ -135,7 +135,7 @@ fn cells(placed: &Placed<'_>, clock: &Clock) -> Vec<String> {
         beginner(run),
         if deciders.is_empty() { NOTHING.to_string() } else { deciders.join(", ") },
         retries::id(placed),
-        visible_once(&entity.command_line),
+        visible_once(&marked_command(&entity.command_line, run.is_claim(entity.attempt_count()))),
     ]
 }
 

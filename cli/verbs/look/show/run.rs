@@ -5,8 +5,8 @@ use super::relations::{Relations, ShownRelations};
 use crate::args::labels::HOST;
 use crate::log::captured_output::{LAST_LINES, length as length_of, missing};
 use crate::log::run_facts::{
-    NOT_ENDED, REASON_MAX, UNSEEN, approved, asked, directory, length, marked, outcome, proven,
-    reason_of, reason_of_approval, seen,
+    NOT_ENDED, REASON_MAX, UNSEEN, approved, asked, command_name, commands, directory, length,
+    marked, outcome, proven, reason_of, reason_of_approval, seen,
 };
 use crate::log::run_records::UNFINISHED;
 use crate::log::{recorders, snapshots};
@@ -23,7 +23,7 @@ use holdpoint_domain::governed::{ExecutionLoop, LoopView};
 use holdpoint_domain::{ActorId, Proof};
 use holdpoint_replay::merged_output::last_lines;
 use holdpoint_replay::waiting::WaitingRun;
-use holdpoint_replay::{CapturedOutput, Doer, Reach, Run, RunOutcome, TerminalSize};
+use holdpoint_replay::{CapturedOutput, CommandClaims, Doer, Reach, Run, RunOutcome, TerminalSize};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -86,6 +86,8 @@ pub(crate) struct RunDocument<'r> {
     approval: Option<&'r str>,
     approved_by: Option<&'r Principal>,
     execution_loop: LoopView<'r>,
+    #[serde(flatten)]
+    claims: CommandClaims<'r>,
     /// The command of its first attempt and of each that was given another one, where one was.
     #[serde(skip_serializing_if = "Option::is_none")]
     commands: Option<&'r BTreeMap<u8, String>>,
@@ -156,6 +158,7 @@ impl<'r> RunDocument<'r> {
             approval: approval.map(|point| point.decision_id.as_str()),
             approved_by: approval.and_then(approver),
             execution_loop: run.entity.view(),
+            claims: run.command_claims(),
             commands: Some(&run.commands).filter(|commands| commands.len() > 1),
             outputs: run.outputs.iter().map(kept).collect(),
             snapshots: snapshots(&run.entity).collect(),
@@ -192,7 +195,7 @@ pub(crate) fn lines(
     let mut page = Page::new(view.columns);
     let id = run.entity.loop_id();
     page.row("run", id);
-    page.recorded("command", &run.entity.command_line);
+    commands(run).iter().for_each(|(name, command)| page.recorded(name, command));
     let outcome = match RunOutcome::of(&run.entity) {
         RunOutcome::Lost => format!("recorder {}", outcome(run)),
         _ => outcome(run),
@@ -305,7 +308,7 @@ fn attempts(page: &mut Page, run: &Run, columns: usize) {
         let ended = seen(attempt, is_at_most).unwrap_or_else(|| unseen.to_string());
         page.row(&format!("attempt {}", attempt.number), &ended);
         if let Some(command) = run.command_of(attempt.number).filter(|_| run.commands.len() > 1) {
-            page.recorded("command", command);
+            page.recorded(command_name(run, attempt.number), command);
         }
         if let Some(size) = run.terminals.get(&attempt.number) {
             page.row("terminal", &format!("{} columns, {} rows", size.columns, size.rows));

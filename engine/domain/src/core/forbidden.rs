@@ -152,6 +152,8 @@ closed_enum! {
         ResourceSnapshot = "RESOURCE_SNAPSHOT",
         /// A stop condition is none that the log itself contradicts.
         StopCondition = "STOP_CONDITION",
+        /// A readable copy of evidence says what the bytes say that were hashed.
+        EvidenceCopy = "EVIDENCE_COPY",
         /// Escalations of Phase-21 are asked of a person, and nothing else is in its name.
         Escalation = "ESCALATION",
     }

@@ -193,9 +193,10 @@ pub(crate) fn shown_name(text: &str) -> String {
     cut(text, MAX_ID_BYTES)
 }
 
-/// A command line: at most 64 KiB, on one line, nothing hidden. A person decides by it, so one that
-/// is longer says at its end that it was cut, and by how much.
-pub(crate) fn shown_command_line(text: &str) -> String {
+/// Shows a command line: at most 64 KiB, on one line, nothing hidden. A person decides by it, so
+/// one that is longer says at its end that it was cut, and by how much.
+#[must_use]
+pub fn shown_command_line(text: &str) -> String {
     let whole = cut(text, usize::MAX);
     if whole.len() <= MAX_COMMAND_LINE_BYTES {
         return whole;

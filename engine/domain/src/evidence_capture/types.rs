@@ -320,6 +320,19 @@ recorded! {
     }
 }
 
+impl ResourceUsage {
+    /// The raw data of the evidence: the same, spelled out.
+    #[must_use]
+    pub fn spelled_out(&self) -> Vec<u8> {
+        let Self { wall_ns, user_cpu_ns, system_cpu_ns, peak_memory_bytes } = self;
+        format!(
+            "wall_ns={wall_ns} user_cpu_ns={user_cpu_ns} system_cpu_ns={system_cpu_ns} \
+             peak_memory_bytes={peak_memory_bytes}"
+        )
+        .into_bytes()
+    }
+}
+
 /// Most snapshots of the processes of one attempt.
 pub const MAX_SNAPSHOTS_PER_ATTEMPT: usize = 1088;
 

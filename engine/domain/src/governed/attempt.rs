@@ -31,7 +31,6 @@ use crate::execution_loop::types::{
 };
 use crate::governed::aggregate::{Barrier, ExecutionLoop, LoopSubject, RetryPermission};
 use crate::governed::batch::{Batch, LoopEnding, OnLoop};
-use crate::governed::capture::spelled_out;
 use crate::governed::refusal::{LoopRefusal, Ruling};
 use crate::governed::request::held_back;
 use crate::sandbox_fault::command::ReportFault;
@@ -232,7 +231,7 @@ fn evaluate_fault(
 pub(crate) fn report_guarded(on: &mut OnLoop<'_>, end: &GuardedEnd) -> Ruling {
     if on.entity.current_attempt().is_some_and(|attempt| attempt.resources.is_none()) {
         let content = EvidenceContent::Resources(end.usage);
-        on.batch.capture(LoopStep::ResourcesMeasured, spelled_out(&end.usage), content)?;
+        on.batch.capture(LoopStep::ResourcesMeasured, end.usage.spelled_out(), content)?;
     }
     on.batch.expect_output(on.entity);
     let Some((fault_type, context)) = end.fault.zip(on.entity.sandbox_context()) else {

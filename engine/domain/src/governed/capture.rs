@@ -4,6 +4,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt::Display;
 
 use crate::core::forbidden::{Record, Rule, RuleChecks};
 use crate::core::hash::Digest;
@@ -11,6 +12,7 @@ use crate::core::limits::{
     MAX_CHAIN_RECORDS, MAX_ITEMS_PER_CAPTURE, MAX_RAW_BYTES, RESERVED_CHAIN_RECORDS,
 };
 use crate::core::payload::Raw;
+use crate::core::text::shown;
 use crate::core::time::{TimeFault, check_follows};
 use crate::evidence_capture::chain::{ChainHead, EvidenceHashes, RecordView};
 use crate::evidence_capture::command::{CaptureEvidence, EvidenceItem};
@@ -23,8 +25,7 @@ use crate::evidence_capture::rules::attach_own;
 use crate::evidence_capture::state::{Chain, ChainRecord};
 use crate::evidence_capture::types::{
     EvidenceContent, EvidenceType, ExtentFault, MAX_SNAPSHOTS_PER_ATTEMPT, ObservationContext,
-    ObservationPoint, OutputCut, OutputExtent, ResourceSnapshot, ResourceUsage, StopCondition,
-    check_cut,
+    ObservationPoint, OutputCut, OutputExtent, ResourceSnapshot, StopCondition, check_cut,
 };
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::{ExecutionLoop, StopDetected};
@@ -167,7 +168,7 @@ fn described(
         }
         EvidenceItem::ResourceSnapshot(usage) => {
             let content = EvidenceContent::Resources(*usage);
-            Ok((LoopStep::ResourcesMeasured, spelled_out(usage).into(), content))
+            Ok((LoopStep::ResourcesMeasured, usage.spelled_out().into(), content))
         }
         EvidenceItem::TimestampEvent(raw_data) => {
             check_size(raw_data)?;
@@ -217,16 +218,6 @@ fn contradicted(fault: ExtentFault) -> LoopRefusal {
 
 fn length_of(raw_data: &[u8]) -> u64 {
     u64::try_from(raw_data.len()).unwrap_or(u64::MAX)
-}
-
-/// The raw data of the evidence of what an attempt used.
-pub(crate) fn spelled_out(usage: &ResourceUsage) -> Vec<u8> {
-    let ResourceUsage { wall_ns, user_cpu_ns, system_cpu_ns, peak_memory_bytes } = usage;
-    format!(
-        "wall_ns={wall_ns} user_cpu_ns={user_cpu_ns} system_cpu_ns={system_cpu_ns} \
-         peak_memory_bytes={peak_memory_bytes}"
-    )
-    .into_bytes()
 }
 
 /// The first observer counts.
@@ -297,7 +288,44 @@ pub(crate) fn judge_captured(
     check_point(entity.state(), chain, body, checks);
     check_extent(body, checks);
     judge_snapshot(entity, body, checks);
-    is_linked(chain, hashes(chain, context, record, body), body, checks);
+    let hashes = hashes(chain, context, record, body);
+    check_content(body, hashes, checks);
+    is_linked(chain, hashes, body, checks);
+}
+
+/// What is said of raw bytes besides them is what they say.
+fn check_content(body: &EvidenceCaptured, [raw_sha256, ..]: [Digest; 3], checks: &mut RuleChecks) {
+    let (raw, length) = (body.raw_data.as_bytes(), body.raw_data.length());
+    let mut demand = |holds: bool, stated: &dyn Display| {
+        if !holds {
+            let raw = String::from_utf8_lossy(raw);
+            let expected =
+                format!("what {length} bytes, SHA-256 {raw_sha256}, say: {}", shown(&raw));
+            checks.forbid(Rule::EvidenceCopy, expected, stated);
+        }
+    };
+    match &body.content {
+        _ if body.offered.is_some() => {}
+        EvidenceContent::Resources(usage) => {
+            let stated = usage.spelled_out();
+            demand(raw == stated, &String::from_utf8_lossy(&stated));
+        }
+        EvidenceContent::Decision(decision) => demand(raw == decision.name().as_bytes(), decision),
+        EvidenceContent::Stop(condition) => {
+            demand(raw.starts_with(condition.name().as_bytes()), condition);
+        }
+        EvidenceContent::Output(OutputExtent { true_length, whole_sha256, truncated, .. }) => {
+            let is_whole = (*true_length, *whole_sha256) == (length, raw_sha256);
+            let holds = if *truncated { *true_length > length } else { is_whole };
+            demand(holds, &format_args!("{true_length} bytes, SHA-256 {whole_sha256}"));
+        }
+        EvidenceContent::Opaque
+        | EvidenceContent::Instruction
+        | EvidenceContent::Transition { .. }
+        | EvidenceContent::OutputCut(_)
+        | EvidenceContent::OutputPieces(_)
+        | EvidenceContent::Snapshot(_) => {}
+    }
 }
 
 /// Returns what binds the evidence to its place in the chain: whoever judges and applies hashes

@@ -6,11 +6,11 @@ use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, EvidenceItem, EvidenceType,
     MAX_PIECE_BYTES, MAX_PIECES_PER_COMMAND, MAX_SNAPSHOTS_PER_ATTEMPT, OutputEnd, OutputGap,
-    OutputPiece, OutputPieces, OutputRecorded, OutputStream, ResourceSnapshot, StopCondition,
-    StopFacts,
+    OutputPiece, OutputPieces, OutputRecorded, OutputStream, ResourceSnapshot, ResourceUsage,
+    StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
-    ExecutionLoopState, ExecutorResponseType, Exit, HaltReason,
+    ExecutionLoopState, ExecutorResponseType, Exit, HaltReason, ResponseDecision,
 };
 use holdpoint_domain::sandbox_fault::ExecutionFaultType;
 use holdpoint_domain::{Command, Event, ForbiddenEvent, Time, World, decide, decide_for_writer};
@@ -192,6 +192,58 @@ fn record_all(story: &mut Story, events: Vec<Event>) -> Vec<ForbiddenEvent> {
 #[track_caller]
 fn assert_found(findings: &[ForbiddenEvent], rule: Rule) {
     assert!(findings.iter().any(|finding| finding.rule == rule), "{rule}: {findings:?}");
+}
+
+#[test]
+fn what_is_said_of_raw_bytes_otherwise_than_they_say_is_found() {
+    let usage =
+        ResourceUsage { wall_ns: 5, user_cpu_ns: 2, system_cpu_ns: 1, peak_memory_bytes: 4096 };
+    let items = vec![output_item(SECRET), EvidenceItem::ResourceSnapshot(usage)];
+    let waiting = printed(&[]);
+    let mut answered = printed(&[]);
+    answered.given(answered.capture(vec![output_item(SECRET)]));
+    let cases: [(&Story, Command, fn(&mut EvidenceContent)); 6] = [
+        (&waiting, waiting.capture(items.clone()), |content| {
+            if let EvidenceContent::Resources(usage) = content {
+                usage.wall_ns = 4;
+            }
+        }),
+        (&waiting, waiting.capture(items.clone()), |content| {
+            if let EvidenceContent::Output(extent) = content {
+                extent.whole_sha256 = sha256(b"another");
+            }
+        }),
+        (&waiting, waiting.capture(items.clone()), |content| {
+            if let EvidenceContent::Output(extent) = content {
+                extent.true_length += 1;
+            }
+        }),
+        (&waiting, waiting.capture(items), |content| {
+            if let EvidenceContent::Output(extent) = content {
+                extent.truncated = true;
+            }
+        }),
+        (&answered, answered.report(ExecutorResponseType::Failure), |content| {
+            if let EvidenceContent::Decision(decision) = content {
+                *decision = ResponseDecision::Accept;
+            }
+        }),
+        (&waiting, waiting.stop(StopCondition::HumanAbort, StopFacts::default()), |content| {
+            if let EvidenceContent::Stop(condition) = content {
+                *condition = StopCondition::AmbiguousIntent;
+            }
+        }),
+    ];
+    for (story, command, change) in cases {
+        let mut events = decide(&story.world, &command, story.now).unwrap();
+        assert_eq!(record_all(&mut story.clone(), events.clone()), []);
+        for event in &mut events {
+            if let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = event {
+                change(&mut body.content);
+            }
+        }
+        assert_found(&record_all(&mut story.clone(), events), Rule::EvidenceCopy);
+    }
 }
 
 /// Pieces that `decide` would not have made: found, and they count for nothing.

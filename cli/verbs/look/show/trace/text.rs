@@ -3,7 +3,7 @@
 
 use crate::args::Global;
 use crate::log::records::breakable;
-use crate::log::run_facts::{REPORTED, proven};
+use crate::log::run_facts::{REPORTED, marked_command, proven};
 use crate::log::run_records::ID_CHARACTERS;
 use crate::ui::program::program;
 use crate::ui::screen::{columns_of_screen, folded};
@@ -96,7 +96,7 @@ fn laid_out(text: &str, before: (&str, &str), columns: Option<usize>) -> Vec<Str
 fn run(run: &TracedRun, is_whole: bool) -> String {
     let id = visible(run.run.get(..ID_CHARACTERS).unwrap_or(&run.run)).to_string();
     let command = match &run.command_line {
-        Some(command) => command_line(command),
+        Some(command) => marked_command(&command_line(command), run.command_claimed),
         None => "its command is not in this story".to_string(),
     };
     let exit = run.exit().filter(|exit| *exit != Exit::Unknown);

@@ -6,6 +6,7 @@ use super::html::Html;
 use super::story::{self, mark, standing};
 use super::{block, evidence};
 use crate::log::coverage::none_yet;
+use crate::log::run_facts::marked_command;
 use crate::ui::screen::cut;
 use crate::ui::{counted, moment};
 use crate::verbs::prove::export::report::questions;
@@ -57,7 +58,9 @@ fn title(told: &ReportContents) -> String {
     match told.runs.as_slice() {
         [run] => {
             let outcome = story::outcome_of(run, told);
-            format!("{}: {outcome}", cut(&run.entity.command_line, TITLE_COMMAND))
+            let is_claim = run.is_claim(run.entity.attempt_count());
+            let command = marked_command(&run.entity.command_line, is_claim);
+            format!("{}: {outcome}", cut(&command, TITLE_COMMAND))
         }
         [] => format!("Holdpoint report: {}", records_taken(told)),
         runs => format!("Holdpoint report: {}", counted(runs.len() as u64, "run")),

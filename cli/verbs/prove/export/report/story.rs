@@ -4,7 +4,8 @@ use super::evidence::put_last_lines;
 use super::gather::ReportContents;
 use super::html::Html;
 use crate::log::run_facts::{
-    approved, asked, ended, length, marked, outcome, proven, reason_of, reason_of_approval,
+    approved, asked, commands, ended, length, marked, outcome, proven, reason_of,
+    reason_of_approval,
 };
 use crate::log::snapshots::until;
 use crate::ui::text::bytes;
@@ -113,11 +114,9 @@ fn facts(run: &Run, is_lost: bool) -> Vec<(String, String)> {
     let fact = |name: &str, text: String| (name.to_string(), text);
     let begun_by = run.doers.get(&entity.started_sequence);
     let by = begun_by.map_or("nobody knows".to_string(), |it| proven(&it.actor, it.proof));
-    let mut facts = vec![
-        fact("command", entity.command_line.to_string()),
-        fact("began", moment(entity.started_at)),
-        fact("by", by),
-    ];
+    let commands = commands(run).into_iter().map(|(name, it)| fact(name, it.to_string()));
+    let mut facts: Vec<_> = commands.collect();
+    facts.extend([fact("began", moment(entity.started_at)), fact("by", by)]);
     if let Some(point) = run.approval.as_deref() {
         facts.extend(votes(point));
         facts.push(fact("approved", approved(point, moment)));

@@ -4,7 +4,7 @@
 use crate::args::Global;
 use crate::log::captured_output::{Read, read};
 use crate::log::run_difference::{Difference, DifferenceDocument, View, put_difference, put_run};
-use crate::log::run_facts::outcome;
+use crate::log::run_facts::{commands, outcome};
 use crate::log::run_records::{tell_standing, tell_uncounted};
 use crate::log::{Directory, run_id};
 use crate::ui::program::program;
@@ -242,7 +242,7 @@ impl<'r> RunComparison<'r> {
 /// The screen.
 fn lines(found: &RunComparison<'_>, view: &View<'_>) -> Vec<String> {
     let mut page = Page::new(view.columns);
-    page.recorded("command", &found.bad.entity.command_line);
+    commands(found.bad).iter().for_each(|(name, command)| page.recorded(name, command));
     put_run(&mut page, "last good", found.good, view.clock);
     put_run(&mut page, "first failing", found.bad, view.clock);
     page.row("it ended", &outcome(found.bad));
