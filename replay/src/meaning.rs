@@ -343,7 +343,7 @@ impl Meaning {
             Event::Log(LogEvent::Salvaged(_)) => {
                 (sequence != anchor.saturating_add(1) && self.is_own(), "the first record")
             }
-            Event::Log(LogEvent::RecordsLost(_) | LogEvent::PolicyUnknown(_)) => {
+            Event::Log(LogEvent::RecordsLost(_)) => {
                 (self.copies.is_none(), "a record behind the report of a salvage")
             }
             _ => return None,

@@ -7,7 +7,7 @@ use holdpoint_domain::core::payload::List;
 use holdpoint_domain::core::time::Timestamp;
 use holdpoint_domain::execution_loop::LoopDispatched;
 use holdpoint_domain::log::{
-    ClockStepped, FingerprintRecorded, LogEvent, PolicyUnknown, RecordRange, RecordsLost,
+    ClockStepped, FingerprintRecorded, LogEvent, RecordRange, RecordsLost,
     RecordsUnproven, Salvaged, UnprovenReason,
 };
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
@@ -114,7 +114,6 @@ fn what_a_salvage_says_is_forbidden_where_none_made_the_log() {
     let found = |sequence| (sequence, Some("SALVAGE_REPORT".to_string()));
     assert_eq!(rules(vec![stepped(), salvaged(0)]), [found(2)]);
     assert_eq!(rules(vec![lost(0)]), [found(1)]);
-    assert_eq!(rules(vec![PolicyUnknown { records_lost: 0 }.into()]), [found(1)]);
     assert_eq!(rules(vec![salvaged(0), lost(0), stepped(), salvaged(0)]), [found(4)]);
     // A salvaged log was salvaged again: its report is one of the copies.
     assert_eq!(rules(vec![salvaged(2), salvaged(1), lost(0), stepped()]), []);
