@@ -81,7 +81,7 @@ pub mod words;
 pub use again::{Retry, retries_of};
 pub use anchor::Archived;
 pub use archives::ArchivedLog;
-pub use begun_twice::{BegunOnce, BegunTwice, begun_twice};
+pub use begun_twice::{BegunLookup, BegunOnce, BegunTwice, begun_twice};
 pub use bisect::{Answer, BisectError, FirstBatch, Outcome, bisect};
 pub use caches::{CacheState, CachedIndex, CachedSnapshot, Caches, check_caches};
 pub use captured_output::{CapturedOutput, Missing, OutputHole, OutputPart};

@@ -71,7 +71,7 @@ shared! {
         Acknowledgement<'static, DirectoryStorage>, AppendError, Appended,
         Archive<'static, DirectoryStorage>, ArchiveError, CloseError, Copied,
         CopyDirectoryError, CopyError, DeferOutcomeError, DeferredOutcome, Level, Log,
-        NewRecord, OpenError, OpenReport, Options, Ownership, PoisonCause, Recovered,
+        NameState, NewRecord, OpenError, OpenReport, Options, Ownership, PoisonCause, Recovered,
         Room, RootState, RunFile, RunFileStamp, SealedSegment,
     ];
     holdpoint::engine::executor, "engine/src/executor/mod.rs": [
@@ -97,10 +97,10 @@ shared! {
     ];
     holdpoint::replay, "replay/src/lib.rs": [
         ActorFilter, Answer, Approver<'static>, Archived, ArchivedLog, Axes, Axis,
-        AxisState, Beginning, Begun, BegunOnce, BegunTwice, BisectError<u64>,
+        AxisState, Beginning, Begun, BegunLookup, BegunOnce, BegunTwice, BisectError<u64>,
         CacheState, CachedIndex, CachedSnapshot, Caches, CapturedOutput, Caused, Change,
-        Committed, CommonPrefix, Content, DamageMap, Difference, Doer, Entity,
-        EntityChange, Extract, Extracted, Filter, Finding, FirstBatch, Head, IdMatches,
+        CommandClaims, CommandCopy, Committed, CommonPrefix, Content, CopyCheck, DamageMap,
+        Difference, Doer, Entity, EntityChange, EvidenceCopy, Extract, Extracted, Filter, Finding, FirstBatch, Head, IdMatches,
         Interrupted, Later, Line, Listed, LogTail, Missed, Missing, Moment,
         Name<'static>, NameKind, NewestState, OneOf, Order, Outcome, OutputHole,
         OutputPart, OutsideHead, OutsideState, Part, Person, Problem, Progress, Range,
@@ -113,7 +113,8 @@ shared! {
         Witnessed,
     ];
     holdpoint::log_files, "log-format/files/src/lib.rs": [
-        ArchivePlaces, DirectoryStorage, Entry, EntryKind, Extent, Finding, FollowError,
+        ArchivePlaces, DirectoryStorage, DisplacedDirectory, Entry, EntryKind, Extent, FileId,
+        Finding, FollowError,
         Follower, JoinedLog<DirectoryStorage>, LogReader<'static, DirectoryStorage>,
         Mapped<std::fs::File>, Place, Problem, RecordPlace, Run, RunEntries, RunEntry,
         RunFileFault, Stamp, Standing, Stop, Survey, SurveyError, SurveyOptions, Ties,
