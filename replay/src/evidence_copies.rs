@@ -60,7 +60,7 @@ const fn copy(
 }
 
 /// The readable copies of evidence, each with its comparison.
-pub const EVIDENCE_COPIES: [EvidenceCopy; 19] = [
+pub const EVIDENCE_COPIES: [EvidenceCopy; 20] = [
     copy(INITIALIZED, COMMAND, INSTRUCTION, CopyCheck::Bytes),
     copy(INITIALIZED, HASH, "SHA-256 of the INSTRUCTION evidence", CopyCheck::Bytes),
     copy(DISPATCHED, "instruction.command_line", INSTRUCTION, CopyCheck::Bytes),
@@ -80,6 +80,12 @@ pub const EVIDENCE_COPIES: [EvidenceCopy; 19] = [
         CAPTURED,
         "content.output",
         "length and SHA-256 of raw_data",
+        CopyCheck::Rules(Rule::EvidenceCopy),
+    ),
+    copy(
+        CAPTURED,
+        "content.transition",
+        "the beginning of raw_data",
         CopyCheck::Rules(Rule::EvidenceCopy),
     ),
     copy(CAPTURED, "content.decision", "raw_data, the name", CopyCheck::Rules(Rule::EvidenceCopy)),
@@ -268,9 +274,18 @@ impl CommandCopies {
     }
 }
 
-/// Returns whether evidence is an envelope.
+/// Returns whether evidence is an envelope: by what is said of it, or by its form, for what is said
+/// of evidence is in none of its hashes.
 pub(crate) fn holds_instruction(body: &EvidenceCaptured) -> bool {
-    body.content == EvidenceContent::Instruction && body.offered.is_none()
+    let may_be = match body.content {
+        EvidenceContent::Instruction => true,
+        EvidenceContent::Opaque
+        | EvidenceContent::Transition { .. }
+        | EvidenceContent::Decision(_)
+        | EvidenceContent::Stop(_) => InstructionParts::decode(body.raw_data.as_bytes()).is_some(),
+        _ => false,
+    };
+    may_be && body.offered.is_none()
 }
 
 /// The copies of a log as its records are met.

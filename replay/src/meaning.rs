@@ -333,28 +333,20 @@ impl Meaning {
         }
     }
 
-    /// Finds a salvage's statement where no salvage made the log: a report that neither begins it
-    /// nor was copied from a log that it began, or a loss that no report precedes. Of a log whose
-    /// beginning is in an archive nobody knows here what made it.
+    /// Finds a salvage's report that neither begins the log nor was copied from one that it began.
+    /// Of a log whose beginning is in an archive nobody knows here what made it.
     fn misplaced_report(&self, record: &Committed, event: &Event) -> Option<ForbiddenEvent> {
         let (sequence, kind) = (record.header.sequence, record.header.kind);
         let anchor = self.anchor.position.sequence;
-        let (is_misplaced, expected) = match event {
-            Event::Log(LogEvent::Salvaged(_)) => {
-                (sequence != anchor.saturating_add(1) && self.is_own(), "the first record")
-            }
-            Event::Log(LogEvent::RecordsLost(_)) => {
-                (self.copies.is_none(), "a record behind the report of a salvage")
-            }
-            _ => return None,
-        };
+        let is_report = matches!(event, Event::Log(LogEvent::Salvaged(_)));
         let is_known = anchor == 0 || self.copies.is_some();
+        let is_misplaced = is_report && sequence != anchor.saturating_add(1) && self.is_own();
         (is_misplaced && is_known).then(|| ForbiddenEvent {
             sequence,
             kind,
             loop_id: None,
             rule: Rule::SalvageReport,
-            expected: expected.into(),
+            expected: "the first record".into(),
             found: format!("record {sequence}"),
         })
     }

@@ -6,7 +6,7 @@
 
 use crate::begun_twice::{BegunOnce, BegunTwice};
 use crate::captured_output::{CapturedOutput, Outputs};
-use crate::evidence_copies::{CommandCopies, CommandCopy};
+use crate::evidence_copies::{CommandCopies, CommandCopy, holds_instruction};
 use crate::interrupted::Interrupted;
 use crate::read::{ReadError, ReadOptions};
 use crate::recorder_notes::{TerminalSize, ran_at_most};
@@ -17,7 +17,7 @@ use crate::records::{
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
 use holdpoint_domain::evidence_capture::{
-    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputStream,
+    EvidenceCaptureEvent, EvidenceCaptured, OutputStream,
 };
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, HaltReason, OnFull};
 use holdpoint_domain::governed::ExecutionLoop;
@@ -448,7 +448,7 @@ impl Gathered {
         if !self.keeps_output {
             return;
         }
-        if body.content == EvidenceContent::Instruction {
+        if holds_instruction(body) {
             self.instruction = body.raw_data.as_bytes().to_vec();
         }
         self.outputs.take_evidence(body, self.attempt, sequence, standing);

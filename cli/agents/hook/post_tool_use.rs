@@ -99,7 +99,8 @@ fn keep(
     let mut tried = BTreeSet::new();
     loop {
         let is_tried = |id: &str| tried.contains(id);
-        let spent = spent(looking.world(), &by.id, (binding, call), is_tried);
+        let world = looking.world();
+        let spent = spent(&world, &by.id, (binding, call), is_tried);
         let Some(point) = spent else {
             // All of them have an outcome that waits, and one of those may be of this call.
             return Ok(());

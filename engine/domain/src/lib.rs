@@ -10,8 +10,6 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 extern crate alloc;
-#[cfg(feature = "std")]
-extern crate std;
 
 pub mod application;
 pub mod core;

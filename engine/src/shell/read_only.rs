@@ -11,7 +11,9 @@ use holdpoint_log_files::{
 };
 use holdpoint_log_format::recovery::{Row, Verdict};
 use holdpoint_log_format::{ChainPosition, LogId, names};
+use parking_lot::ReentrantMutex;
 use std::io;
+use std::ops::Deref;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -104,7 +106,9 @@ pub struct ReadOnlyEngine<S: Storage = DirectoryStorage> {
 
 /// A state, and what is known of the log that it is of.
 struct CurrentState {
-    hot: LiveState,
+    /// Of one thread at a time, which may ask for it again: it is decoded as it is asked.
+    world: ReentrantMutex<World>,
+    place: Follower,
     stated_by: Option<u64>,
     reached: Reached,
 }
@@ -129,16 +133,16 @@ impl<S: Storage> ReadOnlyEngine<S> {
     }
 
     /// The state behind the newest record that was there when this was opened or refreshed: what
-    /// lives, and what ended lately.
+    /// lives, and what ended lately. Other threads wait for it as long as this one holds it.
     #[must_use]
-    pub const fn world(&self) -> &World {
-        &self.state.hot.world
+    pub fn world(&self) -> impl Deref<Target = World> + use<'_, S> {
+        self.state.world.lock()
     }
 
     /// The newest record that the state holds.
     #[must_use]
     pub const fn newest_sequence(&self) -> u64 {
-        self.state.hot.place.run.chain.sequence
+        self.state.place.run.chain.sequence
     }
 
     /// The record that states what the state was behind the one before it; `None` where every
@@ -169,15 +173,15 @@ impl<S: Storage> ReadOnlyEngine<S> {
         let (disk, before) = (&self.disk, &self.state);
         let after = steadily(disk, || {
             let end = End::of(disk)?;
-            if end.log.is_some_and(|log| log != before.hot.place.header.log) {
+            if end.log.is_some_and(|log| log != before.place.header.log) {
                 return Err(ReadOnlyError::Changed { path: disk.root().to_path_buf() });
             }
-            let mut hot = LiveState::from(before.hot.world.clone(), before.hot.place.clone());
+            let mut hot = LiveState::from(before.world.lock().clone(), before.place.clone());
             match hot.follow(&|place, visit| place.follow_to(disk, &end.newest, visit)) {
                 Err(SubmitError::Follow(FollowError::Gone { .. })) => CurrentState::of(disk),
                 followed => {
                     followed?;
-                    Ok(CurrentState { hot, stated_by: before.stated_by, reached: end.reached })
+                    Ok(CurrentState::new(hot.world, hot.place, before.stated_by, end.reached))
                 }
             }
         })?;
@@ -187,13 +191,17 @@ impl<S: Storage> ReadOnlyEngine<S> {
 }
 
 impl CurrentState {
+    fn new(world: World, place: Follower, stated_by: Option<u64>, reached: Reached) -> Self {
+        Self { world: ReentrantMutex::new(world), place, stated_by, reached }
+    }
+
     fn of<S: Storage>(disk: &S) -> Result<Self, ReadOnlyError> {
         let End { newest, anchor, reached, .. } = End::of(disk)?;
         let stated = newest_state(disk, reached.witnessed, &newest).map_err(SubmitError::from)?;
         // Whoever looks at the state is asked nothing behind that: all of it is read here.
         let stated = stated.and_then(|(hot, by)| Some((hot.world.read_whole()?, hot.place, by)));
         if let Some((world, place, by)) = stated {
-            return Ok(Self { hot: LiveState::from(world, place), stated_by: Some(by), reached });
+            return Ok(Self::new(world, place, Some(by), reached));
         }
         let beginning = Follower::at_segment(disk, anchor.saturating_add(1));
         let beginning = beginning.map_err(SubmitError::from)?;
@@ -201,7 +209,7 @@ impl CurrentState {
             |place: &mut Follower, visit: &mut Visit<'_>| place.follow_to(disk, &newest, visit);
         let mut hot = LiveState::at_beginning(beginning, &on_disk)?;
         hot.follow(&on_disk)?;
-        Ok(Self { hot, stated_by: None, reached })
+        Ok(Self::new(hot.world, hot.place, None, reached))
     }
 }
 

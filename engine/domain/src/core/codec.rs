@@ -8,14 +8,11 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-#[cfg(not(feature = "std"))]
-use core::cell::OnceCell as Once;
+use core::cell::OnceCell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut, Range};
 use core::sync::atomic::{self, AtomicBool};
-#[cfg(feature = "std")]
-use std::sync::OnceLock as Once;
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use bincode::enc::write::Writer;
@@ -335,20 +332,20 @@ impl Run {
 #[derive(Clone)]
 pub(crate) struct Lazy<T> {
     /// Empty where the value was made here or may have changed, and was not carried since.
-    carried: Once<Run>,
+    carried: OnceCell<Run>,
     /// Empty until somebody asks; `None` inside: the bytes are no such value, which is noted.
-    value: Once<Option<Box<T>>>,
+    value: OnceCell<Option<Box<T>>>,
 }
 
 impl<T> From<Box<T>> for Lazy<T> {
     fn from(value: Box<T>) -> Self {
-        Self { carried: Once::new(), value: Once::from(Some(value)) }
+        Self { carried: OnceCell::new(), value: OnceCell::from(Some(value)) }
     }
 }
 
 impl<T> From<Part> for Lazy<T> {
     fn from(part: Part) -> Self {
-        Self { carried: Once::from(Run::Part(part)), value: Once::new() }
+        Self { carried: OnceCell::from(Run::Part(part)), value: OnceCell::new() }
     }
 }
 
@@ -433,18 +430,18 @@ impl<T: Serialize> Serialize for Lazy<T> {
 pub(crate) struct LazyPart<T> {
     /// Empty where the room may have changed.
     carried: Option<Part>,
-    value: Once<Box<T>>,
+    value: OnceCell<Box<T>>,
 }
 
 impl<T> From<Box<T>> for LazyPart<T> {
     fn from(value: Box<T>) -> Self {
-        Self { carried: None, value: Once::from(value) }
+        Self { carried: None, value: OnceCell::from(value) }
     }
 }
 
 impl<T> From<Part> for LazyPart<T> {
     fn from(part: Part) -> Self {
-        Self { carried: Some(part), value: Once::new() }
+        Self { carried: Some(part), value: OnceCell::new() }
     }
 }
 
@@ -509,7 +506,7 @@ impl<T: DeserializeOwned + Default + fmt::Debug> fmt::Debug for LazyPart<T> {
 /// Something that follows from the other parts of what holds it, and so is no part of that: however
 /// it is, what is equal without it is equal. It is made when somebody first asks for it.
 #[derive(Debug, Clone)]
-pub(crate) struct Remembered<T>(Once<T>);
+pub(crate) struct Remembered<T>(OnceCell<T>);
 
 impl<T> Remembered<T> {
     pub(crate) fn get_or_make(&self, make: impl FnOnce() -> T) -> &T {
@@ -529,7 +526,7 @@ impl<T> Remembered<T> {
 
 impl<T> Default for Remembered<T> {
     fn default() -> Self {
-        Self(Once::new())
+        Self(OnceCell::new())
     }
 }
 

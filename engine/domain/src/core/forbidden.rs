@@ -42,7 +42,7 @@ closed_enum! {
         Cause = "CAUSE",
         /// SYSTEM alone says what happened to the log itself.
         Speaker = "SPEAKER",
-        /// A salvage's report begins the log that it made, and losses are told in such a log alone.
+        /// A salvage's report begins the log that the salvage made.
         SalvageReport = "SALVAGE_REPORT",
         /// A recorded fingerprint is that of the state before it.
         Fingerprint = "FINGERPRINT",

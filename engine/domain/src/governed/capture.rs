@@ -319,13 +319,23 @@ fn check_content(body: &EvidenceCaptured, [raw_sha256, ..]: [Digest; 3], checks:
             let holds = if *truncated { *true_length > length } else { is_whole };
             demand(holds, &format_args!("{true_length} bytes, SHA-256 {whole_sha256}"));
         }
+        EvidenceContent::Transition { from, to } => {
+            let stated = format!("{from} -> {to}");
+            demand(raw.starts_with(stated.as_bytes()) || is_other_halt(raw, *to), &stated);
+        }
         EvidenceContent::Opaque
         | EvidenceContent::Instruction
-        | EvidenceContent::Transition { .. }
         | EvidenceContent::OutputCut(_)
         | EvidenceContent::OutputPieces(_)
         | EvidenceContent::Snapshot(_) => {}
     }
+}
+
+/// Returns whether the raw bytes of a halt say why it came, and not from which state.
+fn is_other_halt(raw: &[u8], to: ExecutionLoopState) -> bool {
+    let halted = format!(" -> {}", ExecutionLoopState::Halted);
+    let says_from = |from: &ExecutionLoopState| raw.starts_with(format!("{from}{halted}").as_bytes());
+    to == ExecutionLoopState::Halted && !ExecutionLoopState::ALL.iter().any(says_from)
 }
 
 /// Returns what binds the evidence to its place in the chain: whoever judges and applies hashes

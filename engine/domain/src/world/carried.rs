@@ -349,7 +349,15 @@ impl World {
     /// bytes give a state with the same fingerprint.
     #[must_use]
     pub fn carry(&self) -> Vec<u8> {
-        let mut carried = CheckpointBytes(Vec::with_capacity(self.fingerprint.length()));
+        let mut carried = Vec::with_capacity(self.fingerprint.length());
+        self.carry_into(&mut carried);
+        carried
+    }
+
+    /// Does the same as [`World::carry`], into room that was used before.
+    pub(crate) fn carry_into(&self, room: &mut Vec<u8>) {
+        let mut carried = CheckpointBytes(core::mem::take(room));
+        carried.0.clear();
         let (nothing, mut empty) = (LiveState::default(), CheckpointBytes(Vec::new()));
         let gap = carried.leave_gap();
         let mut sections: u64 = 0;
@@ -360,7 +368,7 @@ impl World {
         }
         carried.close(gap, sections);
         self.fingerprint.was_carried(carried.0.len());
-        carried.0
+        *room = carried.0;
     }
 
     /// The world whose live state was carried: every record that follows does to it what it did to

@@ -6,8 +6,8 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::fmt;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::core::codec::{Carrier, Part, Unreadable};
 use crate::core::forbidden::Rule;
@@ -249,9 +249,16 @@ impl World {
         (carried, fingerprint)
     }
 
-    /// The fingerprint, computed unless it just was.
+    /// The fingerprint, computed unless it just was: always in the same room, for whoever asks it
+    /// again and again.
     pub(crate) fn known_fingerprint(&self) -> Digest {
-        self.fingerprint.digest.unwrap_or_else(|| self.fingerprint_digest())
+        self.fingerprint.digest.unwrap_or_else(|| {
+            let mut room = self.fingerprint.room.take();
+            self.carry_into(&mut room);
+            let fingerprint = fingerprint_of(&room);
+            self.fingerprint.room.set(room);
+            fingerprint
+        })
     }
 
     /// The live state has changed.
@@ -266,14 +273,16 @@ impl World {
     }
 }
 
-/// The fingerprint of the live state as it is, where it was just computed, and the length of that
-/// state. All of it follows from that state, and so is no part of the world: however it is, worlds
+/// The fingerprint of the live state as it is, where it was just computed, and what computing it
+/// took. All of it follows from that state, and so is no part of the world: however it is, worlds
 /// are equal that are so without it.
 #[derive(Default)]
 pub(crate) struct KnownFingerprint {
     digest: Option<Digest>,
-    /// Number of bytes that were carried last.
-    length: AtomicUsize,
+    /// In which the state was carried, to be hashed.
+    room: Cell<Vec<u8>>,
+    /// Number of bytes it was last.
+    length: Cell<usize>,
 }
 
 impl KnownFingerprint {
@@ -283,17 +292,17 @@ impl KnownFingerprint {
 
     /// About how many bytes are carried.
     pub(crate) fn length(&self) -> usize {
-        self.length.load(Ordering::Relaxed)
+        self.length.get()
     }
 
     pub(crate) fn was_carried(&self, length: usize) {
-        self.length.store(length, Ordering::Relaxed);
+        self.length.set(length);
     }
 }
 
 impl Clone for KnownFingerprint {
     fn clone(&self) -> Self {
-        Self { digest: self.digest, length: AtomicUsize::new(self.length()) }
+        Self { digest: self.digest, room: Cell::default(), length: self.length.clone() }
     }
 }
 

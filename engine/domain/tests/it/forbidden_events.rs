@@ -3,7 +3,6 @@
 use holdpoint_testing::story;
 use std::collections::BTreeSet;
 
-use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::core::forbidden::Rule;
 use holdpoint_domain::core::hash::sha256;
 use holdpoint_domain::core::payload::RawData;
@@ -23,9 +22,7 @@ use holdpoint_domain::log::{
 use holdpoint_domain::sandbox_fault::{ExecutionFaultType, SandboxDecision, SandboxFaultEvent};
 use holdpoint_domain::world::STATE_SCHEMA_VERSION;
 use holdpoint_domain::world::envelope::{decode, encode};
-use holdpoint_domain::{
-    Command, Envelope, Event, ForbiddenEvent, Idempotency, Time, World, decide,
-};
+use holdpoint_domain::{Command, Event, ForbiddenEvent, Time, World, decide};
 use holdpoint_testing::story::random::next_command;
 use holdpoint_testing::story::samples::samples;
 use holdpoint_testing::story::{Recorded, SECRET, Story, cut_item, envelope, rebuilt, seed};
@@ -66,67 +63,6 @@ fn assert_found(findings: &[ForbiddenEvent], rule: Rule) {
 fn awaited(story: &Story, attempt: u8) -> ResponseAwaited {
     let loop_id = story.loop_id.as_str().into();
     ResponseAwaited { loop_id, attempt, recorder_key: None, on_full: None }
-}
-
-/// Forges the heading of an event that is allowed otherwise.
-fn forged_heading(event: Event, change: impl Fn(&mut Envelope)) -> Vec<ForbiddenEvent> {
-    let mut story = Story::initialized();
-    let mut forged = envelope(event);
-    change(&mut forged);
-    story.record_envelope(forged)
-}
-
-/// An event that may follow any other.
-fn stepped() -> Event {
-    ClockStepped { step_ns: 1 }.into()
-}
-
-#[test]
-fn names_beyond_their_bounds_are_found_in_every_place_of_a_heading() {
-    type Place = fn(&mut Envelope) -> &mut String;
-    let places: [Place; 5] = [
-        |it| &mut it.actor.id,
-        |it| &mut it.correlation,
-        |it| &mut it.idempotency.as_mut().unwrap().tenant,
-        |it| &mut it.idempotency.as_mut().unwrap().engine,
-        |it| &mut it.idempotency.as_mut().unwrap().key,
-    ];
-    let named = |place: Place, name: &str| {
-        forged_heading(stepped(), |it| {
-            let [tenant, engine, key] = ["tenant", "engine", "key"].map(String::from);
-            it.idempotency = Some(Idempotency { tenant, engine, key, content: sha256(b"") });
-            *place(it) = name.into();
-        })
-    };
-    for place in places {
-        for name in ["", &"x".repeat(257), "a\nb", "\u{7f}"] {
-            assert_found(&named(place, name), Rule::Names);
-        }
-        for name in ["x", &"x".repeat(256), "a b", "\u{e9}"] {
-            assert_eq!(named(place, name), []);
-        }
-    }
-}
-
-#[test]
-fn a_cause_that_is_no_earlier_record_is_found() {
-    let caused = |cause: u64| forged_heading(stepped(), |it| it.causation = Some(cause));
-    let newest = Story::initialized().records.len() as u64;
-    for cause in [0, newest + 1, newest + 2, u64::MAX] {
-        assert_found(&caused(cause), Rule::Cause);
-    }
-    assert_eq!((caused(1), caused(newest)), (vec![], vec![]));
-}
-
-#[test]
-fn what_happened_to_the_log_itself_is_said_by_system_alone() {
-    for speaker in [Actor::Human, Actor::Agent, Actor::Automation] {
-        assert_found(&forged_heading(stepped(), |it| it.actor.kind = speaker), Rule::Speaker);
-    }
-    for sample in samples().into_iter().filter(|it| it.event.is_of_system()) {
-        let found = forged_heading(sample.event, |it| it.actor.kind = Actor::Agent);
-        assert_found(&found, Rule::Speaker);
-    }
 }
 
 #[test]
@@ -554,6 +490,7 @@ fn records_out_of_order_are_found() {
 fn every_rule_has_a_test() {
     let source = concat!(
         include_str!("forbidden_events.rs"),
+        include_str!("forbidden_headings.rs"),
         include_str!("forbidden_decisions.rs"),
         include_str!("forbidden_approvals.rs"),
         include_str!("forbidden_decision_points.rs"),

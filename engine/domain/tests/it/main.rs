@@ -34,6 +34,7 @@ mod forbidden_approvals;
 mod forbidden_decision_points;
 mod forbidden_decisions;
 mod forbidden_events;
+mod forbidden_headings;
 mod forbidden_plans;
 mod forbidden_threads;
 mod gate_policies;
