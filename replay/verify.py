@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Verifies a Holdpoint log with Python's standard library alone: `verify.py [--json] DIR`.
+"""Verifies a Holdpoint log, `verify.py [--json] DIR`, or the records in a page of `holdpoint export
+--format html`, `verify.py FILE.html [--link SEQUENCE LINK]`, with Python's standard library alone.
 Written from log-format/FORMAT.md alone: numbers in parentheses name its sections. It never writes.
-Exit codes: 6 short of HEAD, corrupt, forbidden events, 3 nothing here, 1 unreadable, 2 usage."""
-import argparse, fcntl, hashlib, json, os, pathlib, signal, stat, struct, sys, zlib
+Of a page it does not look at the words: `holdpoint export` makes them anew from the log.
+Exit codes: 6 short of HEAD, corrupt, forbidden events, a page with something wrong, 3 nothing here,
+1 unreadable, 2 usage."""
+import argparse, base64, hashlib, json, os, pathlib, re, signal, stat, struct, sys, zlib
 from collections import namedtuple
 PAGE, CAPACITY_MAX, NO_CLAIM, READINGS, MORE_FOLLOWS, WITHHELD = 4096, 268443648, 2**32-1, 4, 1, 4
 IDLE, TURN, RECOVERING, POISONED, REPORT, ARCHIVED, TAKEN = 1, 2, 3, 4, 7, 9, 13
@@ -53,6 +56,7 @@ def this_boot(file=pathlib.Path("/proc/sys/kernel/random/boot_id")):
     return bytes.fromhex(file.read_text().strip().replace("-", "")) if file.exists() else None
 def is_locked(root):
     """Whether a writer holds LOCK now (12): asked for at once, and given back."""
+    import fcntl  # Whoever checks a page may have no such module.
     if (lock := root / "LOCK").is_symlink() or not lock.is_file(): return False
     with open(os.open(lock, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         try: return bool(fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB))
@@ -66,19 +70,27 @@ def record_at(data, at, size):
     """What a record says of itself, nothing of it checked (6)."""
     flags, claim, sequence, time, link = struct.unpack_from("<BIQQ32s", data, at + 11)
     return Item("record", Place(sequence, link, time), at, padded(size), size, flags, claim)
+def checksum(data, at, size, seed): return crc(data[at:at + 4], data[at + 8:at + size], seed=seed)
+def fault_of(data, at, size, length, seed):
+    """What is wrong with a record's frame of a legal size (6), the first fault there; or None."""
+    stated, made, flags = number(data, at + 4, 4), checksum(data, at, size, seed), data[at + 11]
+    if made != stated: return f"checksum: it says {stated:08x}, and the bytes give {made:08x}"
+    if flags & ~(MORE_FOLLOWS | WITHHELD): return f"flags: {flags} has some that mean nothing"
+    if flags & WITHHELD and size != 96:
+        return f"withheld: a digest has 32 bytes, and there are {size - 64}"
+    return "padding: not all of it is zero" if any(data[at + size:at + length]) else None
 def item_at(data, at, header):
     """What stands at an offset, its frame checked in the order of section 6."""
     exists, tag = min(header.capacity, len(data)), data[at:at + 4]
     if exists - at < 4 or not any(tag): return Item("nothing")
-    length, size = length_of(data, at, header.capacity), 64 if tag == b"SEAL" else number(tag, 0)
-    found = crc(tag, data[at + 8:at + size], seed=header.seed)
-    if not length or at + length > exists or found != number(data, at + 4, 4): return Item("fault")
+    length, size = length_of(data, at, header.capacity), number(tag, 0)
+    if not length or at + length > exists: return Item("fault")
     if tag == b"SEAL":
         sequence, offset, time, link = struct.unpack_from("<QQQ32s", data, at + 8)
-        return Item("seal" if offset == at else "fault", Place(sequence, link, time))
-    item = record_at(data, at, size)
-    bad = item.flags & ~(MORE_FOLLOWS | WITHHELD) or item.flags & WITHHELD and size != 96
-    return Item("fault") if bad or any(data[at + size:at + length]) else item
+        holds = offset == at and checksum(data, at, 64, header.seed) == number(data, at + 4, 4)
+        return Item("seal" if holds else "fault", Place(sequence, link, time))
+    is_bad = fault_of(data, at, size, length, header.seed)
+    return Item("fault") if is_bad else record_at(data, at, size)
 def mark_of(item):
     """What an item proves durable (14); None: its claim reaches before the first record (6)."""
     if item.kind != "record" or item.claim == NO_CLAIM:
@@ -411,6 +423,133 @@ def standing(log):
         if found and found[-1][2] == how(first): found[-1][1] = behind - 1
         elif first < behind: found.append([first, behind - 1, how(first)])
     return found
+# What every page begins with, up to the first line of its block; a `*` is any digit of Base64.
+FORM, HASH = "holdpoint-report 1", b"'sha256-" + b"*" * 43 + b"='"
+BEGIN = (b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+         b'<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; script-src '
+         + HASH + b"; style-src " + HASH + b"; base-uri 'none'; form-action 'none'\">\n"
+         b'<script type="text/plain" id="holdpoint-records">')
+def short(link): return f"{link.hex()[:16]}.."
+def place_of(word, line):
+    """A record and its link, behind a word; None: the line is of another form."""
+    match = re.fullmatch(f"{word} (0|[1-9][0-9]{{0,19}}) ([0-9a-f]{{64}})", line)
+    return (int(match[1]), bytes.fromhex(match[2])) if match else None
+def frame_of(line):
+    """The bytes of a record; None: the line is of another form, or one that nobody writes."""
+    try: frame = base64.b64decode(line[7:], validate=True)
+    except ValueError: return None
+    return frame if line == "record " + base64.b64encode(frame).decode() else None
+def block_of(page):
+    """The text of a page's block. No HTML is parsed, which has more than one reading: a page begins
+    with the bytes that holdpoint writes, or is none, and then every browser reads this block."""
+    for at in range(len(BEGIN)):
+        found, due = page[at:at + 1], BEGIN[at:at + 1]
+        if not (found.isalnum() or found in (b"+", b"/") if due == b"*" else found == due):
+            found, due = page[at:at + 16], BEGIN[at:at + 16]
+            raise ValueError(f"at byte {at} stands {found!r}, where every page has {due!r}")
+    if (end := page.find(b"</script>", len(BEGIN))) < 0:
+        raise ValueError(f"the file ends at byte {len(page)}, within the block of records")
+    # One more script is on a page, its own: another one could be named as the block is. And nothing
+    # is that could show another page, whose own script vouches for other records.
+    metas = b' name="(?:referrer" content="no-referrer|viewport" content="width=device-width)">'
+    others = re.compile(b"(?is)<(?:script.?|i?frame|object|embed|meta(?!" + metas + b"))")
+    for count, found in enumerate(others.finditer(page, end)):
+        if count > 0 or found[0] != b"<script>":
+            raise ValueError(f"at byte {found.start()} begins {found[0]!r}, which no page has")
+    return page[len(BEGIN):end].decode("ascii", errors="replace")
+class PageCheck:
+    """What the records in a page come to. Its line ends are taken as HTML reads them."""
+    def __init__(self, file):
+        self.findings, self.links, self.ends, self.log, self.header = [], {}, {}, b"", None
+        self.first = self.due = self.time = self.flags = self.payloads = 0
+        with open(file, "rb") as opened: page = opened.read()
+        try: self.text(block_of(page.replace(b"\r\n", b"\n").replace(b"\r", b"\n")))
+        except ValueError as error: self.find(0, f"form: {error}")
+    def find(self, line, what, record=None):
+        place = f"line {line}" if record is None else f"line {line}, record {record}"
+        self.findings.append(f"{place}: {what}")
+    def text(self, text):
+        """The whole block: a few lines that say what it is, records, and what they end with."""
+        lines = text.split("\n")
+        if lines.pop() != "" or len(lines) < 6:
+            return self.find(len(lines), "form: the lines do not end as they should")
+        log, before = re.fullmatch("log ([0-9a-f]{32})", lines[1]), place_of("before", lines[2])
+        if lines[0] != FORM or not log or not before:
+            return self.find(1, f"form: these are not the first lines of {FORM}")
+        self.log, (sequence, self.link) = bytes.fromhex(log[1]), before
+        self.first, self.due, self.links = sequence + 1, sequence + 1, dict([before])
+        if sequence == 0 and self.link != genesis(self.log):
+            self.find(3, "link: not the one that every log of this identity begins with")
+        for at, line in enumerate(lines[3:-3], 4): self.line(at, line)
+        self.last_lines(len(lines), lines)
+    def line(self, at, line):
+        if match := re.fullmatch("segment ([1-9][0-9]{0,19})", line):
+            return self.begin_segment(at, int(match[1]))
+        if (frame := frame_of(line)) is None or self.header is None:
+            return self.find(at, "form: this is no record and no segment")
+        if fault := self.fault(frame): self.find(at, fault, self.due)
+        # What is behind it is checked against what it says of itself.
+        self.flags, self.link = 0, None
+        if len(frame) >= 64:
+            item = record_at(frame, 0, len(frame))
+            (sequence, self.link, time), self.flags = item.place, item.flags
+            if not fault or fault.startswith("sequence"): self.due, self.time = sequence, time
+            if not fault:
+                self.ends[sequence], self.links[sequence] = not item.flags & MORE_FOLLOWS, self.link
+                self.payloads += not item.flags & WITHHELD
+        self.due += 1
+    def begin_segment(self, at, first):
+        if first > self.due if self.header is None else first != self.due:
+            self.find(at, f"segment: begins with {first} where record {self.due} is due")
+        seed = crc(self.log, struct.pack("<Q", first % 2**64))
+        self.header, self.ends = Header(self.log, first, 0, None, 0, seed), {}
+    def fault(self, frame):
+        """What is wrong with a record and its place in the chain (6, 8), the first fault there."""
+        size = number(frame, 0, 4) if len(frame) >= 8 else 0
+        if not is_legal(size): return f"size: it says {size}, and no record has that"
+        if padded(size) != len(frame):
+            return f"room: it says {size} bytes, and there are {len(frame)} with the padding"
+        if found := fault_of(frame, 0, size, len(frame), self.header.seed): return found
+        (sequence, stated, time), *_ = (item := record_at(frame, 0, size))[1:]
+        made = stated if self.link is None else link_of(frame, item, self.link, self.header)
+        if sequence != self.due: return f"sequence: it says {sequence}, and {self.due} is due"
+        if made != stated: return f"link: it says {short(stated)}, and the bytes give {short(made)}"
+        if time < self.time: return "time: it lies before that of the record before"
+        if (mark := mark_of(item)) is None or self.ends.get(mark) is False:
+            last = sequence - 1 - item.claim
+            return f"claim: that records up to {last} were durable, where no batch ends"
+    def last_lines(self, count, lines):
+        end, head = place_of("end", lines[-3]), place_of("head", lines[-2])
+        if self.flags & MORE_FOLLOWS:
+            self.find(count - 3, "batch: the last record is not the last one of its batch")
+        if not any(line.startswith("record ") for line in lines):
+            self.find(count - 2, "end: no record stands before it, and none is proved")
+        if end != (self.due - 1, self.link):
+            self.find(count - 2, "end: the records do not end with what this line names")
+        if not head and lines[-2] != "head none":
+            self.find(count - 1, "form: this names no head")
+        elif head and self.first <= head[0] < self.due and self.links.get(head[0]) != head[1]:
+            self.find(count - 1, f"head: record {head[0]} has another link than this line says")
+        made = hashlib.sha256("".join(f"{line}\n" for line in lines[:-1]).encode()).hexdigest()
+        if lines[-1] != f"sum {made}": self.find(count, f"sum: the lines before give {made[:16]}..")
+def told_of_page(file, kept, link):
+    """What is said of a page and of the link of a record that was kept, and the exit code."""
+    check, kept, link = PageCheck(file), int(kept), bytes.fromhex(link)
+    if link and kept not in check.links:
+        check.find(0, f"kept: record {kept} is not on this page, or not whole")
+    elif link and link != check.links[kept]:
+        check.find(0, f"kept: no match: record {kept} has another link than was kept")
+    if check.findings: return [*check.findings, f"{len(check.findings)} wrong"], 6
+    last, digests = check.due - 1, len(check.links) - 1 - check.payloads
+    lines = [f"records {check.first} to {last} of log {check.log.hex()} follow from each other",
+             f"{check.payloads} with their payloads, {digests} by their digests alone",
+             f"record {last} has the link {check.link.hex()}",
+             "of the words on the page nothing was checked: read them beside the log"]
+    if not link: return [*lines, "nothing on the page proves that link: compare it with the log, "
+                                 "or with what was kept"], 0
+    match = f"match: record {kept} has the link that was kept"
+    behind = f"it proves none behind it: compare the link of record {last} as well"
+    return [*lines, match, *[behind] * (kept < last)], 0
 def told(log):
     """What is said of a log, for programs and for people."""
     newest = log.run.place if log.run else Place(*log.anchor, 0)
@@ -420,19 +559,30 @@ def told(log):
     return found, [log.verdict, f"record {newest.sequence}, link {newest.link.hex()}",
                    *map(first_bad, log.findings[:1])]
 def main():
-    add = (parser := argparse.ArgumentParser(description="Verifies a Holdpoint log.")).add_argument
-    add("--json", action="store_true", help="write one JSON object")
-    add("--archive", type=pathlib.Path, metavar="DIR", help="verify it with its archive as well")
-    add("--standing", action="store_true", help="tell which records are tied to HEAD")
-    add("DIR", type=pathlib.Path, help="the log's directory")
+    if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    add = (parser := argparse.ArgumentParser(description="Verifies a log or a page.")).add_argument
+    add("--json", action="store_true", help="write one JSON object, of a log")
+    add("--archive", type=pathlib.Path, metavar="DIR", help="verify a log with its archive as well")
+    add("--standing", action="store_true", help="tell which records of a log are tied to HEAD")
+    add("--link", nargs=2, metavar=("SEQUENCE", "LINK"), help="kept elsewhere of a page's record")
+    add("PATH", type=pathlib.Path, help="the log's directory, or the file of a page")
     arguments = parser.parse_args()
-    places = [place for place in (arguments.DIR, arguments.archive) if place]
+    kept, path = arguments.link, arguments.PATH
+    is_page = not os.path.isdir(path) and (kept or os.path.exists(path))
+    if arguments.json or arguments.archive or arguments.standing if is_page else kept:
+        parser.error("--link is for a page, and the other options are for a log")
+    if kept and not re.fullmatch("[0-9]{1,20} [0-9a-f]{64}", " ".join(kept)):
+        parser.error("--link takes the number of a record and the 64 digits of its link")
+    places = [place for place in (path, arguments.archive) if place]
     if len({place.resolve() for place in places}) < len(places):
         parser.error("the archive is the log itself, which proves nothing of the records before it")
     try:
+        if is_page:
+            lines, code = told_of_page(path, *kept or ("0", ""))
+            sys.exit(print("\n".join(lines)) or code)
         for place in filter(os.path.lexists, places):
             if not stat.S_ISDIR(place.lstat().st_mode): raise OSError(f"{place} is no directory")
-        log = settled(arguments.DIR)
+        log = settled(path)
         both = Together(log, settled(places[1], log.anchor[0])) if arguments.archive else None
         ranges = standing(log) if arguments.standing else []
     except OSError as error: sys.exit(f"verify.py: {error}")
@@ -447,4 +597,4 @@ def main():
                  f"together: {verdict}, from record {both.first} on"]
     print(json.dumps(found) if arguments.json else "\n".join(lines))
     sys.exit({NOTHING: 3, CUT: 6, CORRUPT: 6, FORBIDDEN: 6}.get(verdict, 0))
-if __name__ == "__main__": signal.signal(signal.SIGPIPE, signal.SIG_DFL); main()
+if __name__ == "__main__": main()

@@ -2,12 +2,13 @@
 //! evidence itself, as older programs recorded it.
 
 use crate::recorder_notes::NotRecorded;
-use holdpoint_domain::Time;
 use holdpoint_domain::core::hash::{Digest, sha256};
 use holdpoint_domain::evidence_capture::{
-    EvidenceCaptured, EvidenceContent, OutputEnd, OutputPieces, OutputRecorded, OutputStream,
-    PieceView, RecordedStream,
+    EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputEnd, OutputPieces,
+    OutputRecorded, OutputStream, PieceView, RecordedStream,
 };
+use holdpoint_domain::execution_loop::ExecutionLoopEvent;
+use holdpoint_domain::{Event, Time};
 use holdpoint_log_files::Standing;
 use std::ops::Range;
 
@@ -166,17 +167,38 @@ pub(crate) struct Outputs {
     outputs: Vec<CapturedOutput>,
     /// Streams as the state would keep them, of each that is recorded in pieces.
     recorded: Vec<(usize, RecordedStream)>,
+    /// The attempt that runs; 0: its start was not met.
+    attempt: u8,
 }
 
 impl Outputs {
-    /// Takes a piece, of the loop with this id.
-    pub(crate) fn take_piece(&mut self, body: &OutputRecorded, sequence: u64, standing: Standing) {
+    /// Takes an event of the run.
+    pub(crate) fn take(&mut self, event: &Event, sequence: u64, standing: Standing) {
+        match event {
+            Event::ExecutionLoop(ExecutionLoopEvent::LoopDispatched(body)) => {
+                self.attempt = body.attempt;
+            }
+            Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
+                self.take_evidence(body, self.attempt, sequence, standing);
+            }
+            Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(body)) => {
+                self.take_piece(body, sequence, standing);
+            }
+            _ => {}
+        }
+    }
+
+    fn take_piece(&mut self, body: &OutputRecorded, sequence: u64, standing: Standing) {
         let place = self.place(&body.loop_id, body.attempt, body.stream);
         let Some((at, known)) = self.recorded.get_mut(place) else { return };
         let Some(output) = self.outputs.get_mut(*at) else { return };
         let view = PieceView::of_event(body);
         output.sequence = sequence;
         output.standing = standing;
+        if self.attempt == 0 && known.pieces == 0 {
+            // Pieces may lie before the records that are met.
+            known.end = view.offset.saturating_sub(view.gap.map_or(0, |gap| gap.length));
+        }
         if known.check(view).is_err() {
             // What the rules forbid does not count: the pieces before it stay what they are.
             output.is_consistent = false;
@@ -195,8 +217,7 @@ impl Outputs {
         });
     }
 
-    /// Takes evidence, of an attempt.
-    pub(crate) fn take_evidence(
+    fn take_evidence(
         &mut self,
         body: &EvidenceCaptured,
         attempt: u8,
@@ -268,8 +289,8 @@ impl Outputs {
     /// Returns where a stream that is recorded in pieces is among them, from now on.
     fn place(&mut self, loop_id: &str, attempt: u8, stream: OutputStream) -> usize {
         let is_it = |(at, known): &(usize, RecordedStream)| {
-            known.stream == stream
-                && self.outputs.get(*at).is_some_and(|output| output.attempt == attempt)
+            let is_of = |output: &CapturedOutput| attempt == 0 || output.attempt == attempt;
+            known.stream == stream && self.outputs.get(*at).is_some_and(is_of)
         };
         if let Some(place) = self.recorded.iter().position(is_it) {
             return place;

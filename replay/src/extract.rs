@@ -2,18 +2,21 @@
 //! whole for those that are told, and for the others with the digest in the place of the payload,
 //! as the format has it. So the chain of all of them can be checked without what is left out.
 
+use crate::captured_output::{CapturedOutput, Outputs};
 use crate::finding::{Finding, named};
 use crate::read::{Committed, Content, ReadError};
 use crate::records::Line;
 use holdpoint_domain::Event;
 use holdpoint_domain::decision_point::DecisionPointEvent;
 use holdpoint_domain::evidence_capture::EvidenceCaptureEvent;
-use holdpoint_log_files::{Finding as LogFinding, LogReader, ReadStorage, RecordPlace, Run};
+use holdpoint_log_files::{
+    Finding as LogFinding, LogReader, ReadStorage, RecordPlace, Run, Standing,
+};
 use holdpoint_log_format::record::encode_into;
 use holdpoint_log_format::{
     ChainPosition, ChecksumSeed, Flags, LogId, Record, RecordHeader, SegmentHeader,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// Records that are taken.
@@ -69,6 +72,22 @@ pub struct Extract {
     pub records: Vec<TakenRecord>,
     /// Findings in the segments that were read for them.
     pub findings: Vec<Finding>,
+}
+
+impl Extract {
+    /// Returns the outputs of runs, as far as these records hold them, by the run's id. Nothing is
+    /// asked of the records' standing.
+    #[must_use]
+    pub fn outputs(&self) -> BTreeMap<&str, Vec<CapturedOutput>> {
+        let mut outputs: BTreeMap<&str, Outputs> = BTreeMap::new();
+        for line in self.records.iter().filter_map(|record| record.line.as_ref()) {
+            let Some((loop_id, event)) = line.loop_id.as_deref().zip(line.event.as_ref()) else {
+                continue;
+            };
+            outputs.entry(loop_id).or_default().take(event, line.sequence, Standing::Unproven);
+        }
+        outputs.into_iter().map(|(loop_id, of_run)| (loop_id, of_run.into_all())).collect()
+    }
 }
 
 /// Outcome of taking records.

@@ -78,6 +78,9 @@ pub mod waiting;
 mod whole_output;
 pub mod words;
 
+/// Source of `verify.py`, which verifies a log or the records in a page.
+pub const PYTHON_VERIFIER: &str = include_str!("../verify.py");
+
 pub use again::{Retry, retries_of};
 pub use anchor::Archived;
 pub use archives::ArchivedLog;

@@ -405,6 +405,9 @@ impl Gathered {
             self.is_end_taken_up |=
                 matches!(event, Event::ExecutionLoop(_) | Event::SandboxFault(_));
         }
+        if self.keeps_output {
+            self.outputs.take(&event, line.sequence, standing);
+        }
         let (copies, compared) = &mut self.copies;
         compared.extend(copies.take(&event));
         match &event {
@@ -424,12 +427,7 @@ impl Gathered {
                 self.on_full.extend(body.on_full.map(|on_full| (body.attempt, on_full)));
             }
             Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) => {
-                self.take_evidence(body, line.sequence, standing);
-            }
-            Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(body))
-                if self.keeps_output =>
-            {
-                self.outputs.take_piece(body, line.sequence, standing);
+                self.take_evidence(body);
             }
             // Labels are those of the batch in which the run began; others are of another one.
             Event::Log(LogEvent::RecordsLabelled(body)) if body.first_sequence <= first => {
@@ -441,17 +439,13 @@ impl Gathered {
         self.apply(&line, Some(event), standing);
     }
 
-    fn take_evidence(&mut self, body: &EvidenceCaptured, sequence: u64, standing: Standing) {
+    fn take_evidence(&mut self, body: &EvidenceCaptured) {
         self.interrupted = Interrupted::of(body).or(self.interrupted);
         self.terminals.extend(TerminalSize::of(body).map(|size| (self.attempt, size)));
         self.ran_at_most.extend(ran_at_most(body).map(|most| (self.attempt, most)));
-        if !self.keeps_output {
-            return;
-        }
-        if holds_instruction(body) {
+        if self.keeps_output && holds_instruction(body) {
             self.instruction = body.raw_data.as_bytes().to_vec();
         }
-        self.outputs.take_evidence(body, self.attempt, sequence, standing);
     }
 
     fn apply(&mut self, line: &Line, event: Option<Event>, standing: Standing) {

@@ -4,6 +4,7 @@
 use crate::decision_support::{asked, created, decision, done, shown};
 use crate::program::{Place, by_person, contents, json, status, text, with_hold};
 use crate::terminal::Terminal;
+use crate::verify_py::verifier;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::cell::Cell;
@@ -153,14 +154,13 @@ fn a_person_continues_a_log_that_is_short_of_head_and_no_approval_of_it_can_be_s
 }
 
 #[test]
-fn both_verifiers_in_python_agree_on_a_continued_log_and_what_is_salvaged_of_it_verifies() {
+fn the_verifier_in_python_agrees_on_a_continued_log_and_what_is_salvaged_of_it_verifies() {
     let Sample { place, .. } = short();
     let told = continued(&place);
     assert_eq!((&told["lost_runs"], &told["lapsed_approvals"]), (&1.into(), &2.into()), "{told:#}");
     assert_eq!(told["ended_questions"], 2, "{told:#}");
     assert_eq!(told["is_adopted"], true);
-    let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/replay/verify.py");
-    let checked = Command::new("python3").arg(verifier).arg(&place.log).output().unwrap();
+    let checked = Command::new("python3").arg(verifier()).arg(&place.log).output().unwrap();
     assert_eq!(status(&checked), 0, "{}", text(&checked.stdout));
     let salvaged = place.holdpoint(&["copy", "--salvage", place.log.to_str().unwrap(), "salvaged"]);
     assert_eq!(status(&salvaged), 0, "{}", text(&salvaged.stderr));
@@ -168,8 +168,7 @@ fn both_verifiers_in_python_agree_on_a_continued_log_and_what_is_salvaged_of_it_
     let out = report.to_str().unwrap();
     let page = place.holdpoint(&["export", "--format", "html", "--since", "1", "--output", out]);
     assert_eq!(status(&page), 0, "{}", text(&page.stderr));
-    let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/cli/verbs/prove/export/report/verify.py");
-    let checked = Command::new("python3").args([verifier, out]).output().unwrap();
+    let checked = Command::new("python3").arg(verifier()).arg(out).output().unwrap();
     assert_eq!(status(&checked), 0, "{}", text(&checked.stdout));
 }
 

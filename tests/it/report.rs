@@ -7,7 +7,7 @@ use crate::report_support::{
     place, said, without_records, write,
 };
 use crate::run_before::{answer, await_question, command};
-use crate::verify_py::{has_python, python};
+use crate::verify_py::{has_python, python, verifier};
 use base64ct::{Base64, Encoding};
 use holdpoint_domain::execution_loop::ResponseAwaited;
 use holdpoint_domain::log::ClockStepped;
@@ -40,9 +40,7 @@ fn failed(place: &Place, options: &[&str], exit: i32) -> String {
 
 /// What `verify.py` says of a file.
 fn verified(page: &Path, options: &[&str]) -> (i32, String) {
-    let verifier =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/export/report/verify.py");
-    let mut python = python(&[verifier.to_str().unwrap(), page.to_str().unwrap()]);
+    let mut python = python(&[verifier().to_str().unwrap(), page.to_str().unwrap()]);
     let output = python.args(options).output().unwrap();
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
     (status(&output), text(&output.stdout))
@@ -176,12 +174,10 @@ fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
     std::fs::remove_file(&page).unwrap();
     symlink("elsewhere", &page).unwrap();
     assert_eq!(status(&report(&place, &["--since", "1", "--force"])), 4, "it is there, and stays");
-    let verifier = place.holdpoint(&["export", "--format", "verifier", "--output", "verify.py"]);
-    assert_eq!(status(&verifier), 0, "{}", text(&verifier.stderr));
-    let ours =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/export/report/verify.py");
+    let made = place.holdpoint(&["export", "--format", "verifier", "--output", "verify.py"]);
+    assert_eq!(status(&made), 0, "{}", text(&made.stderr));
     let written = std::fs::read(file(&place, "verify.py")).unwrap();
-    assert_eq!(written, std::fs::read(ours).unwrap());
+    assert_eq!(written, std::fs::read(verifier()).unwrap());
     assert_eq!(
         status(&place.holdpoint(&["export", "--format", "verifier", "--output", "verify.py"])),
         4
@@ -504,6 +500,28 @@ fn a_page_without_a_record_is_no_match_for_a_link_that_was_kept() {
         let (exit, told) = verified(&file, kept);
         assert_eq!((exit, told.lines().count()), (6, 2), "{told}");
         assert!(told.starts_with("line 4: end: no record stands before it, and none is proved\n"));
+    }
+}
+
+#[test]
+fn verify_py_takes_of_a_page_and_of_a_log_the_options_that_each_has() {
+    if !has_python() {
+        return;
+    }
+    let place = place();
+    page_of(&place, &["--since", "1"]);
+    let (log, page, gone) = (&place.log, file(&place, "page.html"), file(&place, "gone"));
+    let link = "0".repeat(64);
+    for (path, options, exit) in [
+        (&page, &["--json"][..], 2),
+        (&page, &["--standing"], 2),
+        (&page, &["--link", "1", "0"], 2),
+        (log, &["--link", "1", &link], 2),
+        (&gone, &["--link", "1", &link], 1),
+        (&gone, &[], 3),
+    ] {
+        let mut python = python(&[verifier().to_str().unwrap(), path.to_str().unwrap()]);
+        assert_eq!(status(&python.args(options).output().unwrap()), exit, "{path:?} {options:?}");
     }
 }
 

@@ -204,3 +204,19 @@ fn the_reason_and_the_last_lines_stand_with_the_run_and_no_output_with_its_quest
         without.contains("not on a Friday") && !section(&without, "What ran").contains("line-9\n")
     );
 }
+
+#[test]
+fn of_a_run_that_began_before_a_page_does_what_it_printed_on_the_page_is_told() {
+    let place = Place::with_log();
+    let script = "head -c 70000 /dev/zero | tr '\\0' a; echo; echo its end; exit 3";
+    assert_eq!(status(&place.shell(script)), 3);
+    let records = place.records();
+    let pieces = records.iter().filter(|it| it["kind"] == "evidence_capture.output_recorded");
+    let pieces: Vec<u64> = pieces.map(|piece| piece["sequence"].as_u64().unwrap()).collect();
+    let newest = pieces.iter().max().unwrap();
+    assert!(pieces.len() > 1, "{pieces:?}");
+    let page = page_of(&place, &["--since", &newest.to_string(), "--include-evidence"]);
+    for named in ["What ran", "Evidence"] {
+        assert!(section(&page, named).contains("its end"), "{named}: {page}");
+    }
+}

@@ -85,8 +85,8 @@ fn statements() -> Vec<Statement> {
         (
             "one whose cause is no option",
             |body| {
-                // Kind, speaker, length, `ci`, length, `story-1`.
-                changed(body, |it| it.payload[13] = 2)
+                // Kind, speaker, length, `holdpoint`, length, `story-1`.
+                changed(body, |it| it.payload[20] = 2)
             },
             false,
         ),

@@ -98,7 +98,7 @@ enum Format {
     Html,
     /// A recording of one run for asciinema, version 2.
     Asciicast,
-    /// `verify.py`, which checks such a page.
+    /// `verify.py`, which checks such a page or a log.
     Verifier,
 }
 

@@ -4,7 +4,7 @@ mod block;
 mod misread;
 
 use crate::program::{Place, status, text};
-use crate::verify_py::python;
+use crate::verify_py::{python, verifier};
 use base64ct::{Base64, Encoding};
 use block::Block;
 use holdpoint_log_format::{Flags, LogId};
@@ -24,15 +24,12 @@ spec = importlib.util.spec_from_file_location("verify", sys.argv[1])
 verify = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(verify)
 for line in sys.stdin:
-    page = verify.bytes_of(line.rstrip("\n"))
-    print(json.dumps(verify.checked(page).findings))
+    print(json.dumps(verify.PageCheck(line.rstrip("\n")).findings))
 "#;
 
 /// What `verify.py` finds in each page.
 pub(crate) fn found_by_python(pages: &[PathBuf]) -> Vec<Vec<String>> {
-    let verifier =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/verbs/prove/export/report/verify.py");
-    let mut python = python(&["-c", DRIVER, verifier.to_str().unwrap()]);
+    let mut python = python(&["-c", DRIVER, verifier().to_str().unwrap()]);
     let mut child = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let paths: String = pages.iter().map(|page| format!("{}\n", page.display())).collect();

@@ -15,13 +15,10 @@ use crate::log::{Directory, coverage, other_logs, warn};
 use crate::ui::{Exit, Failure, Output, complain, counted, path};
 use crate::verbs::prove::export::Args;
 use gather::{ReportContents, gather};
-use holdpoint_replay::{Finding, Head, Reach, Verdict, leading};
+use holdpoint_replay::{Finding, Head, PYTHON_VERIFIER, Reach, Verdict, leading};
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
-
-/// Checks a page from outside: whoever wants to check one is given it.
-const VERIFIER: &str = include_str!("report/verify.py");
 
 /// What `--json` says of a page that was made.
 #[derive(Serialize)]
@@ -39,14 +36,14 @@ struct Summary<'a> {
     reach: &'a Reach,
 }
 
-/// Writes verify.py, which checks a page.
+/// Writes verify.py, which checks a page, or a log, from outside.
 pub(super) fn write_verifier(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let Some(file) = args.file() else {
         let mut out = Output::stdout();
-        out.bytes(VERIFIER.as_bytes());
+        out.bytes(PYTHON_VERIFIER.as_bytes());
         return out.finish().map(|()| Exit::DONE);
     };
-    let written = put(Target::new(file, args.force, None)?, file, VERIFIER)?;
+    let written = put(Target::new(file, args.force, None)?, file, PYTHON_VERIFIER)?;
     let mut out = Output::stdout();
     match global.json {
         true => out.json(&serde_json::json!({ "out": written })),

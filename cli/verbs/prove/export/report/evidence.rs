@@ -9,10 +9,9 @@ use holdpoint_domain::Event;
 use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceCaptured, EvidenceContent, OutputStream,
 };
-use holdpoint_replay::TakenRecord;
 use holdpoint_replay::merged_output::last_lines;
 use holdpoint_replay::words::{evidence_in_words, stream_in_words};
-use std::collections::BTreeMap;
+use holdpoint_replay::{CapturedOutput, TakenRecord};
 
 /// So many bytes of a piece are shown; all of it is in its record.
 const SHOWN_MAX: usize = 64 * 1_024;
@@ -38,64 +37,30 @@ pub(super) fn evidence(html: &mut Html, told: &ReportContents) {
     }
     html.markup("</tbody></table>\n");
     if told.has_evidence {
-        let mut printed = Printed::new();
-        told.extract.records.iter().for_each(|record| put(html, record, &mut printed));
-    }
-}
-
-/// The beginning of each stream that is recorded in pieces, until evidence states it.
-type Printed<'t> = BTreeMap<(&'t str, OutputStream), Vec<u8>>;
-
-fn put<'t>(html: &mut Html, record: &'t TakenRecord, printed: &mut Printed<'t>) {
-    let event = record.line.as_ref().and_then(|line| line.event.as_ref());
-    let Some(Event::EvidenceCapture(event)) = event else { return };
-    match event {
-        EvidenceCaptureEvent::OutputRecorded(body) => {
-            let begun = printed.entry((&*body.loop_id, body.stream)).or_default();
-            let room = SHOWN_MAX.saturating_add(1).saturating_sub(begun.len());
-            let bytes = body.raw_data.as_bytes();
-            begun.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-        }
-        EvidenceCaptureEvent::EvidenceCaptured(body) => {
+        let outputs = told.extract.outputs();
+        for (sequence, body) in pieces {
+            let of_run = outputs.get(&*body.loop_id).into_iter().flatten();
             let data = match &body.content {
-                EvidenceContent::OutputPieces(stated) => {
-                    printed.remove(&(&*body.loop_id, stated.stream)).unwrap_or_default()
-                }
-                _ => body.raw_data.as_bytes().to_vec(),
+                // Of pieces, the bytes stand in their own records.
+                EvidenceContent::OutputPieces(stated) => of_run
+                    .filter(|it| it.stream == stated.stream && it.sequence >= sequence)
+                    .map(|it| &*it.bytes)
+                    .next(),
+                _ => Some(body.raw_data.as_bytes()),
             };
-            shown(html, record.header.sequence, body, &data);
+            shown(html, sequence, body, data.unwrap_or_default());
         }
-        EvidenceCaptureEvent::ObserverAttached(_)
-        | EvidenceCaptureEvent::StopConditionDetected(_)
-        | EvidenceCaptureEvent::ChainSealed(_) => {}
     }
 }
 
 /// The last lines of what a run printed, by its streams.
-pub(super) fn put_last_lines(html: &mut Html, told: &ReportContents, loop_id: &str) {
-    let mut printed: BTreeMap<OutputStream, Vec<u8>> = BTreeMap::new();
-    for record in &told.extract.records {
-        match record.line.as_ref().and_then(|line| line.event.as_ref()) {
-            Some(Event::EvidenceCapture(EvidenceCaptureEvent::OutputRecorded(body)))
-                if *body.loop_id == *loop_id =>
-            {
-                printed.entry(body.stream).or_default().extend(body.raw_data.as_bytes());
-            }
-            Some(Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)))
-                if *body.loop_id == *loop_id =>
-            {
-                // Of pieces, the bytes stand in their own records.
-                let is_stated = matches!(body.content, EvidenceContent::OutputPieces(_));
-                if let Some(extent) = body.content.output().filter(|_| !is_stated) {
-                    printed.insert(extent.stream, body.raw_data.as_bytes().to_vec());
-                }
-            }
-            _ => {}
+pub(super) fn put_last_lines(html: &mut Html, outputs: &[CapturedOutput]) {
+    for stream in [OutputStream::Stdout, OutputStream::Stderr, OutputStream::Payload] {
+        let mut newest = outputs.iter().rev().filter(|output| output.stream == stream);
+        if let Some(output) = newest.find(|output| !output.bytes.is_empty()) {
+            html.sentence(&format!("The last lines of {}:", stream_in_words(stream)));
+            html.bytes(last_lines(&output.bytes, LAST_LINES));
         }
-    }
-    for (stream, bytes) in printed.iter().filter(|(_, bytes)| !bytes.is_empty()) {
-        html.sentence(&format!("The last lines of {}:", stream_in_words(*stream)));
-        html.bytes(last_lines(bytes, LAST_LINES));
     }
 }
 

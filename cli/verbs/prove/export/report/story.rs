@@ -33,6 +33,7 @@ pub(super) fn runs(html: &mut Html, told: &ReportContents) {
     if told.runs.is_empty() {
         html.sentence("No run is told here: no record of one lies in this range.");
     }
+    let outputs = if told.has_evidence { told.extract.outputs() } else { BTreeMap::new() };
     for run in &told.runs {
         let is_bad = RunOutcome::of(&run.entity).is_failure();
         html.markup(if is_bad { "<h3 class=\"bad\">" } else { "<h3>" });
@@ -42,8 +43,8 @@ pub(super) fn runs(html: &mut Html, told: &ReportContents) {
             html.fact(&name, &text);
         }
         html.markup("</table>\n");
-        if is_bad && told.has_evidence {
-            put_last_lines(html, told, run.entity.loop_id());
+        if let Some(outputs) = outputs.get(run.entity.loop_id()).filter(|_| is_bad) {
+            put_last_lines(html, outputs);
         }
         run.entity.attempts.iter().for_each(|it| while_it_ran(html, &run.entity, it.number));
     }
