@@ -56,7 +56,7 @@ impl Keyed {
             correlation: self.correlation.clone(),
             causation: None,
         };
-        engine.submit_when(&origin, &under(&self.key), &self.command).doing("submit")
+        engine.submit(&origin, under(&self.key), &self.command).doing("submit")
     }
 }
 
@@ -243,7 +243,7 @@ impl History {
             causation: None,
         };
         let conditions = given.key.as_deref().map_or_else(Conditions::default, under);
-        let submit = || engine.submit_when(&origin, &conditions, &given.command).doing("submit");
+        let submit = || engine.submit(&origin, &conditions, &given.command).doing("submit");
         let submitted = submit()?;
         self.note(&submitted);
         if let Some(key) = &given.key {

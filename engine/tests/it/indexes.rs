@@ -43,11 +43,11 @@ pub(crate) fn options() -> EngineOptions {
 pub(crate) fn keyed(number: usize) -> Conditions {
     let key = format!("command {number}");
     let key = IdempotencyKey { tenant: "acme".into(), engine: "ci".into(), key };
-    Conditions::of(Some(key), None)
+    Conditions::once(key)
 }
 
 fn submit(engine: &Engine, number: usize, content: i64) -> Submitted {
-    engine.submit_when(&origin(), &keyed(number), &small(content)).unwrap()
+    engine.submit(&origin(), keyed(number), &small(content)).unwrap()
 }
 
 /// What a small command comes to.
@@ -170,9 +170,13 @@ fn what_is_found_under_a_term_is_what_reading_the_whole_log_finds() {
         let begin = initialize(1);
         let loop_id = begin.loop_id();
         first
-            .submit(&origin(), &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)))
+            .submit(
+                &origin(),
+                (),
+                &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)),
+            )
             .unwrap();
-        first.submit(&origin(), &dispatch(&loop_id)).unwrap();
+        first.submit(&origin(), (), &dispatch(&loop_id)).unwrap();
     }
     first.close().unwrap();
     for has_indexes in [false, true] {
@@ -314,7 +318,7 @@ fn a_segment_that_is_cut_under_its_map_fails_what_reads_it_and_makes_no_key_new(
     // Whoever stands behind a record reads on through a map.
     assert!(subscription.try_next().unwrap().is_some());
     disk.cut_what_is_mapped();
-    let repeated = engine.submit_when(&origin(), &keyed(0), &small(content(0)));
+    let repeated = engine.submit(&origin(), keyed(0), &small(content(0)));
     assert!(repeated.is_err(), "{repeated:?}");
     assert!(engine.link_of(sequences[1]).is_err());
     assert!((0..COMMANDS).any(|_| subscription.try_next().is_err()));
