@@ -99,7 +99,7 @@ fn waiting(by_another: bool) -> Work {
     let ((ask, asked), (tell, woken)) = (channel::<String>(), channel());
     std::thread::spawn(move || {
         for id in asked {
-            waiter.wait_for_decision(&id, LONG).expect("the log can be read");
+            drop(waiter.wait_for_decision(&id, LONG).expect("the log can be read"));
             if tell.send(Instant::now()).is_err() {
                 return;
             }

@@ -86,8 +86,9 @@ fn appends_refusals_turns_syncs_and_bytes_are_counted() {
     for number in 0..3 {
         accept(&engine, number);
     }
-    hand_over(&engine, 3).wait().expect("the log works");
-    engine.submit(&origin(), (), &dispatch("LOOP-unknown")).expect("the log works");
+    hand_over(&engine, 3).wait().expect("the log works").accepted().expect("it fits");
+    let refused = engine.submit(&origin(), (), &dispatch("LOOP-unknown")).expect("the log works");
+    refused.accepted().expect_err("there is no such loop");
     engine.query(|_| ()).expect("the log works");
     let after = metrics.so_far();
     // A question has none where nothing was appended by others, and all is durable.

@@ -175,8 +175,10 @@ fn what_is_found_under_a_term_is_what_reading_the_whole_log_finds() {
                 (),
                 &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)),
             )
+            .unwrap()
+            .accepted()
             .unwrap();
-        first.submit(&origin(), (), &dispatch(&loop_id)).unwrap();
+        first.submit(&origin(), (), &dispatch(&loop_id)).unwrap().accepted().unwrap();
     }
     first.close().unwrap();
     for has_indexes in [false, true] {
@@ -402,7 +404,7 @@ fn indexed_by(format: u32) -> Place {
 fn an_index_of_an_older_format_is_built_again_by_the_first_writer() {
     let place = indexed_by(INDEX_VERSION - 1);
     let first_writer = engine(&place);
-    submit(&first_writer, 0, 1);
+    submit(&first_writer, 0, 1).accepted().unwrap();
     first_writer.close().unwrap();
     let known = engine(&place).query(|world| world.segment_indexes().of(1).copied()).unwrap();
     assert_eq!(known.map(|known| known.format), Some(INDEX_VERSION));
@@ -417,7 +419,7 @@ fn an_index_of_a_newer_format_is_left_to_the_program_that_made_it() {
     let lines = place.lines().len();
     for number in 0..2 {
         let engine = engine(&place);
-        submit(&engine, number, content(number));
+        submit(&engine, number, content(number)).accepted().unwrap();
         let known = engine.query(|world| world.segment_indexes().of(1).copied()).unwrap().unwrap();
         assert_eq!((known.format, known.is_disputed()), (INDEX_VERSION + 1, false));
         engine.close().unwrap();

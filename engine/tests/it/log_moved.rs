@@ -226,7 +226,7 @@ fn an_engine_whose_directory_was_moved_records_nothing_in_the_log_that_took_its_
     let (place, other) = (Place::new(), Place::new());
     let engine = Engine::open_with(place.storage(), EngineOptions::simulated()).unwrap();
     let begin = || Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1)));
-    engine.submit(&origin(), (), &begin()).unwrap();
+    engine.submit(&origin(), (), &begin()).unwrap().accepted().unwrap();
     Engine::open_with(other.storage(), EngineOptions::simulated()).unwrap().close().unwrap();
     let away = place.beside("away");
     fs::rename(place.log(), &away).unwrap();

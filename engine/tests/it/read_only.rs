@@ -37,8 +37,10 @@ fn live<S: Storage>(engine: &Engine<S>, loops: u64) {
                 (),
                 &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)),
             )
+            .unwrap()
+            .accepted()
             .unwrap();
-        engine.submit(&origin(), (), &dispatch(&loop_id)).unwrap();
+        engine.submit(&origin(), (), &dispatch(&loop_id)).unwrap().accepted().unwrap();
     }
 }
 

@@ -281,7 +281,11 @@ fn a_failed_sync_poisons_the_engine_with_its_first_cause_and_discards_the_state(
     let acknowledged = initialize(1);
     let command =
         Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(acknowledged.clone()));
-    engine.submit(&origin(), (), &command).expect("the disk still works");
+    engine
+        .submit(&origin(), (), &command)
+        .expect("the disk still works")
+        .accepted()
+        .expect("it begins");
     disk.break_down();
     let failed = engine.submit(
         &origin(),

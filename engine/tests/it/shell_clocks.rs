@@ -50,7 +50,11 @@ fn ahead() -> (Place, SetClock, Engine) {
     let (place, clock) = (Place::new(), SetClock::new());
     let engine = place.engine_with(&clock);
     clock.step(2 * HOUR_NS);
-    engine.record(&Origin::automation("fast"), (), RecordEvent::new("s", "t", "x")).unwrap();
+    engine
+        .record(&Origin::automation("fast"), (), RecordEvent::new("s", "t", "x"))
+        .unwrap()
+        .accepted()
+        .unwrap();
     clock.step(-2 * HOUR_NS);
     (place, clock, engine)
 }

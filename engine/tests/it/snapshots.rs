@@ -40,8 +40,10 @@ fn live(engine: &Engine, loops: u64) {
                 (),
                 &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)),
             )
+            .unwrap()
+            .accepted()
             .unwrap();
-        engine.submit(&origin(), (), &dispatch(&loop_id)).unwrap();
+        engine.submit(&origin(), (), &dispatch(&loop_id)).unwrap().accepted().unwrap();
     }
 }
 
@@ -328,6 +330,8 @@ fn fingerprints_that_commands_ask_for_put_no_snapshot_off() {
                 (),
                 &Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})),
             )
+            .unwrap()
+            .accepted()
             .unwrap();
     }
     engine.close().unwrap();

@@ -132,7 +132,7 @@ fn what_expired_is_recorded_by_the_next_writer_in_the_threads_own_story() {
     assert_eq!(engine.expire().expect("the log works"), []);
     clock.pass(1);
     let elsewhere = Origin { correlation: "another story".to_string(), ..origin_of(caller()) };
-    engine.submit(&elsewhere, (), &small(1)).expect("the log works");
+    engine.submit(&elsewhere, (), &small(1)).expect("the log works").accepted().expect("it fits");
     let lines = place.lines();
     let [.., expired, _] = lines.as_slice() else { unreachable!("two records at least") };
     let Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) =
@@ -575,7 +575,7 @@ mod on_a_simulated_disk {
                     )
                 });
                 assert_eq!(turns, rows, "before call {}", moment.calls);
-                give(&engine, second);
+                give(&engine, second).accepted().expect("it is given");
                 let found = thread(&engine).map(|thread| thread.state);
                 assert_eq!(found, expected.clone().map(|thread| thread.state));
                 assert_eq!(
