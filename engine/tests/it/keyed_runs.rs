@@ -41,7 +41,7 @@ fn the_same_run_under_its_key_is_not_started_and_answers_with_the_first_ones_loo
     assert_eq!(first_sequence, first.summary.first_sequence);
     let held = engine.run_held(
         &origin(),
-        &Conditions::once("nightly 2026-01-25"),
+        Conditions::once("nightly 2026-01-25"),
         &script,
         &HoldTerms::never(),
         &mut NoPrompt,

@@ -111,7 +111,7 @@ fn labels_beyond_their_bounds_are_refused_and_nothing_is_recorded() {
         assert!(matches!(&refused, Submitted::Refused(no) if is_malformed(no)), "{refused:?}");
     }
     assert_eq!(place.lines(), []);
-    assert!(engine.record(&origin(), &all(32), event("a")).unwrap().accepted().is_ok());
+    assert!(engine.record(&origin(), all(32), event("a")).unwrap().accepted().is_ok());
     assert_eq!(labelled(&place).first().map(|(_, body)| body.labels.len()), Some(32));
     engine.close().unwrap();
     place.rebuilt();

@@ -232,10 +232,10 @@ fn a_turn_takes_no_other_key_and_no_other_story() {
     };
     let submitted = engine.submit(&elsewhere, (), &command).expect("the log works");
     assert!(field_of(submitted).starts_with("correlation_id: "));
-    let submitted = engine.submit(&origin_of(caller()), &key("other"), &command);
+    let submitted = engine.submit(&origin_of(caller()), key("other"), &command);
     assert!(field_of(submitted.expect("the log works")).starts_with("idempotency_key: "));
     assert_eq!(place.bytes(), before, "nothing is written of what is malformed");
-    let submitted = engine.submit(&origin_of(caller()), &key("turn 1"), &command);
+    let submitted = engine.submit(&origin_of(caller()), key("turn 1"), &command);
     assert!(matches!(submitted.expect("the log works"), Submitted::Accepted(_)));
 }
 
@@ -280,7 +280,7 @@ fn a_turn_on_a_version_that_is_stale_conflicts() {
     let (place, _, engine) = set_up_place();
     let seen = |version| Conditions::default().expecting(version);
     let submit = |version, command: &Command| {
-        engine.submit(&origin_of(caller()), &seen(version), command).expect("the log works")
+        engine.submit(&origin_of(caller()), seen(version), command).expect("the log works")
     };
     let first = turn(1, chat("order", "It ships on Monday."));
     assert_eq!(refused(submit(7, &first)), "STALE_VERSION");
