@@ -20,8 +20,8 @@ use std::ops::ControlFlow;
 impl<S: Storage> Engine<S> {
     /// Runs a command under an execution loop, without a hold point: what Phase-21 permits is done
     /// at once. Whatever happens to the command is a fact on the log and in the report; if the log
-    /// cannot be written the command does not start. [`KeyedRun::ended`] is for whoever goes on only
-    /// with a run that was carried out and ended.
+    /// cannot be written the command does not start. [`KeyedRun::ended`] is for whoever goes on
+    /// only with a run that was carried out and ended.
     ///
     /// Asked again with the same key and the same command, terms and actor, nothing is started, and
     /// the answer is the first run's loop: how it ended, or that it did not end yet, which is not

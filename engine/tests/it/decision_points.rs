@@ -159,9 +159,8 @@ fn of_many_that_create_at_once_one_does() {
         let threads: Vec<_> = (0..8)
             .map(|number| {
                 let engine = &engines[number % 2];
-                scope.spawn(move || {
-                    engine.create_decision_point(&asker(), (), &question(ISSUE)).is_ok()
-                })
+                let ask = move || engine.create_decision_point(&asker(), (), &question(ISSUE));
+                scope.spawn(move || ask().is_ok())
             })
             .collect();
         let created = threads.into_iter().map(|thread| thread.join().expect("no panic"));
@@ -292,11 +291,8 @@ fn the_proposal_is_accepted_with_its_default_and_guidance_ends_with_the_last_rou
     let second = read(&engine, ISSUE);
     let refined = DecisionPointRecord { prompt: "Both?".to_string(), ..second };
     assert!(is_recorded(&engine, &refined));
-    let updated = engine.update_decision_point(
-        &Origin::human("ada"),
-        (),
-        &guided(&refined, "think more", "ada"),
-    );
+    let more = guided(&refined, "think more", "ada");
+    let updated = engine.update_decision_point(&Origin::human("ada"), (), &more);
     let updated = updated.expect("a rule answers");
     let is_limit = |no: &Refusal| no.code() == "ITERATION_LIMIT";
     assert!(matches!(&updated, UpdatedDecisionPoint::Refused(no) if is_limit(no)), "{updated:?}");
