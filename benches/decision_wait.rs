@@ -99,7 +99,7 @@ fn waiting(by_another: bool) -> Work {
     let ((ask, asked), (tell, woken)) = (channel::<String>(), channel());
     std::thread::spawn(move || {
         for id in asked {
-            waiter.wait_for_decision(&id, LONG).expect("the log can be read");
+            drop(waiter.wait_for_decision(&id, LONG).expect("the log can be read"));
             if tell.send(Instant::now()).is_err() {
                 return;
             }
@@ -118,7 +118,7 @@ impl Desk {
         let mut record = self.question();
         let id = match self
             .engine
-            .create_decision_point(&Origin::agent("agent-7"), &record)
+            .create_decision_point(&Origin::agent("agent-7"), (), &record)
             .expect("it can be asked")
         {
             Submitted::Accepted(receipt) => {
@@ -133,7 +133,7 @@ impl Desk {
         let begun = Instant::now();
         let answered = self
             .engine
-            .update_decision_point(&Origin::human("ada"), &record)
+            .update_decision_point(&Origin::human("ada"), (), &record)
             .expect("it can be answered");
         assert!(matches!(answered, UpdatedDecisionPoint::Recorded(_)));
         let woken = self.woken.recv().expect("the wait ends");

@@ -56,7 +56,7 @@ impl Keyed {
             correlation: self.correlation.clone(),
             causation: None,
         };
-        engine.submit_when(&origin, &under(&self.key), &self.command).doing("submit")
+        engine.submit(&origin, under(&self.key), &self.command).doing("submit")
     }
 }
 
@@ -133,7 +133,7 @@ impl History {
         if !self.is_set_up {
             self.is_set_up = true;
             for given in thread::set_up() {
-                self.accepted(engine, &given)?;
+                drop(self.accepted(engine, &given)?);
             }
         }
         let place = self.pick();
@@ -243,12 +243,12 @@ impl History {
             causation: None,
         };
         let conditions = given.key.as_deref().map_or_else(Conditions::default, under);
-        let submit = || engine.submit_when(&origin, &conditions, &given.command).doing("submit");
+        let submit = || engine.submit(&origin, &conditions, &given.command).doing("submit");
         let submitted = submit()?;
         self.note(&submitted);
         if let Some(key) = &given.key {
             if self.random.one_in(16) {
-                submit()?;
+                drop(submit()?);
             }
             self.give_old(engine)?;
             if self.keyed.len() < REMEMBERED {

@@ -163,7 +163,7 @@ impl Configuration {
         let command = Command::Log(LogCommand::RecordConfiguration(ConfigurationChanged {
             digest: self.digest,
         }));
-        engine.submit(&Origin { actor, correlation, causation: None }, &command).map(drop)
+        engine.submit(&Origin { actor, correlation, causation: None }, (), &command).map(drop)
     }
 }
 

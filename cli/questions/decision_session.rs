@@ -282,7 +282,7 @@ impl<'g> DecisionSession<'g> {
         let conditions = only.conditions();
         let submitted = match line {
             Some(line) => self.engine.submit_typed(origin, &conditions, command, line),
-            None => self.engine.submit_when(origin, &conditions, command),
+            None => self.engine.submit(origin, &conditions, command),
         };
         submitted.map_err(|error| {
             not_submitted(self.global, &error, |record| {

@@ -429,7 +429,7 @@ mod tests {
         let actor = command.principal().unwrap().actor();
         let origin = Origin { actor, correlation: "a story".to_string(), causation: None };
         let engine = Engine::open(&global.log).unwrap();
-        let submitted = engine.submit(&origin, &command).unwrap();
+        let submitted = engine.submit(&origin, (), &command).unwrap();
         assert!(matches!(submitted, Submitted::Accepted(_)), "{submitted:?}");
         engine.close().unwrap();
     }

@@ -7,7 +7,7 @@ use holdpoint_domain::core::actor::Actor;
 use holdpoint_domain::log::{LogCommand, RecordFingerprint};
 use holdpoint_domain::{ActorId, Command};
 use holdpoint_engine::Engine;
-use holdpoint_engine::shell::{Origin, Submitted};
+use holdpoint_engine::shell::Origin;
 use std::error::Error;
 use std::path::Path;
 use std::pin::pin;
@@ -43,16 +43,13 @@ async fn record_fingerprints(engine: &Engine, count: usize) -> Result<(u64, u64)
         // When too many wait already, this is the place to await the oldest ticket first.
         tickets.push(engine.submit_later(
             &origin,
+            (),
             &Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})),
         )?);
     }
     let (mut first, mut last) = (u64::MAX, 0);
     for ticket in tickets {
-        let submitted = ticket.await?;
-        if let Submitted::Refused(refusal) = submitted {
-            return Err(refusal.into());
-        }
-        let receipt = submitted.receipt().ok_or("what is not refused has a receipt")?;
+        let receipt = ticket.await?.accepted()?;
         first = first.min(receipt.first_sequence);
         last = last.max(receipt.last_sequence);
     }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p holdpoint-engine --example decision_handling_response [DIRECTORY]`
 
-use holdpoint_engine::shell::{DecisionPointRecord, Submitted, UpdatedDecisionPoint};
+use holdpoint_engine::shell::DecisionPointRecord;
 use holdpoint_engine::{Engine, Origin};
 use std::error::Error;
 use std::path::PathBuf;
@@ -34,10 +34,9 @@ fn ask(engine: &Engine) -> Result<(), Box<dyn Error>> {
         requested_by: "agent-session-xyz".to_string(),
         ..DecisionPointRecord::default()
     };
-    match engine.create_decision_point(&Origin::agent("agent-session-xyz"), &record)? {
-        Submitted::Refused(refusal) => Err(refusal.into()),
-        Submitted::Accepted(_) | Submitted::Repeated(_) => Ok(()),
-    }
+    let agent = Origin::agent("agent-session-xyz");
+    engine.create_decision_point(&agent, (), &record)?.accepted()?;
+    Ok(())
 }
 
 /// A person reads what is asked, and chooses. The first answer counts.
@@ -45,10 +44,8 @@ fn choose(engine: &Engine, option: &str) -> Result<(), Box<dyn Error>> {
     let mut record = engine.get_decision_point(ISSUE)?.ok_or("nothing is asked")?;
     record.selected_option = Some(option.to_string());
     record.responded_by = Some("ada".to_string());
-    match engine.update_decision_point(&Origin::human("ada"), &record)? {
-        UpdatedDecisionPoint::Refused(refusal) => Err(refusal.into()),
-        UpdatedDecisionPoint::Recorded(_) | UpdatedDecisionPoint::Repeated => Ok(()),
-    }
+    engine.update_decision_point(&Origin::human("ada"), (), &record)?.accepted()?;
+    Ok(())
 }
 
 /// After the person answered, the agent goes on.

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p holdpoint-engine --example decision_rich_options [DIRECTORY]`
 
-use holdpoint_engine::shell::{DecisionPointRecord, Submitted};
+use holdpoint_engine::shell::DecisionPointRecord;
 use holdpoint_engine::{Engine, Origin};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -40,11 +40,8 @@ fn ask(directory: &Path) -> Result<String, Box<dyn Error>> {
         requested_by: "agent-session-xyz".to_string(),
         ..DecisionPointRecord::default()
     };
-    if let Submitted::Refused(refusal) =
-        engine.create_decision_point(&Origin::agent("agent-session-xyz"), &record)?
-    {
-        return Err(refusal.into());
-    }
+    let agent = Origin::agent("agent-session-xyz");
+    engine.create_decision_point(&agent, (), &record)?.accepted()?;
     let recorded = engine.get_decision_point("bd-def456")?.ok_or("it was just created")?;
     let mut text = recorded.prompt;
     for option in &recorded.options {

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p holdpoint-engine --example decision_yes_no [DIRECTORY]`
 
-use holdpoint_engine::shell::{DecisionPointRecord, Submitted};
+use holdpoint_engine::shell::DecisionPointRecord;
 use holdpoint_engine::{Engine, Origin};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -32,11 +32,8 @@ fn ask(directory: &Path) -> Result<String, Box<dyn Error>> {
         ..DecisionPointRecord::default()
     };
     // A refusal by a rule is an answer; an error is the disk's, or that the issue has one already.
-    if let Submitted::Refused(refusal) =
-        engine.create_decision_point(&Origin::agent("agent-session-xyz"), &record)?
-    {
-        return Err(refusal.into());
-    }
+    let agent = Origin::agent("agent-session-xyz");
+    engine.create_decision_point(&agent, (), &record)?.accepted()?;
     let waiting = engine.list_pending_decisions()?;
     let lines = waiting.iter().map(|record| format!("{}: {}", record.issue_id, record.prompt));
     Ok(lines.collect::<Vec<_>>().join("\n"))

@@ -44,7 +44,7 @@ const TRANSACTIONS: usize = 5;
 /// Tells a story of single commands to an engine and crashes it everywhere.
 pub(crate) fn explore(seed: u64, tally: &Tally) -> Result<(), String> {
     let submit =
-        |engine: &Engine<SimulatedDisk>, command: &Command| engine.submit(&origin(), command);
+        |engine: &Engine<SimulatedDisk>, command: &Command| engine.submit(&origin(), (), command);
     let judges = Judges { is_whole: |_| Ok(()), is_kept: |_| Ok(()) };
     crash_everywhere(&story(), submit, judges, seed, tally)
 }
@@ -53,7 +53,7 @@ pub(crate) fn explore(seed: u64, tally: &Tally) -> Result<(), String> {
 /// the beginning of what was printed, and all of it that has a receipt.
 pub(crate) fn explore_output(seed: u64, tally: &Tally) -> Result<(), String> {
     let submit =
-        |engine: &Engine<SimulatedDisk>, command: &Command| engine.submit(&origin(), command);
+        |engine: &Engine<SimulatedDisk>, command: &Command| engine.submit(&origin(), (), command);
     let judges = Judges { is_whole: |_| Ok(()), is_kept: is_beginning };
     crash_everywhere(&printing(), submit, judges, seed, tally)
 }
@@ -62,7 +62,7 @@ pub(crate) fn explore_output(seed: u64, tally: &Tally) -> Result<(), String> {
 pub(crate) fn explore_transactions(seed: u64, tally: &Tally) -> Result<(), String> {
     let transactions: Vec<Transaction> = (0..TRANSACTIONS).map(transaction).collect();
     let commit = |engine: &Engine<SimulatedDisk>, transaction: &Transaction| {
-        engine.commit(&origin(), transaction)
+        engine.commit(&origin(), (), transaction)
     };
     let judges = Judges { is_whole: all_or_nothing, is_kept: |_| Ok(()) };
     crash_everywhere(&transactions, commit, judges, seed, tally)

@@ -465,7 +465,7 @@ fn a_program_that_embeds_the_engine_spends_nothing_in_a_copy() {
         let binding = point.binding().unwrap().clone();
         let consume = ConsumeApproval { decision_id: id.clone(), by, binding };
         let command = DecisionPointCommand::ConsumeApproval(consume).into();
-        match engine.submit(&origin, &command).unwrap() {
+        match engine.submit(&origin, (), &command).unwrap() {
             Submitted::Refused(refusal) => assert_eq!(refusal.code(), "LOG_NOT_ADOPTED"),
             _ => assert!(is_known),
         }

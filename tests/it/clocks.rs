@@ -39,7 +39,7 @@ fn write_ahead(place: &Place) {
     let options = EngineOptions::default().clock(Box::new(Ahead));
     let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let event = RecordEvent::new("s", "t", "x");
-    engine.record(&Origin::automation("fast"), event).unwrap().accepted().unwrap();
+    engine.record(&Origin::automation("fast"), (), event).unwrap().accepted().unwrap();
     engine.close().unwrap();
 }
 
@@ -65,7 +65,7 @@ fn what_a_thread_keeps_ends_by_its_own_time_where_the_log_is_ahead() {
     for line in turns {
         let command: Command = serde_json::from_value(line["submit"].clone()).unwrap();
         origin.correlation = "call".into();
-        engine.submit(&origin, &command).unwrap().accepted().unwrap();
+        engine.submit(&origin, (), &command).unwrap().accepted().unwrap();
     }
     // A minute of it is not over there.
     assert!(engine.expire().unwrap().is_empty());

@@ -18,7 +18,7 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{Discard, NoSignals};
 use holdpoint_engine::log::Level;
 use holdpoint_engine::shell::{
-    ArchivePlan, EngineOptions, HeldRun, Origin, PersonInput, Prompter, Question, RunError,
+    ArchivePlan, EngineOptions, Origin, PersonInput, Prompter, Question, RunError, RunReport,
     SubmitError, Submitted, WaitPolicy, Wake,
 };
 use holdpoint_log_files::DirectoryStorage;
@@ -235,7 +235,7 @@ fn answer_as_ada(engine: &Engine, question: &Question, decision: HumanDecision) 
         }));
     let actor = ActorId { kind: Actor::Human, id: "ada".to_string() };
     let origin = Origin { actor, correlation: "elsewhere".to_string(), causation: None };
-    assert!(matches!(engine.submit(&origin, &command), Ok(Submitted::Accepted(_))));
+    assert!(matches!(engine.submit(&origin, (), &command), Ok(Submitted::Accepted(_))));
 }
 
 impl Prompter for Meanwhile<'_> {
@@ -261,21 +261,15 @@ impl Prompter for Meanwhile<'_> {
     fn settled(&mut self, _question: &Question, _outcome: &RequestOutcome) {}
 }
 
-fn run_meanwhile(decision: Option<HumanDecision>) -> Result<HeldRun, RunError> {
+fn run_meanwhile(decision: Option<HumanDecision>) -> Result<RunReport, RunError> {
     let (place, clock) = (Place::new(), SetClock::new());
     let options = EngineOptions::simulated().clock(Box::new(clock.clone()));
     let engine = Engine::open_with(DirectoryStorage::new(&place.log), options).unwrap();
     let timeout = HumanDecisionTimeout::from_milliseconds(10_000).unwrap();
     let terms = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
     let mut prompter = Meanwhile { place: &place, clock, decision, is_done: false };
-    engine.run_held(
-        &origin(),
-        &shell("exit 9"),
-        &terms,
-        &mut prompter,
-        &mut Discard,
-        &mut NoSignals,
-    )
+    let (by, run, sink, signals) = (origin(), shell("exit 9"), &mut Discard, &mut NoSignals);
+    engine.run_held(&by, (), &run, &terms, &mut prompter, sink, signals)?.ended()
 }
 
 #[test]
@@ -286,8 +280,8 @@ fn a_run_whose_very_end_was_archived_before_it_looked_ends_as_was_decided() {
         (None, 121, HaltReason::HumanDecisionTimedOut),
     ];
     for (decision, exit_status, reason) in cases {
-        let ended = run_meanwhile(decision).unwrap_or_else(|error| panic!("{decision:?}: {error}"));
-        let HeldRun::Ended(report) = ended else { panic!("{decision:?}: left open") };
+        let ended = run_meanwhile(decision);
+        let report = ended.unwrap_or_else(|error| panic!("{decision:?}: {error}"));
         assert_eq!((report.exit_status, report.halted.reason), (exit_status, reason));
     }
 }

@@ -295,7 +295,7 @@ fn handles_that_stood_in_what_was_moved_go_on_with_their_next_turn() {
         .archive(&DirectoryStorage::new(beside(&place, "archive")), ArchivePlan::default())
         .unwrap();
     other.close().unwrap();
-    idle.submit(&origin(), &small(1)).unwrap();
+    idle.submit(&origin(), (), &small(1)).unwrap().accepted().unwrap();
     let state = idle.query(holdpoint_domain::World::fingerprint).unwrap();
     idle.close().unwrap();
     assert_eq!(fingerprint_at(&place.log, newest(&place.log)), state);

@@ -350,7 +350,7 @@ fn embedded(log: &Path, floor: &Path) -> Engine {
 fn refusal(engine: &Engine, command: &Act) -> Refusal {
     let actor = ActorId { kind: Actor::Automation, id: engine.identity().name().to_string() };
     let origin = Origin { actor, correlation: "story".to_string(), causation: None };
-    match engine.submit(&origin, command).unwrap() {
+    match engine.submit(&origin, (), command).unwrap() {
         Submitted::Refused(refusal) => refusal,
         other => panic!("{other:?}"),
     }
@@ -389,7 +389,7 @@ fn the_library_keeps_floors_for_whoever_embeds_it() {
     fs::write(&floor, "[hold]\nwhat = 1\n").unwrap();
     let actor = ActorId { kind: Actor::Automation, id: "x".to_string() };
     let origin = Origin { actor, correlation: "story".to_string(), causation: None };
-    assert!(engine.submit(&origin, &Act::ExecutionLoop(Initialize(start))).is_err());
+    assert!(engine.submit(&origin, (), &Act::ExecutionLoop(Initialize(start))).is_err());
     engine.close().unwrap();
 }
 

@@ -89,19 +89,17 @@ impl Yesterday {
         let spec = CommandSpec::new("test").args(["-e", "ready"]);
         let spec = spec.directory(self.directory.join(under)).env("LANG", language);
         let labels = [("commit".to_string(), commit.to_string())].into();
-        let mut conditions = Conditions::new();
+        let mut conditions = Conditions::default();
         conditions.labels = labels;
-        self.run(by, &conditions, spec)
+        self.run(by, conditions, spec)
     }
 
     /// A run that ends, and its id.
-    fn run(&self, by: &Origin, conditions: &Conditions, spec: CommandSpec) -> String {
+    fn run(&self, by: &Origin, conditions: impl Into<Conditions>, spec: CommandSpec) -> String {
         let run = GovernedRun::of(spec);
         let (sink, signals) = (&mut Discard, &mut NoSignals);
-        match self.engine.run_when(by, conditions, &run, sink, signals).unwrap() {
-            KeyedRun::Now(HeldRun::Ended(report)) => report.summary.loop_id,
-            other => panic!("{other:?}"),
-        }
+        let ran = self.engine.run(by, conditions, &run, sink, signals).unwrap();
+        ran.ended().unwrap().summary.loop_id
     }
 
     /// A command that fails, about which a person is asked and nobody answers yet.
@@ -111,7 +109,8 @@ impl Yesterday {
         let terms = HoldTerms::of(HoldPolicy::OnFailure);
         let terms = HoldTerms { decision_timeout_ms: timeout, ..terms };
         let (sink, signals) = (&mut Discard, &mut NoSignals);
-        self.engine.run_held(by, &run, &terms, &mut Leave, sink, signals).unwrap();
+        let ran = self.engine.run_held(by, (), &run, &terms, &mut Leave, sink, signals).unwrap();
+        assert!(matches!(ran, KeyedRun::Now(HeldRun::LeftOpen(_))), "{ran:?}");
     }
 
     /// Somebody is asked.
@@ -124,7 +123,8 @@ impl Yesterday {
             requested_by: "agent-7".into(),
             ..DecisionPointRecord::default()
         };
-        let asked = self.engine.create_decision_point(&Origin::agent("agent-7"), &record).unwrap();
+        let asked =
+            self.engine.create_decision_point(&Origin::agent("agent-7"), (), &record).unwrap();
         assert!(matches!(asked, Submitted::Accepted(_)), "{asked:?}");
     }
 
@@ -139,7 +139,7 @@ impl Yesterday {
 
     fn submit(&self, by: &Origin, commands: &[Command]) {
         for command in commands {
-            let submitted = self.engine.submit(by, command).unwrap();
+            let submitted = self.engine.submit(by, (), command).unwrap();
             assert!(matches!(submitted, Submitted::Accepted(_)), "{submitted:?}");
         }
     }
@@ -458,7 +458,7 @@ fn a_run_whose_exact_command_is_not_on_record_is_counted_and_not_taken_for_the_s
     fs::write(&shell, "#!/bin/sh\nexit 1\n").unwrap();
     fs::set_permissions(&shell, Permissions::from_mode(0o755)).unwrap();
     let spec = CommandSpec::new("sh").args(["-c", "true"]).env("PATH", &then.directory);
-    let failed = then.run(&ci, &Conditions::new(), spec);
+    let failed = then.run(&ci, (), spec);
     drop(then);
     let outcomes = text(&place.holdpoint(&["runs", "--json"]).stdout);
     assert!(

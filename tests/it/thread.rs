@@ -299,7 +299,7 @@ pub(crate) fn submit(engine: &Engine, line: &Value) {
     let actor = ActorId { kind, id: line["actor"]["id"].as_str().unwrap().into() };
     let correlation = command.thread().map_or("setting", |(_, correlation)| correlation).into();
     let origin = Origin { actor, correlation, causation: None };
-    let submitted = engine.submit(&origin, &command).unwrap();
+    let submitted = engine.submit(&origin, (), &command).unwrap();
     assert!(submitted.receipt().is_some(), "{submitted:?}");
 }
 

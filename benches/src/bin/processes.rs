@@ -218,7 +218,7 @@ fn in_threads(place: &Path) -> Measured<f64> {
     let origin = Origin::automation("bench");
     let each = counted(&|round| {
         round.repeat(|| {
-            engine.record(&origin, RecordEvent::new("s", "t", ""))?.accepted()?;
+            engine.record(&origin, (), RecordEvent::new("s", "t", ""))?.accepted()?;
             Ok(())
         })
     })?;

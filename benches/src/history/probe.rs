@@ -73,7 +73,7 @@ impl Probe {
 fn submit(engine: &Engine, when: &Conditions, command: &Command) -> Result<(), MeasureError> {
     let correlation = "probe".to_string();
     let origin = Origin { actor: words::automation(), correlation, causation: None };
-    match engine.submit_when(&origin, when, command).doing("submit")? {
+    match engine.submit(&origin, when, command).doing("submit")? {
         Submitted::Accepted(_) => Ok(()),
         other => Err(format!("{other:?}")).doing("submit"),
     }

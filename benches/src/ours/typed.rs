@@ -91,7 +91,7 @@ impl OpenEngine {
     }
 
     fn submit(&self, command: &Command) -> Result<(), MeasureError> {
-        match self.engine.submit(&self.origin, command).doing("submit")? {
+        match self.engine.submit(&self.origin, (), command).doing("submit")? {
             Submitted::Accepted(_) | Submitted::Repeated(_) => Ok(()),
             Submitted::Refused(refusal) => Err(refusal).doing("submit"),
         }

@@ -132,7 +132,7 @@ impl Gate {
         deadline::is_at(Question::Spending(point.decision_id.to_string()));
         let submitted = self
             .engine
-            .submit(&origin, &command)
+            .submit(&origin, (), &command)
             .map_err(|error| describe::may_be_spent(point, &said(error)))?;
         match submitted {
             Submitted::Accepted(_) => Ok(true),
@@ -155,7 +155,7 @@ impl Gate {
         deadline::is_at(Question::Asking(command.decision_id()));
         let command = recorded_by(command);
         let origin = self.origin(before.as_ref().map(|point| point.created_sequence));
-        match self.engine.submit_when(&origin, &conditions, &command).map_err(said)? {
+        match self.engine.submit(&origin, &conditions, &command).map_err(said)? {
             Submitted::Accepted(_) => so_far.has_asked = true,
             // By another hook just now; or long ago, by one that is remembered no longer.
             // What is shown and not bound may differ: then it is a conflict of their key.

@@ -213,8 +213,8 @@ fn report(
         key: format!("outcome {decision_id}"),
     };
     let command = reporting(&decision_id, by, claim);
-    let conditions = Conditions::of(Some(key), None);
-    match engine.submit_when(&origin, &conditions, &command) {
+    let conditions = Conditions::once(key);
+    match engine.submit(&origin, &conditions, &command) {
         Ok(Submitted::Accepted(_) | Submitted::Repeated(_)) => Ok(()),
         Ok(Submitted::Refused(refusal)) => Err(Unreported::Said(said(refusal))),
         Err(error) if error.is_locked() => Err(Unreported::Locked),

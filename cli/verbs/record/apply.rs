@@ -172,7 +172,7 @@ impl<'a> Applier<'a> {
         }
         let submitted = match self.confirmed(&origin, &command)? {
             Some(typed) => self.engine.submit_typed(&origin, &conditions, &command, typed),
-            None => self.engine.submit_when(&origin, &conditions, &command),
+            None => self.engine.submit(&origin, &conditions, &command),
         };
         submitted
             .map(|done| Outcome::of(done, &command))

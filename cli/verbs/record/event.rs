@@ -178,7 +178,7 @@ impl Recorder<'_> {
             key: key.clone(),
         });
         let conditions = Conditions::of(key, self.args.expected_version);
-        let submitted = self.engine.submit_when(&self.origin, &conditions, &command);
+        let submitted = self.engine.submit(&self.origin, &conditions, &command);
         match submitted.map_err(|error| not_recorded(self.global, &error))? {
             Submitted::Accepted(receipt) => {
                 Ok(Version { version: receipt.last_sequence, repeated: false })

@@ -36,8 +36,8 @@ use holdpoint_engine::executor::{
 use holdpoint_engine::floors::EvidenceTable;
 use holdpoint_engine::log::{OpenError, OpenReport, Options};
 use holdpoint_engine::shell::{
-    ApprovedStart, Conditions, EngineError, EngineOptions, GovernedRun, HeldRun, KeyedRun, OnFull,
-    Recording, ResumeError, RunError,
+    ApprovedStart, Conditions, EngineError, EngineOptions, GovernedRun, HeldRun, OnFull, Recording,
+    ResumeError, RunError,
 };
 use holdpoint_engine::{Engine, Origin};
 use holdpoint_log_files::{DirectoryStorage, SurveyError};
@@ -152,7 +152,7 @@ fn run(global: &Global, args: Args) -> Result<Exit, Failure> {
     // Before anything else: an interrupt from here on is kept, and goes on record.
     let mut signals = Signals::install().map_err(|error| not_started("signals", error))?;
     let origin = args.speaker.origin()?;
-    let mut conditions = Conditions::new();
+    let mut conditions = Conditions::default();
     conditions.labels = args.labels.all()?;
     // The codes of a configuration are those of commands too.
     let configuration = Configuration::load(global).map_err(Failure::of_run)?;
@@ -282,13 +282,7 @@ impl RunRequest<'_> {
         signals: &mut Signals,
     ) -> Result<HeldRun, RunError> {
         let (origin, conditions, terms) = (&self.origin, &self.conditions, &self.in_force.hold);
-        let ran =
-            self.engine.run_held_when(origin, conditions, &self.run, terms, person, sink, signals);
-        match ran? {
-            KeyedRun::Now(ran) => Ok(ran),
-            // Only a key stands for what was done before.
-            KeyedRun::Before(first) => Err(RunError::Unfinished { loop_id: first.loop_id }),
-        }
+        self.engine.run_held(origin, conditions, &self.run, terms, person, sink, signals)?.now()
     }
 }
 

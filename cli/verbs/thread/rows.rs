@@ -86,7 +86,7 @@ fn record_reading(
             tenant_id,
             correlation_id,
         }));
-    let submitted = engine.submit(&origin, &command).map_err(|e| failed(global, e))?;
+    let submitted = engine.submit(&origin, (), &command).map_err(|e| failed(global, e))?;
     engine.close().map_err(|error| failed(global, error))?;
     match submitted {
         Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => {

@@ -72,7 +72,7 @@ fn once(
     script: &str,
 ) -> Result<(String, u8), Box<dyn Error>> {
     let (key, run) = (Conditions::once(step), shell(script));
-    Ok(match engine.run_when(origin, &key, &run, &mut Discard, &mut NoSignals)? {
+    Ok(match engine.run(origin, &key, &run, &mut Discard, &mut NoSignals)? {
         KeyedRun::Now(HeldRun::Ended(report)) => {
             (report.halted.reason.to_string(), report.exit_status)
         }

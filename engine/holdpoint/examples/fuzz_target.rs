@@ -58,13 +58,13 @@ fn submit(engine: &Engine<SimulatedDisk>, step: &[u8]) -> Submitted {
     let event = || RecordEvent::new(format!("stream-{}", stream % 4), "changed", vec![what]);
     let conditions = match condition % 4 {
         0 => Conditions::once(format!("key-{}", condition / 4)),
-        1 => Conditions::new().expecting(u64::from(condition / 4)),
-        _ => Conditions::new(),
+        1 => Conditions::default().expecting(u64::from(condition / 4)),
+        _ => Conditions::default(),
     };
     let submitted = match what % 4 {
-        0 => engine.commit(&origin, &Transaction::new().record(event()).record(event())),
-        1 => engine.submit(&origin, &stop(engine, stream)),
-        _ => engine.record_when(&origin, &conditions, event()),
+        0 => engine.commit(&origin, (), &Transaction::new().record(event()).record(event())),
+        1 => engine.submit(&origin, (), &stop(engine, stream)),
+        _ => engine.record(&origin, &conditions, event()),
     };
     submitted.expect("the disk works")
 }

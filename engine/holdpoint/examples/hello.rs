@@ -20,10 +20,10 @@ impl Reducer for Balance {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let log = std::env::args().nth(1).ok_or("name a directory for the log")?;
     let (engine, shop) = (Engine::open(&log)?, Origin::automation("shop"));
-    engine.record(&shop, Paid(1500).of("order-1")?)?.accepted()?;
+    engine.record(&shop, (), Paid(1500).of("order-1")?)?.accepted()?;
     let cents = Reduced::<Balance>::open(&engine, ReducerOptions::default())?.state("order-1")?;
     let refund = Question::approval(format!("Refund {cents} cents?")).about("order-1");
-    let asked = ask(&engine, &shop, &refund, std::time::Duration::from_millis(100))?;
+    let asked = ask(&engine, &shop, (), &refund, std::time::Duration::from_millis(100))?;
     engine.close()?;
     println!("{cents} cents paid, refund: {}\n{}", asked.outcome.name(), verify(&log)?);
     Ok(())

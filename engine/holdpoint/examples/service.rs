@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Under axum a handler is the same but for what is around it. This one records the order alone.
-//! `origin`, `conditions`, `Placed` and `answer_of` are those below, but with a `StatusCode`.
+//! `origin`, `Placed` and `answer_of` are those below, but with a `StatusCode`.
 //!
 //! ```text
 //! async fn place(
@@ -23,8 +23,8 @@
 //! ) -> Result<(StatusCode, String), StatusCode> {
 //!     let key = headers.get("Idempotency-Key").and_then(|key| key.to_str().ok());
 //!     let event = placed.of(&*order).map_err(|_| StatusCode::BAD_REQUEST)?;
-//!     let (origin, conditions) = (origin(&order), conditions(key).expecting(0));
-//!     match engine.submit_later_when(&origin, &conditions, &event.into()) {
+//!     let once = Conditions::from(key.map(Conditions::once)).expecting(0);
+//!     match engine.submit_later(&origin(&order), once, &event.into()) {
 //!         Ok(ticket) => Ok(answer_of(ticket.await)),  // durable by then; no thread waited
 //!         Err(_full) => Err(StatusCode::SERVICE_UNAVAILABLE),
 //!     }
@@ -142,17 +142,13 @@ fn place(engine: &Engine, order: &str, request: &Request) -> Result<Answer, Box<
         .record(Placed { pieces }.of(order)?)
         .expecting(0)
         .record(Taken { pieces }.of("stock")?)
-        .commit_when(&conditions(request.key.as_deref()));
+        .commit(request.key.as_deref().map(Conditions::once));
     Ok(answer_of(committed))
 }
 
 /// Each order is a story of its own, and so are its keys.
 fn origin(order: &str) -> Origin {
     Origin::automation("shop").within(order)
-}
-
-fn conditions(key: Option<&str>) -> Conditions {
-    key.map_or(Conditions::new(), Conditions::once)
 }
 
 fn answer_of(outcome: Outcome) -> Answer {

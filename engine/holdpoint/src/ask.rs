@@ -28,7 +28,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// let engine = Engine::open(&directory)?;
 /// let refund = Question::approval("Refund 12 EUR for order-1?").about("order-1");
 /// // Nobody is there to answer here: `holdpoint decision respond` does, in another process.
-/// let asked = ask(&engine, &Origin::automation("shop"), &refund, Duration::from_millis(20))?;
+/// let asked = ask(&engine, &Origin::automation("shop"), (), &refund, Duration::from_millis(20))?;
 /// assert_eq!(asked.point.state, DecisionPointState::Aborted);
 /// assert!(!asked.point.approves());
 /// # engine.close()?;
@@ -104,7 +104,7 @@ impl Question {
     ///     .transaction(&shop)
     ///     .record(RecordEvent::new("order-1", "refund.requested", "1200"))
     ///     .submit(refund.command(&engine, &shop, time)?)
-    ///     .commit()?
+    ///     .commit(())?
     ///     .accepted()?;
     ///
     /// // Its end may be waited for whenever it suits, in any process.
@@ -154,33 +154,20 @@ pub enum AskError {
 }
 
 /// Puts a question to a person and waits until it ends: it may be answered for so long, from any
-/// process. Nothing is locked meanwhile. The question stays on record, and so does its end.
+/// process. Nothing is locked meanwhile. The question stays on record, and so does its end. Asked
+/// again with the same key, the first question is waited for.
 ///
 /// # Errors
 /// See [`AskError`].
 pub fn ask<S: Storage>(
     engine: &Engine<S>,
     origin: &Origin,
-    question: &Question,
-    time: Duration,
-) -> Result<Waited, AskError> {
-    ask_when(engine, origin, &Conditions::new(), question, time)
-}
-
-/// Asks like [`ask`], under conditions: asked again with the same key, the first question is waited
-/// for.
-///
-/// # Errors
-/// As [`ask`].
-pub fn ask_when<S: Storage>(
-    engine: &Engine<S>,
-    origin: &Origin,
-    conditions: &Conditions,
+    conditions: impl Into<Conditions>,
     question: &Question,
     time: Duration,
 ) -> Result<Waited, AskError> {
     let command = question.command(engine, origin, time)?;
-    let receipt = engine.submit_when(origin, conditions, &command)?.accepted()?;
+    let receipt = engine.submit(origin, conditions, &command)?.accepted()?;
     // Under a key the question that was asked first is meant.
     let asked = receipt.events.iter().find_map(|event| event.decision_point());
     let id = asked.unwrap_or_default();
@@ -206,6 +193,7 @@ pub fn respond<S: Storage>(
     };
     engine.submit(
         origin,
+        (),
         &Command::DecisionPoint(DecisionPointCommand::RespondToDecisionPoint(respond)),
     )
 }

@@ -40,7 +40,7 @@ pub use holdpoint_reducers as reducers;
 /// Proofs from the records of a log: verifying, rebuilding, telling.
 pub use holdpoint_replay as replay;
 
-pub use ask::{AskError, Question, ask, ask_when, respond};
+pub use ask::{AskError, Question, ask, respond};
 pub use holdpoint_domain::application::{ApplicationRecorded, Data, RecordEvent};
 pub use holdpoint_domain::core::actor::{Actor, Principal};
 /// ```
@@ -49,7 +49,7 @@ pub use holdpoint_domain::core::actor::{Actor, Principal};
 /// # let engine = Engine::open(home.path().join("log"))?;
 /// let question = Question::choice("Which cache?").option("redis", "Redis");
 /// let time = std::time::Duration::from_millis(10);
-/// let asked = ask(&engine, &Origin::agent("agent-7"), &question, time)?;
+/// let asked = ask(&engine, &Origin::agent("agent-7"), (), &question, time)?;
 ///
 /// // As it stands on the log: who asked what, and how it ended.
 /// let point = engine.decision_point(&asked.point.decision_id)?.ok_or("it was asked just now")?;
@@ -103,9 +103,9 @@ pub use holdpoint_log_files::DirectoryStorage;
 /// let engine = Engine::open(&log)?;
 /// let balances = Reduced::<Balance>::open(&engine, ReducerOptions::default())?;
 /// let shop = Origin::automation("shop");
-/// let first = engine.record(&shop, Paid(1200).of("order-1")?)?.accepted()?.last_sequence;
+/// let first = engine.record(&shop, (), Paid(1200).of("order-1")?)?.accepted()?.last_sequence;
 /// // The event is a command too, to be handed over.
-/// let paid = engine.submit_later(&shop, &Paid(300).of("order-1")?.into())?.wait()?;
+/// let paid = engine.submit_later(&shop, (), &Paid(300).of("order-1")?.into())?.wait()?;
 /// let last = paid.accepted()?.last_sequence;
 /// assert_eq!(balances.state("order-1")?, 1500);
 /// balances.snapshot()?;
@@ -131,7 +131,8 @@ pub use holdpoint_reducers::{
 /// # let home = tempfile::tempdir()?;
 /// # let log = home.path().join("log");
 /// let engine = Engine::open(&log)?;
-/// engine.record(&Origin::automation("shop"), RecordEvent::new("order-1", "placed", "42"))?;
+/// let placed = RecordEvent::new("order-1", "placed", "42");
+/// engine.record(&Origin::automation("shop"), (), placed)?.accepted()?;
 /// engine.close()?;
 ///
 /// let report = verify(&log)?;

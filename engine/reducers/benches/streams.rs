@@ -106,7 +106,7 @@ fn record(plan: &Plan) {
         // Streams take turns out of order: neighbours in the log are none in a snapshot.
         let stream = at.wrapping_mul(2_654_435_761) % plan.streams;
         let event = Paid { cents: at }.of(format!("order-{stream}")).expect("it has JSON");
-        let recorded = engine.record(&origin, event).expect("the log works");
+        let recorded = engine.record(&origin, (), event).expect("the log works");
         recorded.accepted().expect("nothing refuses it");
     }
     engine.close().expect("it closes");

@@ -24,7 +24,7 @@ pub(super) fn append<S: Storage>(
     events: impl Into<Vec<Event>>,
     now: Moment,
 ) -> Result<(Appended, Vec<Event>), SubmitError> {
-    append_labelled(turn, by, (idempotency, &Conditions::new()), events, now)
+    append_labelled(turn, by, (idempotency, &Conditions::default()), events, now)
 }
 
 /// Does the same as [`append`], with the labels of the command's conditions behind its events. What

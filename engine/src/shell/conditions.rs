@@ -19,7 +19,7 @@ use std::fmt::Display;
 /// Bytes that a refusal shows of a name that it found.
 const FOUND_BYTES_MAX: usize = 96;
 
-/// Conditions for a command to be carried out. By default nothing.
+/// Conditions for a command to be carried out. Nothing by default, which callers write as `()`.
 ///
 /// ```
 /// use holdpoint_engine::shell::Conditions;
@@ -90,6 +90,27 @@ impl From<String> for IdempotencyKey {
     }
 }
 
+/// None.
+impl From<()> for Conditions {
+    fn from((): ()) -> Self {
+        Self::default()
+    }
+}
+
+/// The same as for another command.
+impl From<&Self> for Conditions {
+    fn from(conditions: &Self) -> Self {
+        conditions.clone()
+    }
+}
+
+/// Those that there are, or none.
+impl From<Option<Self>> for Conditions {
+    fn from(conditions: Option<Self>) -> Self {
+        conditions.unwrap_or_default()
+    }
+}
+
 /// Nothing is to be written: the command was carried out before, with these records. Where the last
 /// one is not known, the batch of the first one is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,12 +134,6 @@ pub(super) struct KeyLookup<'a> {
 }
 
 impl Conditions {
-    /// None: as [`Conditions::default`].
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { key: None, expected_version: None, labels: BTreeMap::new() }
-    }
-
     /// Makes them as they are given: a key, a version, both or none.
     #[must_use]
     pub fn of(key: Option<IdempotencyKey>, expected_version: Option<u64>) -> Self {
@@ -128,7 +143,7 @@ impl Conditions {
     /// Once under a key.
     #[must_use]
     pub fn once(key: impl Into<IdempotencyKey>) -> Self {
-        Self::new().key(key)
+        Self::default().key(key)
     }
 
     /// And once under a key.

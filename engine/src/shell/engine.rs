@@ -63,7 +63,7 @@ use std::time::{Duration, Instant};
 /// # let directory = home.path().join("log");
 /// let engine = Engine::open(&directory)?;
 /// let placed = RecordEvent::new("order-1", "order.placed", "42");
-/// let receipt = engine.record(&Origin::automation("shop"), placed)?.accepted()?;
+/// let receipt = engine.record(&Origin::automation("shop"), (), placed)?.accepted()?;
 ///
 /// // From here on it is on the disk, and in the state.
 /// let version = engine.query(|world| world.stream_version("order-1"))?;
@@ -244,33 +244,25 @@ impl<S: Storage> Engine<S> {
     }
 
     /// Submits a command: decided by the rules, recorded, durable at the engine's level when this
-    /// returns. A refusal by a rule is an answer, not an error. Deadlines that have passed by then
-    /// are recorded first.
+    /// returns. Without conditions, `()`, it is carried out each time. A refusal by a rule is an
+    /// answer, which [`Submitted::accepted`] makes an error. Deadlines that have passed by then are
+    /// recorded first.
     ///
     /// # Errors
     /// The log failed or cannot be read; nothing was acknowledged. A person's decision can be
     /// recorded, durable and in force while its witness failed for want of space
     /// ([`AppendError::Unwitnessed`](crate::log::AppendError::Unwitnessed)): submit it again when
     /// there is some, and the first receipt is given.
-    pub fn submit(&self, origin: &Origin, command: &Command) -> Result<Submitted, SubmitError> {
-        self.core.submit(origin, &Conditions::default(), command)
-    }
-
-    /// Submits like [`Engine::submit`], where the command is carried out only once for its key, or
-    /// only on the version that its caller saw.
-    ///
-    /// # Errors
-    /// As [`Engine::submit`].
-    pub fn submit_when(
+    pub fn submit(
         &self,
         origin: &Origin,
-        conditions: &Conditions,
+        conditions: impl Into<Conditions>,
         command: &Command,
     ) -> Result<Submitted, SubmitError> {
-        self.core.submit(origin, conditions, command)
+        self.core.submit(origin, &conditions.into(), command)
     }
 
-    /// Submits like [`Engine::submit_when`], for what a person typed at this process's terminal: it
+    /// Submits like [`Engine::submit`], for what a person typed at this process's terminal: it
     /// is proven by that terminal where the command is in the name of this process's own user, and
     /// by nothing more than the process where it is in another's. Nothing else proves a terminal.
     /// Show the person the whole question before the line is read.
@@ -280,38 +272,31 @@ impl<S: Storage> Engine<S> {
     pub fn submit_typed(
         &self,
         origin: &Origin,
-        conditions: &Conditions,
+        conditions: impl Into<Conditions>,
         command: &Command,
         line: TypedLine,
     ) -> Result<Submitted, SubmitError> {
         let identity = self.core.identity.at_terminal_of(line);
-        self.core.begin_as(origin, &identity, conditions, command)?.acknowledged()
+        self.core.begin_as(origin, &identity, &conditions.into(), command)?.acknowledged()
     }
 
     /// Records that something happened to a stream of the application: see [`Engine::submit`].
     ///
     /// # Errors
     /// As [`Engine::submit`].
-    pub fn record(&self, origin: &Origin, event: RecordEvent) -> Result<Submitted, SubmitError> {
-        self.record_when(origin, &Conditions::new(), event)
-    }
-
-    /// Records like [`Engine::record`], under conditions: see [`Engine::submit_when`].
-    ///
-    /// # Errors
-    /// As [`Engine::submit`].
-    pub fn record_when(
+    pub fn record(
         &self,
         origin: &Origin,
-        conditions: &Conditions,
+        conditions: impl Into<Conditions>,
         event: RecordEvent,
     ) -> Result<Submitted, SubmitError> {
-        self.submit_when(origin, conditions, &event.into())
+        self.submit(origin, conditions, &event.into())
     }
 
     /// Carries a transaction out: all of its members, in one batch and at one time, or none of
     /// them. A refusal is the first member's that is refused; then nothing is recorded but that,
-    /// where it is a fact.
+    /// where it is a fact. Under a key the same transaction again is answered with its receipt.
+    /// Versions are expected of members: see [`Transaction::expecting`].
     ///
     /// # Errors
     /// As [`Engine::submit`]. Over 256 MiB in all is
@@ -320,22 +305,10 @@ impl<S: Storage> Engine<S> {
     pub fn commit(
         &self,
         origin: &Origin,
+        conditions: impl Into<Conditions>,
         transaction: &Transaction,
     ) -> Result<Submitted, SubmitError> {
-        self.commit_when(origin, &Conditions::new(), transaction)
-    }
-
-    /// Commits like [`Engine::commit`], once for a key: the same transaction again is answered with
-    /// its receipt. Versions are expected of members: see [`Transaction::expecting`].
-    ///
-    /// # Errors
-    /// As [`Engine::commit`].
-    pub fn commit_when(
-        &self,
-        origin: &Origin,
-        conditions: &Conditions,
-        transaction: &Transaction,
-    ) -> Result<Submitted, SubmitError> {
+        let conditions = &conditions.into();
         let submitted_at = self.core.meter.now();
         let proof = self.core.identity.proof_of(&origin.actor);
         let begun = super::transaction::begin(&self.core, origin, proof, conditions, transaction)?;
@@ -367,21 +340,13 @@ impl<S: Storage> Engine<S> {
     /// # Errors
     /// The command was not taken in, and nothing will be recorded for it: above all because
     /// [too many](EngineOptions::queue) wait already.
-    pub fn submit_later(&self, origin: &Origin, command: &Command) -> Result<Ticket, QueueError> {
-        self.submit_later_when(origin, &Conditions::new(), command)
-    }
-
-    /// Submits like [`Engine::submit_later`], under conditions: see [`Engine::submit_when`].
-    ///
-    /// # Errors
-    /// As [`Engine::submit_later`].
-    pub fn submit_later_when(
+    pub fn submit_later(
         &self,
         origin: &Origin,
-        conditions: &Conditions,
+        conditions: impl Into<Conditions>,
         command: &Command,
     ) -> Result<Ticket, QueueError> {
-        self.queue.take_in(origin.clone(), conditions.clone(), command.clone())
+        self.queue.take_in(origin.clone(), conditions.into(), command.clone())
     }
 
     /// Every committed record from sequence `from` on, and then each as it is committed; 0 stands

@@ -15,7 +15,7 @@ use super::run::{
     LeftOpen, RunError, RunReport, RunSummary,
 };
 use super::run_seat::RunSeat;
-use super::runs::{loop_of, story_of};
+use super::runs::story_of;
 use super::start::{ApprovedProgram, BoundFiles};
 use super::submit::{Origin, Receipt, Submitted};
 use crate::executor::{
@@ -36,7 +36,6 @@ use holdpoint_domain::sandbox_fault::{
     ExecutionFaultType, ReportFault, SandboxDecision, SandboxFaultCommand, SandboxFaultEvent,
 };
 use holdpoint_domain::{ActorId, Command, Event};
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -82,25 +81,8 @@ pub(super) struct Runner<'a, S: Storage> {
 }
 
 impl<'a, S: Storage> Runner<'a, S> {
-    /// The loop begins to exist.
+    /// The loop begins to exist. The first receipt, where it was begun before under the same key.
     pub(super) fn begin(
-        engine: &'a Engine<S>,
-        origin: &Origin,
-        run: &'a GovernedRun,
-        terms: &'a HoldTerms,
-        labels: &BTreeMap<String, String>,
-    ) -> Result<Self, RunError> {
-        let conditions = Conditions { labels: labels.clone(), ..Conditions::new() };
-        match Self::begin_when(engine, origin, &conditions, run, terms)? {
-            ControlFlow::Continue(runner) => Ok(runner),
-            // Only a key stands for what was done before.
-            ControlFlow::Break(first) => Err(RunError::Unfinished { loop_id: loop_of(&first) }),
-        }
-    }
-
-    /// Does the same as [`Runner::begin`], under conditions. The first receipt, where the loop was
-    /// begun before under the same key.
-    pub(super) fn begin_when(
         engine: &'a Engine<S>,
         origin: &Origin,
         conditions: &Conditions,
@@ -114,7 +96,7 @@ impl<'a, S: Storage> Runner<'a, S> {
         let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize));
         let submitted = match runner.run.approval {
             // Its key is removed once the approval is spent, durably.
-            Some(_) => engine.submit_when(&runner.origin, conditions, &command),
+            Some(_) => engine.submit(&runner.origin, conditions, &command),
             None => runner.seat.ahead(&runner.origin, conditions, &command),
         };
         match submitted.map_err(RunError::from) {
@@ -508,7 +490,7 @@ impl<'a, S: Storage> Runner<'a, S> {
 
     /// Each step is caused by the last record of the step before.
     pub(super) fn submit(&mut self, command: &Command) -> Result<Receipt, RunError> {
-        let submitted = self.engine.submit(&self.origin, command)?;
+        let submitted = self.engine.submit(&self.origin, (), command)?;
         self.follow(submitted)
     }
 

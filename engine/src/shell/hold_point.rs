@@ -1,7 +1,6 @@
 //! The hold point of a governed run: nothing goes on before a person decided. While the person
 //! thinks nobody holds a lock, and the answer may come from this process or from another one.
 
-use super::conditions::Conditions;
 use super::error::SubmitError;
 use super::governed::Runner;
 use super::interrupt::Interrupt;
@@ -263,8 +262,8 @@ impl<S: Storage> Runner<'_, S> {
         typed: Option<TypedLine>,
     ) -> Result<Submitted, SubmitError> {
         match typed {
-            Some(line) => self.engine.submit_typed(origin, &Conditions::default(), command, line),
-            None => self.engine.submit(origin, command),
+            Some(line) => self.engine.submit_typed(origin, (), command, line),
+            None => self.engine.submit(origin, (), command),
         }
     }
 

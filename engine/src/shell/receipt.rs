@@ -15,13 +15,14 @@ use std::ops::ControlFlow;
 /// # let home = tempfile::tempdir()?;
 /// # let engine = Engine::open(home.path().join("log"))?;
 /// let (shop, key) = (Origin::automation("shop"), Conditions::once("payment-7"));
-/// let pay = |cents| engine.record_when(&shop, &key, RecordEvent::new("order-1", "paid", cents));
+/// let pay = |cents| engine.record(&shop, &key, RecordEvent::new("order-1", "paid", cents));
 /// assert!(matches!(pay("42")?, Submitted::Accepted(_)));
 /// assert!(matches!(pay("42")?, Submitted::Repeated(_)));
 /// assert!(matches!(pay("43")?, Submitted::Refused(_)));
 /// # engine.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use = "a rule may have refused the command: `accepted` makes that an error"]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Submitted {
     /// Recorded.
@@ -52,11 +53,11 @@ impl Submitted {
     /// # let home = tempfile::tempdir()?;
     /// # let engine = Engine::open(home.path().join("log"))?;
     /// let placed = RecordEvent::new("order-1", "order.placed", "42");
-    /// let receipt = engine.record(&Origin::automation("shop"), placed)?.accepted()?;
+    /// let receipt = engine.record(&Origin::automation("shop"), (), placed)?.accepted()?;
     /// assert_eq!(receipt.events.len(), 1);
     ///
     /// let nameless = RecordEvent::new("", "order.placed", "42");
-    /// let refusal = engine.record(&Origin::automation("shop"), nameless)?.accepted();
+    /// let refusal = engine.record(&Origin::automation("shop"), (), nameless)?.accepted();
     /// assert_eq!(refusal.expect_err("a stream has a name").code(), "MALFORMED_REQUEST");
     /// # engine.close()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

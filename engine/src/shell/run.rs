@@ -41,8 +41,8 @@ pub(super) const KEY_MISSING: &str = "APPROVAL_KEY_MISSING";
 /// # let home = tempfile::tempdir()?;
 /// # let engine = Engine::open(home.path().join("log"))?;
 /// let hello = GovernedRun::of(CommandSpec::new("echo").arg("hello"));
-/// let report =
-///     engine.run(&Origin::automation("nightly build"), &hello, &mut Discard, &mut NoSignals)?;
+/// let nightly = Origin::automation("nightly build");
+/// let report = engine.run(&nightly, (), &hello, &mut Discard, &mut NoSignals)?.ended()?;
 /// assert_eq!(report.exit_status, 0);
 /// # engine.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -129,6 +129,7 @@ pub struct RunReport {
 }
 
 /// Outcome of a run with a hold point.
+#[must_use = "the run may wait for a person, or for the log"]
 #[derive(Debug)]
 pub enum HeldRun {
     /// The loop ended.
@@ -141,6 +142,21 @@ pub enum HeldRun {
 }
 
 impl HeldRun {
+    /// The report, for whoever goes on only with a loop that ended.
+    ///
+    /// # Errors
+    /// A person is waited for, or the log.
+    pub fn ended(self) -> Result<RunReport, RunError> {
+        match self {
+            Self::Ended(report) => Ok(*report),
+            Self::LeftOpen(open) => Err(RunError::Unfinished { loop_id: open.summary.loop_id }),
+            Self::EndWaits(end) => {
+                let EndWaits { summary, exit_status, .. } = *end;
+                Err(RunError::EndWaits { loop_id: summary.loop_id, exit_status })
+            }
+        }
+    }
+
     /// Attempts and records of the run, however it came out.
     #[must_use]
     pub const fn summary(&self) -> &RunSummary {
@@ -183,13 +199,37 @@ pub struct LeftOpen {
     pub question: Question,
 }
 
-/// Outcome of a run under a key.
+/// Outcome of a run that may have been begun before. Without a key it was not.
+#[must_use = "nothing was started where the run was begun before"]
 #[derive(Debug)]
 pub enum KeyedRun {
     /// It was carried out.
     Now(HeldRun),
     /// It was begun before, under the same key. Nothing was started.
     Before(EarlierRun),
+}
+
+impl KeyedRun {
+    /// The run, for whoever goes on only with one that was carried out.
+    ///
+    /// # Errors
+    /// It was begun before.
+    pub fn now(self) -> Result<HeldRun, RunError> {
+        match self {
+            Self::Now(run) => Ok(run),
+            Self::Before(EarlierRun { first_sequence, .. }) => {
+                Err(RunError::BegunBefore { first_sequence })
+            }
+        }
+    }
+
+    /// The report, for whoever goes on only with a run that was carried out and ended.
+    ///
+    /// # Errors
+    /// As [`KeyedRun::now`] and [`HeldRun::ended`].
+    pub fn ended(self) -> Result<RunReport, RunError> {
+        self.now()?.ended()
+    }
 }
 
 /// A run that was begun before.
@@ -306,6 +346,15 @@ pub enum RunError {
         loop_id: String,
         /// Sequence of the first record that the log holds.
         first_kept: u64,
+    },
+    /// The run was begun before under its key.
+    #[error(
+        "the run was begun before, with record {first_sequence}: `holdpoint show` shows it; \
+         nothing was started"
+    )]
+    BegunBefore {
+        /// The record that it began with.
+        first_sequence: u64,
     },
     /// The run was begun before under its key, and its records are in an archive: its loop is not
     /// known here.

@@ -7,7 +7,7 @@ use super::error::SubmitError;
 use super::governed::Runner;
 use super::prompter::{NoPrompt, Prompter};
 use super::receipt::Receipt;
-use super::run::{EarlierRun, EndWaits, GovernedRun, HeldRun, KeyedRun, RunError, RunReport};
+use super::run::{EarlierRun, GovernedRun, KeyedRun, RunError};
 use super::submit::Origin;
 use crate::executor::{OutputSink, SignalSource};
 use crate::log::Storage;
@@ -15,31 +15,32 @@ use holdpoint_domain::Event;
 use holdpoint_domain::execution_loop::ExecutionLoopEvent;
 use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::world::Term;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 impl<S: Storage> Engine<S> {
     /// Runs a command under an execution loop, without a hold point: what Phase-21 permits is done
     /// at once. Whatever happens to the command is a fact on the log and in the report; if the log
-    /// cannot be written the command does not start.
+    /// cannot be written the command does not start. [`KeyedRun::ended`] is for whoever goes on
+    /// only with a run that was carried out and ended.
+    ///
+    /// Asked again with the same key and the same command, terms and actor, nothing is started, and
+    /// the answer is the first run's loop: how it ended, or that it did not end yet, which is not
+    /// waited for. With another content under the key the run is refused with
+    /// `IDEMPOTENCY_CONFLICT`. The key stands in the origin's correlation, so that whoever tries
+    /// again names the story with [`Origin::within`].
     ///
     /// # Errors
     /// The log failed, or a rule refused what the run had to record.
     pub fn run(
         &self,
         origin: &Origin,
+        conditions: impl Into<Conditions>,
         run: &GovernedRun,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
-    ) -> Result<RunReport, RunError> {
-        match self.run_held(origin, run, &HoldTerms::never(), &mut NoPrompt, sink, signals)? {
-            HeldRun::Ended(report) => Ok(*report),
-            HeldRun::LeftOpen(open) => Err(RunError::Unfinished { loop_id: open.summary.loop_id }),
-            HeldRun::EndWaits(end) => {
-                let EndWaits { summary, exit_status, .. } = *end;
-                Err(RunError::EndWaits { loop_id: summary.loop_id, exit_status })
-            }
-        }
+    ) -> Result<KeyedRun, RunError> {
+        let (never, nobody) = (HoldTerms::never(), &mut NoPrompt);
+        self.run_held(origin, conditions, run, &never, nobody, sink, signals)
     }
 
     /// Runs like [`Engine::run`], with a hold point: where the terms say so, nothing goes on before
@@ -49,54 +50,18 @@ impl<S: Storage> Engine<S> {
     ///
     /// # Errors
     /// As [`Engine::run`].
+    #[expect(clippy::too_many_arguments, reason = "each is somebody else's: who, when, what, ...")]
     pub fn run_held(
         &self,
         origin: &Origin,
-        run: &GovernedRun,
-        terms: &HoldTerms,
-        prompter: &mut dyn Prompter,
-        sink: &mut dyn OutputSink,
-        signals: &mut dyn SignalSource,
-    ) -> Result<HeldRun, RunError> {
-        Runner::begin(self, origin, run, terms, &BTreeMap::new())?.conclude(prompter, sink, signals)
-    }
-
-    /// Runs like [`Engine::run`], under conditions. Asked again with the same key and the same
-    /// command, terms and actor, nothing is started, and the answer is the first run's loop: how it
-    /// ended, or that it did not end yet, which is not waited for. With another content under the
-    /// key the run is refused with `IDEMPOTENCY_CONFLICT`. The key stands in the origin's
-    /// correlation, so that whoever tries again names the story with [`Origin::within`].
-    ///
-    /// # Errors
-    /// As [`Engine::run`].
-    pub fn run_when(
-        &self,
-        origin: &Origin,
-        conditions: &Conditions,
-        run: &GovernedRun,
-        sink: &mut dyn OutputSink,
-        signals: &mut dyn SignalSource,
-    ) -> Result<KeyedRun, RunError> {
-        let (never, nobody) = (HoldTerms::never(), &mut NoPrompt);
-        self.run_held_when(origin, conditions, run, &never, nobody, sink, signals)
-    }
-
-    /// Runs like [`Engine::run_held`], under conditions: see [`Engine::run_when`].
-    ///
-    /// # Errors
-    /// As [`Engine::run_held`].
-    #[expect(clippy::too_many_arguments, reason = "each is somebody else's: who, when, what, ...")]
-    pub fn run_held_when(
-        &self,
-        origin: &Origin,
-        conditions: &Conditions,
+        conditions: impl Into<Conditions>,
         run: &GovernedRun,
         terms: &HoldTerms,
         prompter: &mut dyn Prompter,
         sink: &mut dyn OutputSink,
         signals: &mut dyn SignalSource,
     ) -> Result<KeyedRun, RunError> {
-        match Runner::begin_when(self, origin, conditions, run, terms)? {
+        match Runner::begin(self, origin, &conditions.into(), run, terms)? {
             ControlFlow::Break(first) => self.earlier_run(&first).map(KeyedRun::Before),
             ControlFlow::Continue(runner) => {
                 runner.conclude(prompter, sink, signals).map(KeyedRun::Now)

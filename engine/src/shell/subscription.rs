@@ -92,7 +92,7 @@ impl From<SurveyError> for SubscriptionError {
 /// # let home = tempfile::tempdir()?;
 /// # let engine = Engine::open(home.path().join("log"))?;
 /// let placed = RecordEvent::new("order-1", "order.placed", "42");
-/// let receipt = engine.record(&Origin::automation("shop"), placed)?.accepted()?;
+/// let receipt = engine.record(&Origin::automation("shop"), (), placed)?.accepted()?;
 ///
 /// let mut records = engine.subscribe(receipt.first_sequence)?;
 /// let record = records.try_next()?.expect("it is durable");

@@ -216,7 +216,7 @@ mod tests {
             Command::Log(LogCommand::RecordConfiguration(ConfigurationChanged { digest: None }));
         let count = 3 * HELD_RECORDS_MAX as u64;
         for _ in 0..count {
-            engine.submit(&origin, &small).unwrap();
+            engine.submit(&origin, (), &small).unwrap().accepted().unwrap();
         }
         let mut reader = Reader::at(Arc::new(storage), 0).unwrap();
         // What is sealed is durable, and what is behind is not.

@@ -98,7 +98,7 @@ impl<S: Storage> Engine<S> {
                 permitted(self.core(), &reading.origin, &reading.command, |_, newest| newest)?
                     .map_err(ThreadReadError::Refused)?
             }
-            ReadMode::Diagnostic => match self.submit(&reading.origin, &reading.command)? {
+            ReadMode::Diagnostic => match self.submit(&reading.origin, (), &reading.command)? {
                 Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => {
                     receipt.last_sequence
                 }

@@ -27,13 +27,13 @@ pub type Outcome = Result<Submitted, SubmitError>;
 /// ```
 /// # use holdpoint_domain::Command;
 /// # use holdpoint_engine::Engine;
-/// # use holdpoint_engine::shell::{Origin, Receipt};
+/// # use holdpoint_engine::shell::Origin;
 /// # use std::error::Error;
 /// async fn record(engine: &Engine, origin: &Origin, command: &Command) -> Result<(), Box<dyn
 /// Error>> {
-///     let submitted = engine.submit_later(origin, command)?.await?;
-///     // From here on the command is on the disk, or a rule said no to it.
-///     println!("{:?}", submitted.receipt().map(|receipt| receipt.last_sequence));
+///     let receipt = engine.submit_later(origin, (), command)?.await?.accepted()?;
+///     // From here on the command is on the disk.
+///     println!("{}", receipt.last_sequence);
 ///     Ok(())
 /// }
 /// ```

@@ -40,10 +40,10 @@ pub const MAX_MEMBERS: usize = 1_024;
 /// let taken = RecordEvent::new("stock", "stock.taken", "1");
 /// // The order is a new one: its stream has no event yet.
 /// let both = Transaction::new().record(placed).expecting(0).record(taken);
-/// let first = engine.commit(&Origin::automation("shop"), &both)?.accepted()?;
+/// let first = engine.commit(&Origin::automation("shop"), (), &both)?.accepted()?;
 /// assert_eq!(first.last_sequence, first.first_sequence + 1);
 ///
-/// let again = engine.commit(&Origin::automation("shop"), &both)?.accepted();
+/// let again = engine.commit(&Origin::automation("shop"), (), &both)?.accepted();
 /// assert_eq!(again.expect_err("it is there by now").code(), "STALE_VERSION");
 /// # engine.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -152,7 +152,7 @@ impl Transaction {
 ///     .record(RecordEvent::new("order-1", "order.paid", "42"))
 ///     .expecting(0)
 ///     .record(RecordEvent::new("stock", "stock.taken", "1"))
-///     .commit_when(&Conditions::once("payment-7"))?;
+///     .commit(Conditions::once("payment-7"))?;
 /// assert_eq!(paid.receipt().map(|receipt| receipt.events.len()), Some(2));
 /// # engine.close()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -188,16 +188,8 @@ impl<'a, S: Storage> TransactionDraft<'a, S> {
     ///
     /// # Errors
     /// As [`Engine::commit`].
-    pub fn commit(self) -> Result<Submitted, SubmitError> {
-        self.engine.commit(self.origin, &self.transaction)
-    }
-
-    /// See [`Engine::commit_when`].
-    ///
-    /// # Errors
-    /// As [`Engine::commit`].
-    pub fn commit_when(self, conditions: &Conditions) -> Result<Submitted, SubmitError> {
-        self.engine.commit_when(self.origin, conditions, &self.transaction)
+    pub fn commit(self, conditions: impl Into<Conditions>) -> Result<Submitted, SubmitError> {
+        self.engine.commit(self.origin, conditions, &self.transaction)
     }
 }
 
@@ -352,7 +344,7 @@ impl Batch<'_> {
                 continue;
             }
             let expected_version = member.expected_version;
-            let conditions = Conditions { expected_version, ..Conditions::new() };
+            let conditions = Conditions { expected_version, ..Conditions::default() };
             let seen = conditions.seen(key);
             let found = recall::recall(turn, origin, seen, &member.command)?;
             if let Some(key) = key.take() {

@@ -106,7 +106,7 @@ impl Embedder {
                 }
             }
             At::Clock | At::Written | At::Synced | At::Appended | At::TurnEnded => {
-                drop(engine.submit(&origin(), &small(9)).expect("the log works"));
+                drop(engine.submit(&origin(), (), &small(9)).expect("the log works"));
             }
         }
     }
@@ -166,9 +166,9 @@ fn event() -> RecordEvent {
 
 /// Calls that take a turn, or wait for one.
 const IN_TURN: &[Call] = &[
-    ("submit", |it| is_refused(it.submit(&origin(), &small(1)))),
-    ("record", |it| is_refused(it.record(&origin(), event()))),
-    ("transaction", |it| is_refused(it.transaction(&origin()).record(event()).commit())),
+    ("submit", |it| is_refused(it.submit(&origin(), (), &small(1)))),
+    ("record", |it| is_refused(it.record(&origin(), (), event()))),
+    ("transaction", |it| is_refused(it.transaction(&origin()).record(event()).commit(()))),
     ("expire", |it| is_refused(it.expire())),
     ("expire_waited", |it| {
         is_refused(it.expire_waited("DP-1", Reading { wall_ns: 1, since_boot_ns: 1 }))
@@ -180,12 +180,12 @@ const IN_TURN: &[Call] = &[
     ("list_pending_decisions", |it| is_refused(it.list_pending_decisions())),
     ("get_decision_point", |it| says_so(it.get_decision_point("bd-1"))),
     ("update_decision_point", |it| {
-        says_so(it.update_decision_point(&origin(), &DecisionPointRecord::default()))
+        says_so(it.update_decision_point(&origin(), (), &DecisionPointRecord::default()))
     }),
     ("wait_for_decision", |it| says_so(it.wait_for_decision("DP-1", Duration::ZERO))),
     ("ahead_of_clock_ns", |it| is_refused(it.ahead_of_clock_ns())),
     ("thread", |it| says_so(it.thread(&actor(), "tenant", "story"))),
-    ("run", |it| says_so(it.run(&origin(), &shell("exit 0"), &mut Discard, &mut NoSignals))),
+    ("run", |it| says_so(it.run(&origin(), (), &shell("exit 0"), &mut Discard, &mut NoSignals))),
     ("archive", |it| {
         let archive = DirectoryStorage::new("/no/such/archive");
         says_so(it.archive(&archive, ArchivePlan::default()))
@@ -205,13 +205,13 @@ const OF_OTHERS: &[Call] = &[("subscription", |it| {
 
 /// A wait for what the engine's own thread does.
 const OF_OWN_THREAD: Call = ("ticket", |it| {
-    is_refused(it.submit_later(&origin(), &small(1)).expect("it is taken in").wait())
+    is_refused(it.submit_later(&origin(), (), &small(1)).expect("it is taken in").wait())
 });
 
 /// Calls that wait for nobody.
 const AT_ONCE: &[Call] = &[
     ("submit_later", |it| {
-        drop(it.submit_later(&origin(), &small(1)).expect("it is taken in"));
+        drop(it.submit_later(&origin(), (), &small(1)).expect("it is taken in"));
         false
     }),
     ("subscribe", |it| {
@@ -241,7 +241,7 @@ fn others_than(at: At, calls: &[Call], is_refused: bool) -> Vec<(At, &'static st
                 told.send(told_by).expect("the test listens");
             };
             embedder.call(&engine, &other, at, Box::new(job));
-            accepted(engine.submit(&origin(), &small(2)));
+            accepted(engine.submit(&origin(), (), &small(2)));
             engine.close().expect("it closes");
         });
         let answer = answer.recv_timeout(LONG).expect("it ends");
@@ -323,10 +323,10 @@ fn a_panic_passes_to_the_caller_and_leaves_the_engine_working() {
             let panic = catch_unwind(AssertUnwindSafe(call)).expect_err("it passes on");
             let told = panic.downcast_ref::<&str>().copied();
             assert_eq!(told, Some("the embedder's own business"), "{at:?}");
-            let newest = accepted(engine.submit(&origin(), &small(2))).last_sequence;
+            let newest = accepted(engine.submit(&origin(), (), &small(2))).last_sequence;
             let known = engine.query(|world| world.totals().last_sequence);
             assert_eq!(known.expect("the log works"), newest, "{at:?}");
-            let ticket = engine.submit_later(&origin(), &small(3)).expect("it is taken in");
+            let ticket = engine.submit_later(&origin(), (), &small(3)).expect("it is taken in");
             assert_eq!(accepted(ticket.wait()).last_sequence, newest + 1);
             engine.close().expect("it closes");
             accept(&other, 4);
@@ -364,7 +364,7 @@ fn a_panic_in_a_sink_passes_to_the_caller_of_the_run_and_leaves_the_engine_worki
     let place = Place::new();
     let engine = place.engine();
     let run = shell("echo printed");
-    let call = || engine.run(&origin(), &run, &mut BrokenSink, &mut NoSignals);
+    let call = || engine.run(&origin(), (), &run, &mut BrokenSink, &mut NoSignals);
     catch_unwind(AssertUnwindSafe(call)).expect_err("it passes on");
     accept(&engine, 1);
     engine.close().expect("it closes");

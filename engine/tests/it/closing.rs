@@ -14,9 +14,9 @@ use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{Discard, NoSignals};
 use holdpoint_engine::log::{CloseError, Options, Ownership};
 use holdpoint_engine::shell::{
-    ArchivePlan, Callback, Clock, DecisionPointRecord, EngineOptions, HeldRun, Identity, MoveError,
-    NoPrompt, PersonInput, Prompter, Question, QueueError, Reading, RunError, SubmitError,
-    SubscriptionError, Transaction, WaitError, WaitPolicy, Wake,
+    ArchivePlan, Callback, Clock, DecisionPointRecord, EngineOptions, HeldRun, Identity, KeyedRun,
+    MoveError, NoPrompt, PersonInput, Prompter, Question, QueueError, Reading, RunError,
+    SubmitError, SubscriptionError, Transaction, WaitError, WaitPolicy, Wake,
 };
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::shell::commands::{fresh, small};
@@ -63,7 +63,7 @@ fn asked(engine: &Engine) -> String {
         ..CreateDecisionPoint::asking(fresh(), by, "Refund?", options)
     };
     let create = DecisionPointCommand::CreateDecisionPoint(Box::new(create));
-    let receipt = accepted(engine.submit(&origin(), &create.into()));
+    let receipt = accepted(engine.submit(&origin(), (), &create.into()));
     receipt.events[0].decision_point().expect("it is one").to_string()
 }
 
@@ -116,7 +116,8 @@ fn a_run_that_waits_for_a_person_is_told_that_its_engine_closed() {
     let hold = HoldTerms { policy: HoldPolicy::After, ..HoldTerms::never() };
     let (ask, run) = (&mut Announcing(sender), shell("exit 0"));
     let ran = thread::scope(|scope| {
-        let held = || engine.run_held(&origin(), &run, &hold, ask, &mut Discard, &mut NoSignals);
+        let held =
+            || engine.run_held(&origin(), (), &run, &hold, ask, &mut Discard, &mut NoSignals);
         let running = scope.spawn(held);
         waits.recv_timeout(LONG).expect("a person is asked");
         engine.close().expect("it closes");
@@ -146,7 +147,7 @@ fn what_a_command_under_way_comes_to_is_taken_up_by_the_next_engine() {
     let ran = thread::scope(|scope| {
         let held = || {
             let hold = HoldTerms::never();
-            engine.run_held(&origin(), &run, &hold, &mut NoPrompt, &mut Discard, &mut NoSignals)
+            engine.run_held(&origin(), (), &run, &hold, &mut NoPrompt, &mut Discard, &mut NoSignals)
         };
         let running = scope.spawn(held);
         while !began.exists() {
@@ -157,7 +158,7 @@ fn what_a_command_under_way_comes_to_is_taken_up_by_the_next_engine() {
         running.join().expect("no panic")
     });
     let ran = ran.expect("its end is kept");
-    let HeldRun::EndWaits(end) = &ran else { panic!("{ran:?}") };
+    let KeyedRun::Now(HeldRun::EndWaits(end)) = &ran else { panic!("{ran:?}") };
     assert_eq!(end.exit_status, 3);
     let next = of_process(&place);
     next.expire().expect("the log works");
@@ -181,7 +182,7 @@ fn every_call(engine: &Engine, place: &Place) -> Vec<(&'static str, String)> {
         MoveError::Submit(error) => error,
         other => panic!("{other:?}"),
     });
-    let ran = engine.run(origin, &run, &mut Discard, &mut NoSignals).map(drop);
+    let ran = engine.run(origin, (), &run, &mut Discard, &mut NoSignals).map(drop);
     let ran = ran.map_err(|error| match error {
         RunError::Submit(error) => error,
         other => panic!("{other:?}"),
@@ -194,14 +195,14 @@ fn every_call(engine: &Engine, place: &Place) -> Vec<(&'static str, String)> {
     let thread = engine.thread(&caller, "tenant", "story").map(drop);
     let record = DecisionPointRecord::default();
     vec![
-        ("submit", submitted(engine.submit(origin, &small(1)).map(drop))),
-        ("record", submitted(engine.record(origin, event()).map(drop))),
+        ("submit", submitted(engine.submit(origin, (), &small(1)).map(drop))),
+        ("record", submitted(engine.record(origin, (), event()).map(drop))),
         ("commit", {
             let all = Transaction::new().record(event());
-            submitted(engine.commit(origin, &all).map(drop))
+            submitted(engine.commit(origin, (), &all).map(drop))
         }),
         ("transaction", {
-            submitted(engine.transaction(origin).record(event()).commit().map(drop))
+            submitted(engine.transaction(origin).record(event()).commit(()).map(drop))
         }),
         ("expire", submitted(engine.expire().map(drop))),
         ("query", submitted(engine.query(|_| ()))),
@@ -210,7 +211,7 @@ fn every_call(engine: &Engine, place: &Place) -> Vec<(&'static str, String)> {
         ("list", submitted(engine.list_pending_decisions().map(drop))),
         ("thread", format!("{thread:?}").replace("Submit(Closed)", "Closed")),
         ("update", {
-            let updated = engine.update_decision_point(origin, &record).map(drop);
+            let updated = engine.update_decision_point(origin, (), &record).map(drop);
             format!("{updated:?}").replace("Find(Submit(Closed))", "Closed")
         }),
         ("reducers", submitted(engine.reducer_access().position().map(drop))),
@@ -232,7 +233,7 @@ fn behind_a_close_every_call_that_would_write_or_wait_says_so_and_what_was_recor
     for (call, answer) in every_call(&engine, &place) {
         assert_eq!(answer, "Err(Closed)", "{call}");
     }
-    let later = engine.submit_later(&origin(), &small(2));
+    let later = engine.submit_later(&origin(), (), &small(2));
     assert!(matches!(later, Err(QueueError::Closed)), "{later:?}");
     let delivered: Vec<_> = following.by_ref().map(|it| it.map(|it| it.sequence)).collect();
     let [Ok(1), Ok(2), Err(SubscriptionError::Closed)] = delivered[..] else {

@@ -60,7 +60,7 @@ fn by(record: &DecisionPointRecord) -> Origin {
 /// Asks, and gives the round's id.
 fn ask(engine: &Engine, issue_id: &str) -> String {
     id_of(&accepted(
-        engine.create_decision_point(&asker(), &question(issue_id)).expect("it is asked"),
+        engine.create_decision_point(&asker(), (), &question(issue_id)).expect("it is asked"),
     ))
 }
 
@@ -83,7 +83,7 @@ fn guided(record: &DecisionPointRecord, words: &str, by: &str) -> DecisionPointR
 }
 
 fn is_recorded(engine: &Engine, record: &DecisionPointRecord) -> bool {
-    match engine.update_decision_point(&by(record), record).expect("it can be updated") {
+    match engine.update_decision_point(&by(record), (), record).expect("it can be updated") {
         UpdatedDecisionPoint::Recorded(_) => true,
         UpdatedDecisionPoint::Repeated => false,
         UpdatedDecisionPoint::Refused(refusal) => unreachable!("{refusal}"),
@@ -92,7 +92,7 @@ fn is_recorded(engine: &Engine, record: &DecisionPointRecord) -> bool {
 
 /// The field that an update may not change, and what was expected and found.
 fn fixed(engine: &Engine, record: &DecisionPointRecord) -> (&'static str, String, String) {
-    match engine.update_decision_point(&by(record), record) {
+    match engine.update_decision_point(&by(record), (), record) {
         Err(UpdateDecisionPointError::Fixed { field, expected, found, .. }) => {
             (field, expected, found)
         }
@@ -136,7 +136,7 @@ fn an_issue_has_one_open_decision_and_a_new_one_when_that_ended() {
     let place = Place::new();
     let engine = place.engine();
     let first = ask(&engine, ISSUE);
-    match engine.create_decision_point(&asker(), &question(ISSUE)) {
+    match engine.create_decision_point(&asker(), (), &question(ISSUE)) {
         Err(CreateDecisionPointError::IssueHasOne { issue_id, decision_id }) => {
             assert_eq!((issue_id.as_str(), decision_id), (ISSUE, first.clone()));
         }
@@ -159,8 +159,8 @@ fn of_many_that_create_at_once_one_does() {
         let threads: Vec<_> = (0..8)
             .map(|number| {
                 let engine = &engines[number % 2];
-                scope
-                    .spawn(move || engine.create_decision_point(&asker(), &question(ISSUE)).is_ok())
+                let ask = move || engine.create_decision_point(&asker(), (), &question(ISSUE));
+                scope.spawn(move || ask().is_ok())
             })
             .collect();
         let created = threads.into_iter().map(|thread| thread.join().expect("no panic"));
@@ -186,14 +186,14 @@ fn what_only_an_answer_or_the_log_brings_is_not_created() {
         ("created_at", DecisionPointRecord { created_at: time, ..question(ISSUE) }),
     ];
     for (expected, record) in bad {
-        match engine.create_decision_point(&asker(), &record) {
+        match engine.create_decision_point(&asker(), (), &record) {
             Err(CreateDecisionPointError::NotNew { field, .. }) => assert_eq!(field, expected),
             other => unreachable!("{other:?}"),
         }
     }
     let default_option = Some("neither".to_string());
     let record = DecisionPointRecord { default_option, ..question(ISSUE) };
-    let refused = engine.create_decision_point(&asker(), &record).expect("a rule answers");
+    let refused = engine.create_decision_point(&asker(), (), &record).expect("a rule answers");
     assert!(
         matches!(&refused, Submitted::Refused(no) if no.code() == "BAD_DEFAULT"),
         "{refused:?}"
@@ -237,7 +237,7 @@ fn a_second_answer_is_an_error_that_names_the_winner_and_is_kept_as_late() {
         (text("both", "bob"), ("response_text", "nothing", "both")),
         (guided(&asked, "think", "bob"), ("guidance", "nothing", "think")),
     ] {
-        match engine.update_decision_point(&by(&record), &record) {
+        match engine.update_decision_point(&by(&record), (), &record) {
             Err(UpdateDecisionPointError::Ended { field, expected: was, found, .. }) => {
                 assert_eq!((field, was.as_str(), found.as_str()), expected);
             }
@@ -286,13 +286,13 @@ fn the_proposal_is_accepted_with_its_default_and_guidance_ends_with_the_last_rou
     let place = Place::new();
     let engine = place.engine();
     let record = DecisionPointRecord { max_iterations: 2, ..question(ISSUE) };
-    accepted(engine.create_decision_point(&asker(), &record).expect("it is asked"));
+    accepted(engine.create_decision_point(&asker(), (), &record).expect("it is asked"));
     assert!(is_recorded(&engine, &guided(&read(&engine, ISSUE), "use both", "ada")));
     let second = read(&engine, ISSUE);
     let refined = DecisionPointRecord { prompt: "Both?".to_string(), ..second };
     assert!(is_recorded(&engine, &refined));
-    let updated =
-        engine.update_decision_point(&Origin::human("ada"), &guided(&refined, "think more", "ada"));
+    let more = guided(&refined, "think more", "ada");
+    let updated = engine.update_decision_point(&Origin::human("ada"), (), &more);
     let updated = updated.expect("a rule answers");
     let is_limit = |no: &Refusal| no.code() == "ITERATION_LIMIT";
     assert!(matches!(&updated, UpdatedDecisionPoint::Refused(no) if is_limit(no)), "{updated:?}");
@@ -359,7 +359,7 @@ fn whatever_else_changes_is_named_with_what_was_expected_and_found() {
     ];
     assert_eq!(found.iter().map(fields).collect::<Vec<_>>(), expected);
     assert_eq!(place.events().len(), 1);
-    let unknown = engine.update_decision_point(&asker(), &question("nobody's"));
+    let unknown = engine.update_decision_point(&asker(), (), &question("nobody's"));
     assert!(matches!(unknown, Err(UpdateDecisionPointError::Unknown { .. })), "{unknown:?}");
 }
 
@@ -377,7 +377,7 @@ fn several_open_ones_of_an_issue_are_listed_and_none_is_guessed() {
     }
     let either = chosen(&read(&engine, &ids[0]), "redis", "ada");
     assert!(matches!(
-        engine.update_decision_point(&by(&either), &either),
+        engine.update_decision_point(&by(&either), (), &either),
         Err(UpdateDecisionPointError::Find(FindDecisionPointError::SeveralOpen { .. }))
     ));
     assert!(is_recorded(&engine, &DecisionPointRecord { issue_id: ids[0].clone(), ..either }));
@@ -401,7 +401,7 @@ fn create(engine: &Engine, change: impl FnOnce(&mut CreateDecisionPoint)) -> Str
     change(&mut command);
     let origin = Origin { actor: by.actor(), correlation: "a story".into(), causation: None };
     let command = Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into()));
-    id_of(&accepted(engine.submit(&origin, &command).expect("the log works")))
+    id_of(&accepted(engine.submit(&origin, (), &command).expect("the log works")))
 }
 
 #[test]
@@ -441,7 +441,7 @@ fn what_was_moved_to_an_archive_has_no_link_here_and_is_still_known() {
         let options: Vec<_> = (0..20).map(|id| long(option(&format!("option-{id}")))).collect();
         let default_option = None;
         let record = DecisionPointRecord { options, default_option, ..question(&issue) };
-        accepted(engine.create_decision_point(&asker(), &record).expect("it is asked"));
+        accepted(engine.create_decision_point(&asker(), (), &record).expect("it is asked"));
     }
     assert!(engine.link_of(1).expect("it can be read").is_some());
     let archive = DirectoryStorage::new(place.beside("archive"));
@@ -498,7 +498,7 @@ fn only_the_end_of_its_own_round_ends_a_wait() {
         let origin = Origin { actor: by.actor(), correlation: "s".into(), causation: None };
         let remind = RemindDecisionPoint { decision_id: id.clone(), by };
         let remind = Command::DecisionPoint(DecisionPointCommand::RemindDecisionPoint(remind));
-        accepted(engine.submit(&origin, &remind).expect("the log works"));
+        accepted(engine.submit(&origin, (), &remind).expect("the log works"));
         assert!(is_recorded(&engine, &guided(&read(&engine, ISSUE), "think", "ada")));
         let waited = waiting.join().expect("no panic").expect("the log can be read");
         assert_eq!(waited.outcome, WaitOutcome::Iterated);
@@ -577,7 +577,7 @@ fn who_asks_and_who_answers_is_the_origins_actor_and_a_key_stands_for_one_questi
     let engine = place.engine();
     let (asker, key) = (asker().within("a story"), Conditions::once("the cache"));
     let unsigned = DecisionPointRecord { requested_by: String::new(), ..question(ISSUE) };
-    let ask = || engine.create_decision_point_when(&asker, &key, &unsigned);
+    let ask = || engine.create_decision_point(&asker, &key, &unsigned);
     let first = accepted(ask().expect("it is asked"));
     assert_eq!(ask().expect("it was asked"), Submitted::Repeated(first));
     assert_eq!(read(&engine, ISSUE).requested_by, "agent-7");
@@ -586,11 +586,11 @@ fn who_asks_and_who_answers_is_the_origins_actor_and_a_key_stands_for_one_questi
     answer.selected_option = Some("redis".to_string());
     let by_another =
         DecisionPointRecord { responded_by: Some("bob".to_string()), ..answer.clone() };
-    let refused = engine.update_decision_point(&Origin::human("ada"), &by_another);
+    let refused = engine.update_decision_point(&Origin::human("ada"), (), &by_another);
     let is_own = |no: &Refusal| no.code() == "NOT_ONESELF";
     assert!(matches!(&refused, Ok(UpdatedDecisionPoint::Refused(no)) if is_own(no)), "{refused:?}");
     let ada = Origin::human("ada").within("the answer's own story");
-    let recorded = engine.update_decision_point(&ada, &answer).expect("it can be updated");
+    let recorded = engine.update_decision_point(&ada, (), &answer).expect("it can be updated");
     assert!(matches!(recorded, UpdatedDecisionPoint::Recorded(_)), "{recorded:?}");
     assert_eq!(read(&engine, ISSUE).responded_by.as_deref(), Some("ada"));
     let last = place.lines().pop().expect("the answer").envelope;

@@ -176,7 +176,7 @@ fn hand_over_in_time(
     found: &Found,
 ) -> Ticket {
     loop {
-        match engine.submit_later(&origin(), &small(number)) {
+        match engine.submit_later(&origin(), (), &small(number)) {
             Ok(ticket) => return ticket,
             Err(QueueError::Full { .. }) => {
                 settle(open, found);
@@ -229,7 +229,9 @@ fn a_question_beyond_those_that_may_be_open_is_refused() {
             requested_by: "agent-7".to_string(),
             ..DecisionPointRecord::default()
         };
-        engine.create_decision_point(&Origin::agent("agent-7"), &question).expect("the log works")
+        engine
+            .create_decision_point(&Origin::agent("agent-7"), (), &question)
+            .expect("the log works")
     };
     assert!(matches!(ask("bd-1"), Submitted::Accepted(_)));
     let Submitted::Refused(refusal) = ask("bd-2") else { panic!("it was asked") };

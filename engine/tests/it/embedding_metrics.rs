@@ -86,8 +86,9 @@ fn appends_refusals_turns_syncs_and_bytes_are_counted() {
     for number in 0..3 {
         accept(&engine, number);
     }
-    hand_over(&engine, 3).wait().expect("the log works");
-    engine.submit(&origin(), &dispatch("LOOP-unknown")).expect("the log works");
+    hand_over(&engine, 3).wait().expect("the log works").accepted().expect("it fits");
+    let refused = engine.submit(&origin(), (), &dispatch("LOOP-unknown")).expect("the log works");
+    refused.accepted().expect_err("there is no such loop");
     engine.query(|_| ()).expect("the log works");
     let after = metrics.so_far();
     // A question has none where nothing was appended by others, and all is durable.
@@ -109,7 +110,7 @@ fn a_question_is_answered_while_another_holds_the_lock_unless_that_one_may_have_
     let lock = std::fs::File::open(place.storage().root().join("LOCK")).expect("it is there");
     lock.try_lock().expect("nobody has it");
     asking.query(|_| ()).expect("nothing was appended");
-    asking.submit(&origin(), &dispatch("LOOP-unknown")).expect_err("the lock is held");
+    asking.submit(&origin(), (), &dispatch("LOOP-unknown")).expect_err("the lock is held");
     drop(lock);
     let owner = EngineOptions::simulated().log(Options::default().ownership(Ownership::Exclusive));
     let owner = Engine::open_with(place.storage(), owner).expect("the log opens");
@@ -128,7 +129,7 @@ fn a_lock_that_is_not_to_be_had_is_counted() {
     let log = log.ownership(Ownership::Exclusive);
     let owner = EngineOptions::simulated().log(log);
     let owner = Engine::open_with(place.storage(), owner).expect("the log opens");
-    waiting.submit(&origin(), &dispatch("LOOP-unknown")).expect_err("the lock is held");
+    waiting.submit(&origin(), (), &dispatch("LOOP-unknown")).expect_err("the lock is held");
     assert_eq!((metrics.so_far().turns, metrics.so_far().turns_not_had), (1, 1));
     owner.close().expect("it closes");
     accept(&waiting, 1);

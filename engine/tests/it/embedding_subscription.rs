@@ -50,7 +50,7 @@ fn write_across_segments<S: Storage>(engine: &Engine<S>, loops: usize) {
         let begin = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
         let large = output(&id, &[b'x'; 40_000]);
         for command in [begin, dispatch(&id), await_response(&id), large] {
-            let submitted = engine.submit(&origin(), &command).expect("the log works");
+            let submitted = engine.submit(&origin(), (), &command).expect("the log works");
             assert!(submitted.receipt().is_some());
         }
     }
@@ -227,7 +227,7 @@ fn what_no_sync_covers_is_not_delivered() {
     let mut written = engine.subscribe(0).expect("it can be followed").with_unproven();
     accept(&engine, 1);
     disk.break_down();
-    engine.submit(&origin(), &small(2)).expect_err("the sync fails");
+    engine.submit(&origin(), (), &small(2)).expect_err("the sync fails");
     assert_eq!(sequences(&place.lines()), [1, 2, 3], "the bytes are there");
     assert_eq!(sequences(&drain(&mut durable)), [1, 2]);
     let mut written = std::iter::from_fn(|| written.try_next().expect("the log can be read"));

@@ -43,15 +43,16 @@ fn a_ticket_gives_what_submit_returns() {
     let command = initialize(1);
     let loop_id = command.loop_id();
     let begin = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
-    let later =
-        |command: &Command| engine.submit_later(&origin(), command).expect("it is taken in").wait();
+    let later = |command: &Command| {
+        engine.submit_later(&origin(), (), command).expect("it is taken in").wait()
+    };
     let mut receipts = vec![accepted(later(&begin))];
     receipts.extend(whole_story(&loop_id).iter().map(|command| accepted(later(command))));
     let lines = place.asked_lines();
     let events: Vec<_> = receipts.iter().flat_map(|receipt| receipt.events.clone()).collect();
     assert_eq!(lines.into_iter().map(|line| line.envelope.event).collect::<Vec<_>>(), events);
     for command in [complete(&loop_id), dispatch("LOOP-nobody-knows")] {
-        let now = engine.submit(&origin(), &command).expect("the log works");
+        let now = engine.submit(&origin(), (), &command).expect("the log works");
         let later = later(&command).expect("the log works");
         assert!(matches!(&now, Submitted::Refused(_)));
         assert_eq!(now, later);
@@ -107,7 +108,7 @@ fn a_full_queue_refuses_and_records_nothing_for_it() {
     let mut tickets = vec![hand_over(&engine, 1)];
     gate.await_somebody();
     tickets.extend([hand_over(&engine, 2), hand_over(&engine, 3)]);
-    let refused = engine.submit_later(&origin(), &small(4));
+    let refused = engine.submit_later(&origin(), (), &small(4));
     assert!(matches!(refused, Err(QueueError::Full { capacity: 2 })));
     gate.open();
     let sequences: Vec<u64> =
@@ -302,7 +303,7 @@ fn a_command_that_was_handed_over_is_carried_out_under_its_conditions() {
     let place = Place::new();
     let engine = place.engine();
     let hand_over =
-        |content| engine.submit_later_when(&origin(), &Conditions::once("one"), &small(content));
+        |content| engine.submit_later(&origin(), Conditions::once("one"), &small(content));
     let tickets = [1, 1, 2].map(|content| hand_over(content).expect("it is taken in").wait());
     let [
         Ok(Submitted::Accepted(first)),

@@ -82,7 +82,7 @@ fn assert_refused(place: &Place, number: usize, sequence: u64, files: &[String],
     let correlation = origin().correlation;
     let again = |engine: &Engine| {
         let content = content(number);
-        engine.submit_when(&origin(), &keyed(number), &small(content)).map(|_| ())
+        engine.submit(&origin(), keyed(number), &small(content)).map(|_| ())
     };
     let by_term = |engine: &Engine| {
         let (tenant, issuer, key) = ("acme", "ci", format!("command {number}"));
@@ -133,7 +133,7 @@ fn a_key_of_long_ago_is_found_in_kilobytes() {
     let engine = Engine::open_with(disk.clone(), options()).expect("the log opens");
     let again = |number: usize| {
         let before = disk.read_of_segments();
-        match engine.submit_when(&origin(), &keyed(number), &small(content(number))).unwrap() {
+        match engine.submit(&origin(), keyed(number), &small(content(number))).unwrap() {
             Submitted::Repeated(receipt) => assert_eq!(receipt.first_sequence, sequences[number]),
             other => panic!("command {number} again: {other:?}"),
         }

@@ -34,7 +34,7 @@ fn fill(place: &Place) -> (u64, u64) {
     let batch = |number: usize| {
         let streams = number * MAX_MEMBERS..(number + 1) * MAX_MEMBERS;
         let transaction = streams.map(to).fold(Transaction::new(), Transaction::record);
-        match engine.commit(&origin(), &transaction).expect("the log works") {
+        match engine.commit(&origin(), (), &transaction).expect("the log works") {
             Submitted::Accepted(receipt) => receipt.last_sequence,
             other => panic!("{other:?}"),
         }
@@ -48,8 +48,8 @@ fn fill(place: &Place) -> (u64, u64) {
 /// Records an event where the stream is at a version, and says what became of it.
 fn expecting<S: Storage>(engine: &Engine<S>, stream: usize, version: u64) -> Result<u64, String> {
     let command = Command::from(to(stream));
-    let conditions = Conditions::new().expecting(version);
-    match engine.submit_when(&origin(), &conditions, &command).expect("the log works") {
+    let conditions = Conditions::default().expecting(version);
+    match engine.submit(&origin(), &conditions, &command).expect("the log works") {
         Submitted::Accepted(receipt) => Ok(receipt.last_sequence),
         Submitted::Refused(refusal) => Err(refusal.code().to_string()),
         Submitted::Repeated(receipt) => panic!("{receipt:?}"),

@@ -17,7 +17,7 @@ use holdpoint_engine::executor::{
     signal_channel,
 };
 use holdpoint_engine::shell::{
-    EXIT_FAULT_TERMINATED, EngineOptions, GovernedRun, HeldRun, NoPrompt, RunError, RunReport,
+    EXIT_FAULT_TERMINATED, EngineOptions, GovernedRun, KeyedRun, NoPrompt, RunError, RunReport,
 };
 use holdpoint_testing::log::gated::GatedStorage;
 use holdpoint_testing::shell::brittle::Brittle;
@@ -84,7 +84,7 @@ impl End {
 /// loop is settled, its chain sealed, nothing is live and no event is forbidden.
 fn finished(place: &Place, run: &GovernedRun) -> RunReport {
     let engine = place.engine();
-    let report = engine.run(&origin(), run, &mut Discard, &mut NoSignals).expect("the log works");
+    let report = accepted(engine.run(&origin(), (), run, &mut Discard, &mut NoSignals));
     engine.close().expect("it closes");
     check(place, &report);
     report
@@ -286,8 +286,8 @@ fn what_is_terminated_under_a_hold_never_exits_with_0() {
             let (place, (_folder, run)) = (Place::new(), held_open(status));
             let (engine, terms) = (place.engine(), HoldTerms::of(policy));
             let (by, sink) = (origin(), &mut Discard);
-            let held = engine.run_held(&by, &run, &terms, &mut NoPrompt, sink, &mut NoSignals);
-            let Ok(HeldRun::Ended(report)) = held else { panic!("{held:?}") };
+            let held = engine.run_held(&by, (), &run, &terms, &mut NoPrompt, sink, &mut NoSignals);
+            let report = accepted(held);
             engine.close().expect("it closes");
             check(&place, &report);
             let (reason, fault) = (HaltReason::FaultTerminated, ExecutionFaultType::Partial);
@@ -336,8 +336,7 @@ fn a_signal_before_the_start_keeps_the_command_from_starting() {
     sender.send(ForwardedSignal::Interrupt).expect("the receiver lives");
     let witness = place.beside("witness");
     let run = shell(&format!("touch {}", witness.display()));
-    let report =
-        place.engine().run(&origin(), &run, &mut Discard, &mut signals).expect("the log works");
+    let report = accepted(place.engine().run(&origin(), (), &run, &mut Discard, &mut signals));
     assert_eq!(End::of(&report), End::interrupted(130, 0));
     assert!(!witness.exists());
     check(&place, &report);
@@ -372,8 +371,7 @@ fn a_signal_of_nobody_known_while_the_command_runs_is_no_human_abort() {
         let (sender, mut signals) = signal_channel().expect("descriptors");
         let mut sink = Impatient { sender, signal };
         let run = GovernedRun { max_attempts: 3, ..shell(script) };
-        let report =
-            place.engine().run(&origin(), &run, &mut sink, &mut signals).expect("the log works");
+        let report = accepted(place.engine().run(&origin(), (), &run, &mut sink, &mut signals));
         assert_eq!(End::of(&report), End::interrupted(status, 1), "{script}");
         assert_eq!(captured(&place, OutputStream::Stdout), [b"ready\n"]);
         check(&place, &report);
@@ -468,7 +466,7 @@ fn a_command_does_not_start_when_the_log_cannot_be_written() {
     disk.break_down();
     let witness = place.beside("witness");
     let run = shell(&format!("touch {}", witness.display()));
-    let failed = engine.run(&origin(), &run, &mut Discard, &mut NoSignals);
+    let failed = engine.run(&origin(), (), &run, &mut Discard, &mut NoSignals);
     assert!(matches!(failed, Err(RunError::Submit(_))), "{failed:?}");
     assert!(!witness.exists());
 }
@@ -489,7 +487,7 @@ fn a_log_that_fails_under_a_command_is_told_with_the_status_that_the_command_ran
     let disk = Brittle::new(place.storage());
     let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
     let run = shell("echo hello; exit 7");
-    let failed = engine.run(&origin(), &run, &mut Saboteur(disk), &mut NoSignals);
+    let failed = engine.run(&origin(), (), &run, &mut Saboteur(disk), &mut NoSignals);
     assert!(matches!(failed, Err(RunError::NotSynced { exit_status: 7, .. })), "{failed:?}");
     drop(engine);
     // The end was written and not acknowledged: found again it is true, and lost it leaves the loop
@@ -510,15 +508,15 @@ fn a_run_costs_one_sync_of_the_log_before_the_command_and_one_behind_it() {
     let place = Place::new();
     let disk = GatedStorage::new(&place.log());
     let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
-    accepted(engine.run(&origin(), &shell("true"), &mut Discard, &mut NoSignals));
+    accepted(engine.run(&origin(), (), &shell("true"), &mut Discard, &mut NoSignals));
     for command in ["true", "echo hello; echo there >&2", "exit 3"] {
         let before = disk.syncs();
-        accepted(engine.run(&origin(), &shell(command), &mut Discard, &mut NoSignals));
+        accepted(engine.run(&origin(), (), &shell(command), &mut Discard, &mut NoSignals));
         assert_eq!(disk.syncs() - before, 2, "{command}");
     }
 }
 
 /// What a run that was carried out came to.
-fn accepted(run: Result<RunReport, RunError>) -> RunReport {
-    run.unwrap_or_else(|error| panic!("{error}"))
+fn accepted(run: Result<KeyedRun, RunError>) -> RunReport {
+    run.and_then(KeyedRun::ended).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -94,7 +94,7 @@ fn an_embedder_asks_before_a_start_and_an_approval_starts_exactly_that_once() {
         gate: holdpoint_domain::log::GateTerms { before: true, ..run.gate.clone() },
         ..run.clone()
     };
-    let refused = engine.run(&origin(), &unasked, &mut Discard, &mut NoSignals);
+    let refused = engine.run(&origin(), (), &unasked, &mut Discard, &mut NoSignals);
     assert!(matches!(refused, Err(RunError::Refused(Refusal::ApprovalNeeded))), "{refused:?}");
     let ApprovalOutcome::LeftOpen(open) = put(None) else { panic!("nobody waits") };
     let ApprovalOutcome::Ended(denied) = put(Some(false)) else { panic!("it was denied") };

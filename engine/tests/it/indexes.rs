@@ -43,11 +43,11 @@ pub(crate) fn options() -> EngineOptions {
 pub(crate) fn keyed(number: usize) -> Conditions {
     let key = format!("command {number}");
     let key = IdempotencyKey { tenant: "acme".into(), engine: "ci".into(), key };
-    Conditions::of(Some(key), None)
+    Conditions::once(key)
 }
 
 fn submit(engine: &Engine, number: usize, content: i64) -> Submitted {
-    engine.submit_when(&origin(), &keyed(number), &small(content)).unwrap()
+    engine.submit(&origin(), keyed(number), &small(content)).unwrap()
 }
 
 /// What a small command comes to.
@@ -170,9 +170,15 @@ fn what_is_found_under_a_term_is_what_reading_the_whole_log_finds() {
         let begin = initialize(1);
         let loop_id = begin.loop_id();
         first
-            .submit(&origin(), &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)))
+            .submit(
+                &origin(),
+                (),
+                &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)),
+            )
+            .unwrap()
+            .accepted()
             .unwrap();
-        first.submit(&origin(), &dispatch(&loop_id)).unwrap();
+        first.submit(&origin(), (), &dispatch(&loop_id)).unwrap().accepted().unwrap();
     }
     first.close().unwrap();
     for has_indexes in [false, true] {
@@ -314,7 +320,7 @@ fn a_segment_that_is_cut_under_its_map_fails_what_reads_it_and_makes_no_key_new(
     // Whoever stands behind a record reads on through a map.
     assert!(subscription.try_next().unwrap().is_some());
     disk.cut_what_is_mapped();
-    let repeated = engine.submit_when(&origin(), &keyed(0), &small(content(0)));
+    let repeated = engine.submit(&origin(), keyed(0), &small(content(0)));
     assert!(repeated.is_err(), "{repeated:?}");
     assert!(engine.link_of(sequences[1]).is_err());
     assert!((0..COMMANDS).any(|_| subscription.try_next().is_err()));
@@ -398,7 +404,7 @@ fn indexed_by(format: u32) -> Place {
 fn an_index_of_an_older_format_is_built_again_by_the_first_writer() {
     let place = indexed_by(INDEX_VERSION - 1);
     let first_writer = engine(&place);
-    submit(&first_writer, 0, 1);
+    submit(&first_writer, 0, 1).accepted().unwrap();
     first_writer.close().unwrap();
     let known = engine(&place).query(|world| world.segment_indexes().of(1).copied()).unwrap();
     assert_eq!(known.map(|known| known.format), Some(INDEX_VERSION));
@@ -413,7 +419,7 @@ fn an_index_of_a_newer_format_is_left_to_the_program_that_made_it() {
     let lines = place.lines().len();
     for number in 0..2 {
         let engine = engine(&place);
-        submit(&engine, number, content(number));
+        submit(&engine, number, content(number)).accepted().unwrap();
         let known = engine.query(|world| world.segment_indexes().of(1).copied()).unwrap().unwrap();
         assert_eq!((known.format, known.is_disputed()), (INDEX_VERSION + 1, false));
         engine.close().unwrap();

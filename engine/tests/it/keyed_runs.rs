@@ -6,8 +6,7 @@ use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_engine::Engine;
 use holdpoint_engine::executor::{Discard, NoSignals, OutputSink, OutputStream};
 use holdpoint_engine::shell::{
-    ArchivePlan, Conditions, EarlierRun, GovernedRun, HeldRun, KeyedRun, NoPrompt, RunError,
-    RunReport,
+    ArchivePlan, Conditions, EarlierRun, GovernedRun, KeyedRun, NoPrompt, RunError,
 };
 use holdpoint_log_files::DirectoryStorage;
 use holdpoint_testing::shell::{Place, names, origin, shell};
@@ -15,14 +14,7 @@ use std::io;
 
 fn run(engine: &Engine, run: &GovernedRun, sink: &mut dyn OutputSink) -> KeyedRun {
     let key = Conditions::once("nightly 2026-01-25");
-    engine.run_when(&origin(), &key, run, sink, &mut NoSignals).expect("the log works")
-}
-
-fn now(keyed: KeyedRun) -> RunReport {
-    match keyed {
-        KeyedRun::Now(HeldRun::Ended(report)) => *report,
-        other => panic!("{other:?}"),
-    }
+    engine.run(&origin(), &key, run, sink, &mut NoSignals).expect("the log works")
 }
 
 fn before(keyed: KeyedRun) -> EarlierRun {
@@ -38,15 +30,18 @@ fn the_same_run_under_its_key_is_not_started_and_answers_with_the_first_ones_loo
     let marks = place.beside("marks");
     let script = shell(&format!("echo once >> {}; exit 3", marks.display()));
     let engine = place.engine();
-    let first = now(run(&engine, &script, &mut Discard));
+    let first = run(&engine, &script, &mut Discard).ended().expect("it runs");
     engine.close().expect("it closes");
 
     let written = place.lines().len();
     let engine = place.engine();
     let again = before(run(&engine, &script, &mut Discard));
-    let held = engine.run_held_when(
+    let refused = run(&engine, &script, &mut Discard).ended().expect_err("nothing was started");
+    let RunError::BegunBefore { first_sequence } = refused else { panic!("{refused:?}") };
+    assert_eq!(first_sequence, first.summary.first_sequence);
+    let held = engine.run_held(
         &origin(),
-        &Conditions::once("nightly 2026-01-25"),
+        Conditions::once("nightly 2026-01-25"),
         &script,
         &HoldTerms::never(),
         &mut NoPrompt,
@@ -71,9 +66,9 @@ fn the_same_run_under_its_key_is_not_started_and_answers_with_the_first_ones_loo
 fn another_run_under_the_same_key_conflicts_and_is_not_started() {
     let place = Place::new();
     let engine = place.engine();
-    now(run(&engine, &shell("exit 0"), &mut Discard));
+    run(&engine, &shell("exit 0"), &mut Discard).ended().expect("it runs");
     let key = Conditions::once("nightly 2026-01-25");
-    let other = engine.run_when(&origin(), &key, &shell("exit 1"), &mut Discard, &mut NoSignals);
+    let other = engine.run(&origin(), &key, &shell("exit 1"), &mut Discard, &mut NoSignals);
     let Err(RunError::Refused(refusal)) = other else { panic!("{other:?}") };
     assert_eq!(refusal.code(), "IDEMPOTENCY_CONFLICT");
     engine.close().expect("it closes");
@@ -84,18 +79,18 @@ fn another_run_under_the_same_key_conflicts_and_is_not_started() {
 fn a_run_whose_records_were_archived_is_not_started_again_and_said_to_be_there() {
     let place = Place::new();
     let engine = place.engine();
-    let first = now(run(&engine, &shell("exit 0"), &mut Discard));
+    let first = run(&engine, &shell("exit 0"), &mut Discard).ended().expect("it runs");
     let archive = DirectoryStorage::new(place.beside("archive"));
     let filler = || RecordEvent::new("filler", "filled", "x".repeat(8 << 10).as_str());
     let plan = || ArchivePlan { keep_segments: 0, ..ArchivePlan::default() };
     for _ in 0..400 {
-        engine.record(&origin(), filler()).expect("the log works").accepted().expect("it fits");
+        engine.record(&origin(), (), filler()).expect("the log works").accepted().expect("it fits");
         if engine.archive(&archive, plan()).expect("it can be moved").moved.is_some() {
             break;
         }
     }
     let key = Conditions::once("nightly 2026-01-25");
-    let again = engine.run_when(&origin(), &key, &shell("exit 0"), &mut Discard, &mut NoSignals);
+    let again = engine.run(&origin(), &key, &shell("exit 0"), &mut Discard, &mut NoSignals);
     let Err(RunError::BeginningArchived { first_sequence }) = again else { panic!("{again:?}") };
     assert_eq!(first_sequence, first.summary.first_sequence);
     engine.close().expect("it closes");
@@ -120,7 +115,7 @@ fn while_the_first_run_is_under_way_its_loop_is_told_and_nobody_waits() {
     let place = Place::new();
     let (engine, script) = (place.engine(), shell("echo under way"));
     let mut sink = Meanwhile { engine: &engine, script: &script, found: None };
-    let report = now(run(&engine, &script, &mut sink));
+    let report = run(&engine, &script, &mut sink).ended().expect("it runs");
     let found = sink.found.expect("the command said something");
     assert_eq!((found.loop_id, found.halted), (report.summary.loop_id, None));
     assert_eq!(report.exit_status, 0);

@@ -8,7 +8,7 @@ use holdpoint_domain::world::envelope;
 use holdpoint_domain::{Command, Envelope, Event, Refusal};
 use holdpoint_engine::executor::{Discard, NoSignals};
 use holdpoint_engine::log::{Level, Log, NewRecord, Options};
-use holdpoint_engine::shell::{Conditions, HeldRun, KeyedRun, Submitted};
+use holdpoint_engine::shell::{Conditions, Submitted};
 use holdpoint_replay::{Problem, Verdict, verify_directory};
 use holdpoint_testing::shell::commands::initialize;
 use holdpoint_testing::shell::{Line, Place, origin, shell};
@@ -19,7 +19,7 @@ fn event(stream: &str) -> RecordEvent {
 
 /// Two labels, given in no order.
 fn labels() -> Conditions {
-    Conditions::new().labelled("env", "prod").labelled("build", "42")
+    Conditions::default().labelled("env", "prod").labelled("build", "42")
 }
 
 /// Every record of labels: its line, and what it says.
@@ -35,11 +35,11 @@ fn labelled(place: &Place) -> Vec<(Line, RecordsLabelled)> {
 fn labels_are_the_last_record_of_the_batch_and_no_part_of_the_receipt() {
     let place = Place::new();
     let engine = place.engine();
-    let one = engine.record_when(&origin(), &labels(), event("a")).unwrap().accepted().unwrap();
+    let one = engine.record(&origin(), labels(), event("a")).unwrap().accepted().unwrap();
     let draft = [event("a"), event("b")];
     let by = origin();
     let both = draft.into_iter().fold(engine.transaction(&by), |all, event| all.record(event));
-    let both = both.commit_when(&labels()).unwrap().accepted().unwrap();
+    let both = both.commit(labels()).unwrap().accepted().unwrap();
     engine.close().unwrap();
 
     // The first batch begins with the rules' numbers, which nobody asked for.
@@ -63,7 +63,7 @@ fn each_loop_that_begins_in_a_batch_has_labels_of_its_own() {
     let ids = loops.each_ref().map(|it| Some(it.loop_id().into()));
     let begin = |command| Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
     let both = loops.into_iter().map(begin).fold(engine.transaction(&by), |all, it| all.submit(it));
-    both.commit_when(&labels()).unwrap().accepted().unwrap();
+    both.commit(labels()).unwrap().accepted().unwrap();
     engine.close().unwrap();
     let of: Vec<_> = labelled(&place).into_iter().map(|(_, body)| body.loop_id).collect();
     assert_eq!(of, ids);
@@ -76,12 +76,12 @@ fn a_key_stands_for_what_is_asked_whatever_it_is_called() {
     let place = Place::new();
     let engine = place.engine();
     let called = |name: &str| Conditions::once("one").labelled("name", name);
-    let record = |name| engine.record_when(&origin(), &called(name), event("a")).unwrap();
+    let record = |name| engine.record(&origin(), called(name), event("a")).unwrap();
     let first = record("first").accepted().unwrap();
     assert_eq!(record("second"), Submitted::Repeated(first));
     assert_eq!(labelled(&place).len(), 1);
     let stale = called("third").key("another").expecting(7);
-    let refused = engine.record_when(&origin(), &stale, event("a")).unwrap();
+    let refused = engine.record(&origin(), &stale, event("a")).unwrap();
     assert!(matches!(refused, Submitted::Refused(Refusal::StaleVersion { .. })));
     assert_eq!(labelled(&place).len(), 1, "what is refused is not called anything");
     engine.close().unwrap();
@@ -93,24 +93,25 @@ fn labels_beyond_their_bounds_are_refused_and_nothing_is_recorded() {
     let place = Place::new();
     let engine = place.engine();
     let long = "x".repeat(257);
-    let all =
-        |count| (0..count).fold(Conditions::new(), |all, it| all.labelled(format!("n{it}"), "v"));
+    let all = |count| {
+        (0..count).fold(Conditions::default(), |all, it| all.labelled(format!("n{it}"), "v"))
+    };
     let many = all(33);
     let wrong = [
-        Conditions::new().labelled("", "v"),
-        Conditions::new().labelled("n", ""),
-        Conditions::new().labelled(&*long, "v"),
-        Conditions::new().labelled("n", &*long),
-        Conditions::new().labelled("n\n", "v"),
+        Conditions::default().labelled("", "v"),
+        Conditions::default().labelled("n", ""),
+        Conditions::default().labelled(&*long, "v"),
+        Conditions::default().labelled("n", &*long),
+        Conditions::default().labelled("n\n", "v"),
         many,
     ];
     for conditions in wrong {
-        let refused = engine.record_when(&origin(), &conditions, event("a")).unwrap();
+        let refused = engine.record(&origin(), &conditions, event("a")).unwrap();
         let is_malformed = |no: &Refusal| no.code() == "MALFORMED_REQUEST";
         assert!(matches!(&refused, Submitted::Refused(no) if is_malformed(no)), "{refused:?}");
     }
     assert_eq!(place.lines(), []);
-    assert!(engine.record_when(&origin(), &all(32), event("a")).unwrap().accepted().is_ok());
+    assert!(engine.record(&origin(), all(32), event("a")).unwrap().accepted().is_ok());
     assert_eq!(labelled(&place).first().map(|(_, body)| body.labels.len()), Some(32));
     engine.close().unwrap();
     place.rebuilt();
@@ -121,8 +122,8 @@ fn a_run_is_called_what_its_conditions_say_where_it_begins() {
     let place = Place::new();
     let engine = place.engine();
     let (run, nightly) = (shell("exit 0"), labels());
-    let ran = engine.run_when(&origin(), &nightly, &run, &mut Discard, &mut NoSignals).unwrap();
-    let KeyedRun::Now(HeldRun::Ended(report)) = ran else { panic!("{ran:?}") };
+    let ran = engine.run(&origin(), &nightly, &run, &mut Discard, &mut NoSignals).unwrap();
+    let report = ran.ended().unwrap();
     engine.close().unwrap();
     let [(_, body)] = &labelled(&place)[..] else { panic!("one") };
     assert_eq!(body.first_sequence, report.summary.first_sequence);
@@ -133,7 +134,7 @@ fn a_run_is_called_what_its_conditions_say_where_it_begins() {
 fn labels_of_another_batch_are_forbidden() {
     let place = Place::new();
     let engine = place.engine();
-    let known = engine.record_when(&origin(), &labels(), event("a")).unwrap().accepted().unwrap();
+    let known = engine.record(&origin(), labels(), event("a")).unwrap().accepted().unwrap();
     engine.close().unwrap();
     let (line, _) = labelled(&place).remove(0);
     let event = RecordsLabelled::of(known.first_sequence, [("forged", "1")]).into();

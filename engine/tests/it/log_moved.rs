@@ -226,13 +226,13 @@ fn an_engine_whose_directory_was_moved_records_nothing_in_the_log_that_took_its_
     let (place, other) = (Place::new(), Place::new());
     let engine = Engine::open_with(place.storage(), EngineOptions::simulated()).unwrap();
     let begin = || Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1)));
-    engine.submit(&origin(), &begin()).unwrap();
+    engine.submit(&origin(), (), &begin()).unwrap().accepted().unwrap();
     Engine::open_with(other.storage(), EngineOptions::simulated()).unwrap().close().unwrap();
     let away = place.beside("away");
     fs::rename(place.log(), &away).unwrap();
     fs::rename(other.log(), place.log()).unwrap();
     let before = content_of(&place.log());
-    let refused = engine.submit(&origin(), &begin()).unwrap_err().to_string();
+    let refused = engine.submit(&origin(), (), &begin()).unwrap_err().to_string();
     assert!(refused.contains(&*away.to_string_lossy()), "{refused}");
     assert!(engine.close().is_err());
     assert_eq!(content_of(&place.log()), before);

@@ -37,7 +37,7 @@ fn touch(engine: &Engine) {
 fn touch_with(engine: &Engine, entropy: Entropy) {
     let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1)))
         .with_entropy(entropy);
-    let submitted = engine.submit(&origin(), &command);
+    let submitted = engine.submit(&origin(), (), &command);
     assert!(matches!(submitted, Ok(Submitted::Accepted(_))), "{submitted:?}");
 }
 
@@ -140,7 +140,7 @@ fn ask(engine: &Engine) {
         .chain(story)
         .chain([request])
     {
-        let submitted = engine.submit(&origin(), &command);
+        let submitted = engine.submit(&origin(), (), &command);
         assert!(matches!(submitted, Ok(Submitted::Accepted(_))), "{submitted:?}");
     }
 }

@@ -32,9 +32,15 @@ fn live<S: Storage>(engine: &Engine<S>, loops: u64) {
         let begin = initialize(1);
         let loop_id = begin.loop_id();
         engine
-            .submit(&origin(), &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)))
+            .submit(
+                &origin(),
+                (),
+                &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)),
+            )
+            .unwrap()
+            .accepted()
             .unwrap();
-        engine.submit(&origin(), &dispatch(&loop_id)).unwrap();
+        engine.submit(&origin(), (), &dispatch(&loop_id)).unwrap().accepted().unwrap();
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn give(
     actor: &ActorId,
     command: &Command,
 ) -> Result<Event, &'static str> {
-    match engine.submit(&origin_of(actor.clone()), command).expect("the log works") {
+    match engine.submit(&origin_of(actor.clone()), (), command).expect("the log works") {
         Submitted::Accepted(receipt) => Ok(receipt.events.first().cloned().expect("an event")),
         Submitted::Refused(refusal) => Err(refusal.code()),
         Submitted::Repeated(_) => Err("repeated"),

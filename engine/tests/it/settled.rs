@@ -50,7 +50,7 @@ fn somebody() -> Principal {
 fn give(engine: &Engine, command: &Command) -> Submitted {
     let actor = ActorId { kind: Actor::Human, id: "ann".into() };
     let origin = Origin { actor, correlation: "a story".into(), causation: None };
-    engine.submit(&origin, command).expect("the log works")
+    engine.submit(&origin, (), command).expect("the log works")
 }
 
 fn bits(number: usize) -> Entropy {

@@ -30,7 +30,7 @@ fn engine(place: &Place) -> Engine {
 }
 
 fn give(engine: &Engine, command: &Command) -> Result<Submitted, SubmitError> {
-    engine.submit(&origin(), command)
+    engine.submit(&origin(), (), command)
 }
 
 fn accepted(engine: &Engine, command: &Command) {
@@ -86,7 +86,7 @@ fn move_to(place: &Place, engine: &Engine, name: &str) -> PathBuf {
     let newest = engine.query(|world| world.totals().last_sequence).expect("the log works");
     for _ in 0..800 {
         let filler = RecordEvent::new("filler", "filled", "x".repeat(8 << 10).as_str());
-        engine.record(&origin(), filler).expect("the log works").accepted().expect("it fits");
+        engine.record(&origin(), (), filler).expect("the log works").accepted().expect("it fits");
         let plan = ArchivePlan { keep_segments: 0, ..ArchivePlan::default() };
         let moved = match engine.archive(&archive, plan) {
             Ok(report) => report.moved,
@@ -209,7 +209,7 @@ fn what_is_moved_to_an_archive_is_indexed_no_more_and_its_commands_are_answered_
         accepted(&first, &ask_at_length());
     }
     let (key, question) = (Conditions::once("question"), ask_at_length());
-    let asked = first.submit_when(&origin(), &key, &question).expect("the log works");
+    let asked = first.submit(&origin(), &key, &question).expect("the log works");
     let sequence = asked.receipt().expect("it was accepted").first_sequence;
     while sealed() < 2 {
         accepted(&first, &ask_at_length());
@@ -219,7 +219,7 @@ fn what_is_moved_to_an_archive_is_indexed_no_more_and_its_commands_are_answered_
     // Of what is left there, less than the questions take stays.
     for _ in 0..(room - (100 << 10)) / (9 << 10) {
         let filler = RecordEvent::new("filler", "filled", "x".repeat(8 << 10).as_str());
-        first.record(&origin(), filler).expect("the log works").accepted().expect("it fits");
+        first.record(&origin(), (), filler).expect("the log works").accepted().expect("it fits");
     }
     first.close().expect("it closes");
     let second = engine(&place);
@@ -234,7 +234,7 @@ fn what_is_moved_to_an_archive_is_indexed_no_more_and_its_commands_are_answered_
     let indexed = third.query(|world| world.segment_indexes().iter().map(|(first, _)| first).min());
     assert!(indexed.expect("the log works").is_none_or(|first| first > last.sequence));
     for what in ["beside the archive", "where the archive is gone"] {
-        let again = third.submit_when(&origin(), &key, &question);
+        let again = third.submit(&origin(), &key, &question);
         let Ok(Submitted::Repeated(receipt)) = &again else { panic!("{what}: {again:?}") };
         assert_eq!(receipt.first_sequence, sequence, "{what}");
         fs::remove_dir_all(&archive).ok();

@@ -80,7 +80,7 @@ fn engine(place: &Place, clock: &SetClock) -> Engine {
 
 fn submit(engine: &Engine, correlation: &str, command: &Command) -> Submitted {
     let origin = Origin { actor: caller(), correlation: correlation.to_string(), causation: None };
-    engine.submit(&origin, command).expect("the log works")
+    engine.submit(&origin, (), command).expect("the log works")
 }
 
 fn accepted(engine: &Engine, correlation: &str, command: &Command) {
@@ -234,10 +234,10 @@ fn answer(submitted: Submitted) -> Answer {
 /// What everything is answered with, and what is written of it.
 fn answers(place: &Place, engine: &Engine) -> (Vec<Answer>, Vec<Event>) {
     let before = place.lines().len();
-    let seen = Conditions::of(None, Some(1));
+    let seen = Conditions::default().expecting(1);
     let origin = Origin { actor: caller(), correlation: THREAD.to_string(), causation: None };
     let new = At { turn_id: 19, pending_state: PendingState::None, key: "turn 19" };
-    let stale = engine.submit_when(&origin, &seen, &take_turn(&new, "It is late."));
+    let stale = engine.submit(&origin, &seen, &take_turn(&new, "It is late."));
     let mut answers = vec![answer(stale.expect("the log works"))];
     let commands = questions();
     answers.extend(commands.iter().map(|command| answer(submit(engine, THREAD, command))));

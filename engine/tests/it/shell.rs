@@ -18,7 +18,7 @@ use holdpoint_testing::shell::{Place, SECOND_NS, START_NS, SetClock, names, orig
 use std::os::unix::fs::FileExt;
 
 fn accept(engine: &Engine, command: &Command) -> Receipt {
-    match engine.submit(&origin(), command).expect("the log works") {
+    match engine.submit(&origin(), (), command).expect("the log works") {
         Submitted::Accepted(receipt) | Submitted::Repeated(receipt) => receipt,
         Submitted::Refused(refusal) => unreachable!("{}: {refusal}", refusal.code()),
     }
@@ -67,7 +67,7 @@ fn every_record_says_who_asked_within_what_story_and_because_of_what() {
     let engine = place.engine();
     let (loop_id, first) = new_loop(&engine);
     let caused = Origin { causation: Some(first.last_sequence), ..origin() };
-    let submitted = engine.submit(&caused, &dispatch(&loop_id)).expect("the log works");
+    let submitted = engine.submit(&caused, (), &dispatch(&loop_id)).expect("the log works");
     let receipt = submitted.receipt().expect("it is accepted");
     for line in place.asked_lines() {
         let envelope = line.envelope;
@@ -85,10 +85,10 @@ fn a_refusal_writes_nothing() {
     engine.close().expect("it closes");
     let engine = place.engine();
     let before = without_lock(&place);
-    let refused = engine.submit(&origin(), &complete(&loop_id)).expect("the log works");
+    let refused = engine.submit(&origin(), (), &complete(&loop_id)).expect("the log works");
     assert!(matches!(&refused, Submitted::Refused(refusal) if refusal.code() == "WRONG_STATE"));
     let nobody = Origin { correlation: "\u{200b}".to_string(), ..origin() };
-    let refused = engine.submit(&nobody, &dispatch(&loop_id)).expect("the log works");
+    let refused = engine.submit(&nobody, (), &dispatch(&loop_id)).expect("the log works");
     assert!(
         matches!(&refused, Submitted::Refused(refusal) if refusal.code() == "INVALID_IDENTIFIER")
     );
@@ -281,10 +281,15 @@ fn a_failed_sync_poisons_the_engine_with_its_first_cause_and_discards_the_state(
     let acknowledged = initialize(1);
     let command =
         Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(acknowledged.clone()));
-    engine.submit(&origin(), &command).expect("the disk still works");
+    engine
+        .submit(&origin(), (), &command)
+        .expect("the disk still works")
+        .accepted()
+        .expect("it begins");
     disk.break_down();
     let failed = engine.submit(
         &origin(),
+        (),
         &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1))),
     );
     let Err(SubmitError::Append(AppendError::Failed(cause))) = failed else {
@@ -294,7 +299,7 @@ fn a_failed_sync_poisons_the_engine_with_its_first_cause_and_discards_the_state(
         dispatch(&acknowledged.loop_id()),
         Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1))),
     ] {
-        let again = engine.submit(&origin(), &command);
+        let again = engine.submit(&origin(), (), &command);
         assert!(is_poisoned_by(&again, &cause), "{again:?}");
     }
     let asked = engine.query(|world| world.live_loops().count());
@@ -338,7 +343,7 @@ fn a_settled_loop_is_final() {
     let engine = place.engine();
     let loop_id = settled_loop(&engine);
     for command in whole_story(&loop_id) {
-        let refused = engine.submit(&origin(), &command).expect("the log works");
+        let refused = engine.submit(&origin(), (), &command).expect("the log works");
         assert!(
             matches!(refused, Submitted::Refused(refusal) if refusal.code() == "LOOP_NOT_LIVE")
         );

@@ -40,7 +40,7 @@ fn asks(engine: &Engine) -> String {
     let origin = Origin { actor, correlation: "a story".to_string(), causation: None };
     let command =
         Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(Box::new(question)));
-    let submitted = engine.submit(&origin, &command).unwrap();
+    let submitted = engine.submit(&origin, (), &command).unwrap();
     assert!(matches!(submitted, Submitted::Accepted(_)), "{submitted:?}");
     id
 }
@@ -50,7 +50,11 @@ fn ahead() -> (Place, SetClock, Engine) {
     let (place, clock) = (Place::new(), SetClock::new());
     let engine = place.engine_with(&clock);
     clock.step(2 * HOUR_NS);
-    engine.record(&Origin::automation("fast"), RecordEvent::new("s", "t", "x")).unwrap();
+    engine
+        .record(&Origin::automation("fast"), (), RecordEvent::new("s", "t", "x"))
+        .unwrap()
+        .accepted()
+        .unwrap();
     clock.step(-2 * HOUR_NS);
     (place, clock, engine)
 }

@@ -27,7 +27,7 @@ fn key(key: &str) -> Conditions {
 }
 
 fn accepted<S: Storage>(engine: &Engine<S>, command: &Command) -> Receipt {
-    match engine.submit(&origin(), command).expect("the log works") {
+    match engine.submit(&origin(), (), command).expect("the log works") {
         Submitted::Accepted(receipt) => receipt,
         other => unreachable!("{other:?}"),
     }
@@ -82,7 +82,7 @@ fn the_same_key_is_answered_with_the_first_receipt_also_after_a_restart() {
     let loop_id = command.loop_id();
     let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command));
     let submit = |engine: &Engine, command: &Command| {
-        engine.submit_when(&origin(), &key("first"), command).expect("the log works")
+        engine.submit(&origin(), key("first"), command).expect("the log works")
     };
     let Submitted::Accepted(first) = submit(&engine, &command) else { unreachable!() };
     let again = command.clone().with_entropy(fresh());
@@ -99,7 +99,7 @@ fn the_same_key_is_answered_with_the_first_receipt_also_after_a_restart() {
     assert_eq!(refusal.class, RefusalClass::Idempotency);
     // Within another story the key is another one.
     let elsewhere = Origin { correlation: "b".to_string(), ..origin() };
-    let other = engine.submit_when(&elsewhere, &key("first"), &dispatch(&loop_id));
+    let other = engine.submit(&elsewhere, key("first"), &dispatch(&loop_id));
     assert!(matches!(other.expect("the log works"), Submitted::Accepted(_)));
     place.rebuilt();
 }
@@ -112,9 +112,9 @@ fn a_stale_version_conflicts_and_the_version_that_was_seen_does_not() {
     let loop_id = command.loop_id();
     let first =
         accepted(&engine, &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
-    let seen = |version| Conditions::of(None, Some(version));
+    let seen = |version| Conditions::default().expecting(version);
     let submit = |version, command: &Command| {
-        engine.submit_when(&origin(), &seen(version), command).expect("the log works")
+        engine.submit(&origin(), seen(version), command).expect("the log works")
     };
     let stale = submit(first.first_sequence, &dispatch(&loop_id));
     assert_eq!(refused(stale), "STALE_VERSION");
@@ -133,11 +133,11 @@ fn an_answer_counts_once_and_the_same_again_is_the_first_receipt() {
     let place = Place::new();
     let engine = place.engine();
     let (_, request_id) = asked(&engine);
-    let first = engine.submit(&ada(), &answer(&request_id, HumanDecision::Abort));
+    let first = engine.submit(&ada(), (), &answer(&request_id, HumanDecision::Abort));
     let Ok(Submitted::Accepted(first)) = first else { unreachable!("{first:?}") };
-    let again = engine.submit(&ada(), &answer(&request_id, HumanDecision::Abort));
+    let again = engine.submit(&ada(), (), &answer(&request_id, HumanDecision::Abort));
     assert_eq!(again.expect("the log works"), Submitted::Repeated(first));
-    let other = engine.submit(&ada(), &answer(&request_id, HumanDecision::Continue));
+    let other = engine.submit(&ada(), (), &answer(&request_id, HumanDecision::Continue));
     assert_eq!(refused(other.expect("the log works")), "ALREADY_ANSWERED");
     place.rebuilt();
 }
@@ -149,7 +149,7 @@ fn nobody_answers_in_anothers_name() {
     let (_, request_id) = asked(&engine);
     let bob = Origin { actor: ActorId { kind: Actor::Human, id: "bob".to_string() }, ..ada() };
     for (speaker, code) in [(origin(), "NOT_A_HUMAN"), (bob, "NOT_AN_APPROVER")] {
-        let spoken = engine.submit(&speaker, &answer(&request_id, HumanDecision::Continue));
+        let spoken = engine.submit(&speaker, (), &answer(&request_id, HumanDecision::Continue));
         assert_eq!(refused(spoken.expect("the log works")), code);
         let Some(Event::Log(LogEvent::CommandRefused(refusal))) = place.events().pop() else {
             unreachable!()
@@ -175,7 +175,7 @@ fn every_writer_first_records_what_is_due() {
     );
     clock.pass(2 * SECOND_NS);
     // At the deadline it is too late; the answer itself makes the timeout a fact before it.
-    let late = engine.submit(&ada(), &answer(&request_id, HumanDecision::Continue));
+    let late = engine.submit(&ada(), (), &answer(&request_id, HumanDecision::Continue));
     let Ok(Submitted::Accepted(late)) = late else { unreachable!("{late:?}") };
     assert_eq!(names(&late.events), ["late_answer_recorded"]);
     let events = place.events();
@@ -200,14 +200,14 @@ fn nothing_derived_from_what_is_not_durable_leaves() {
         let writer = Engine::open_with(place.storage(), options).expect("the log opens");
         let disk = Brittle::new(place.storage());
         let engine = Engine::open_with(disk.clone(), EngineOptions::simulated()).expect("it opens");
-        let written = writer.submit_when(&origin(), &key("first"), &command);
+        let written = writer.submit(&origin(), key("first"), &command);
         assert!(matches!(written, Ok(Submitted::Accepted(_))));
         disk.break_down();
         let failed = match question {
-            0 => engine.submit_when(&origin(), &key("first"), &command).map(drop),
-            1 => engine.submit(&origin(), &complete(&loop_id)).map(drop),
+            0 => engine.submit(&origin(), key("first"), &command).map(drop),
+            1 => engine.submit(&origin(), (), &complete(&loop_id)).map(drop),
             2 => engine.query(|world| world.live_loop(&loop_id).is_some()).map(drop),
-            3 => engine.submit(&origin(), &dispatch("LOOP-none")).map(drop),
+            3 => engine.submit(&origin(), (), &dispatch("LOOP-none")).map(drop),
             _ => engine.expire().map(drop),
         };
         assert!(failed.is_err(), "question {question} was answered from what is not durable");
@@ -238,7 +238,7 @@ fn an_origin_begins_a_story_of_its_own_or_goes_on_in_one_that_has_a_name() {
 
 fn accepted_by(engine: &Engine, origin: &Origin) -> Receipt {
     let command = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(initialize(1)));
-    match engine.submit(origin, &command).expect("the log works") {
+    match engine.submit(origin, (), &command).expect("the log works") {
         Submitted::Accepted(receipt) => receipt,
         other => unreachable!("{other:?}"),
     }
@@ -299,7 +299,7 @@ fn the_key_with_which_a_session_is_closed_is_not_used_up_in_the_stories_of_its_t
     let elsewhere = Origin { correlation: "registrations".to_string(), ..in_thread.clone() };
     let user = conversation::register_user(TENANT, RegistrationStatus::Suspended);
     for (origin, command) in [(elsewhere, conversation::close_session()), (in_thread, user)] {
-        let submitted = engine.submit_when(&origin, &key("1"), &command).expect("the log works");
+        let submitted = engine.submit(&origin, key("1"), &command).expect("the log works");
         assert!(matches!(submitted, Submitted::Accepted(_)), "{submitted:?}");
     }
     let lines = place.lines().into_iter();

@@ -119,7 +119,7 @@ fn asked(engine: &Engine<GatedStorage>) -> String {
     let hold = HoldTerms { decision_timeout_ms: timeout, ..HoldTerms::of(HoldPolicy::After) };
     let command = InitializeLoop { hold, ..initialize(2) };
     let loop_id = command.loop_id();
-    let submit = |command: &Command| drop(accepted(engine.submit(&origin(), command)));
+    let submit = |command: &Command| drop(accepted(engine.submit(&origin(), (), command)));
     submit(&Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(command)));
     whole_story(&loop_id).iter().take(4).for_each(submit);
     let request = RequestHumanDecision { loop_id, entropy: fresh() };
@@ -154,7 +154,7 @@ fn answered(options: EngineOptions) -> (u64, u64, u64) {
     let (engine, _) = opened(&place, options);
     let request_id = asked(&engine);
     let before = head_of(&place);
-    let receipt = accepted(engine.submit(&ada(), &answer(request_id)));
+    let receipt = accepted(engine.submit(&ada(), (), &answer(request_id)));
     (receipt.last_sequence, before, head_of(&place))
 }
 
@@ -187,7 +187,7 @@ fn an_answer_waits_for_head_to_name_it() {
     thread::scope(|scope| {
         let (engine, has_returned) = (&engine, &has_returned);
         scope.spawn(move || {
-            accepted(engine.submit(&ada(), &answer(request_id)));
+            accepted(engine.submit(&ada(), (), &answer(request_id)));
             has_returned.store(true, Ordering::SeqCst);
         });
         storage.await_sync();

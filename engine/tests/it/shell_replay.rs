@@ -67,7 +67,7 @@ fn one_round(random: &mut Gen) -> BTreeSet<&'static str> {
             *engine = open(&place, &clock);
         }
         let command = next_command(engine, &mut known, random);
-        reached.insert(match engine.submit(&origin(), &command).expect("the log works") {
+        reached.insert(match engine.submit(&origin(), (), &command).expect("the log works") {
             Submitted::Accepted(_) | Submitted::Repeated(_) => "accepted",
             Submitted::Refused(_) => "refused",
         });

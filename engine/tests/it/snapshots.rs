@@ -35,9 +35,15 @@ fn live(engine: &Engine, loops: u64) {
         let begin = initialize(1);
         let loop_id = begin.loop_id();
         engine
-            .submit(&origin(), &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)))
+            .submit(
+                &origin(),
+                (),
+                &Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(begin)),
+            )
+            .unwrap()
+            .accepted()
             .unwrap();
-        engine.submit(&origin(), &dispatch(&loop_id)).unwrap();
+        engine.submit(&origin(), (), &dispatch(&loop_id)).unwrap().accepted().unwrap();
     }
 }
 
@@ -257,10 +263,10 @@ fn nothing_is_recorded_that_was_decided_by_a_part_that_cannot_be_read() {
     let (place, loop_id) = with_an_unreadable_loop();
     let before = place.lines().len();
     let engine = engine(&place);
-    let refused = engine.submit(&origin(), &dispatch(&loop_id));
+    let refused = engine.submit(&origin(), (), &dispatch(&loop_id));
     assert!(matches!(refused, Err(SubmitError::UnreadableSnapshot)), "{refused:?}");
     assert_eq!(place.lines().len(), before);
-    let submitted = engine.submit(&origin(), &dispatch(&loop_id)).unwrap();
+    let submitted = engine.submit(&origin(), (), &dispatch(&loop_id)).unwrap();
     assert!(matches!(submitted, Submitted::Accepted(_)), "{submitted:?}");
     let live_state = engine.query(World::fingerprint).unwrap();
     engine.close().unwrap();
@@ -319,7 +325,13 @@ fn fingerprints_that_commands_ask_for_put_no_snapshot_off() {
     for _ in 0..4 {
         live(&engine, 3);
         engine
-            .submit(&origin(), &Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})))
+            .submit(
+                &origin(),
+                (),
+                &Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {})),
+            )
+            .unwrap()
+            .accepted()
             .unwrap();
     }
     engine.close().unwrap();

@@ -132,7 +132,7 @@ fn what_expired_is_recorded_by_the_next_writer_in_the_threads_own_story() {
     assert_eq!(engine.expire().expect("the log works"), []);
     clock.pass(1);
     let elsewhere = Origin { correlation: "another story".to_string(), ..origin_of(caller()) };
-    engine.submit(&elsewhere, &small(1)).expect("the log works");
+    engine.submit(&elsewhere, (), &small(1)).expect("the log works").accepted().expect("it fits");
     let lines = place.lines();
     let [.., expired, _] = lines.as_slice() else { unreachable!("two records at least") };
     let Event::InterruptionThread(InterruptionThreadEvent::BufferExpired(body)) =
@@ -214,7 +214,7 @@ fn a_repeat_tells_nothing_to_a_scope_that_may_not_be_used_any_more() {
     accepted(&engine, &command);
     accepted(&engine, &register_user(TENANT, RegistrationStatus::Suspended));
     assert_eq!(refused(give(&engine, &command)), "X_FAIL_TENANT_SCOPE_INVALID");
-    let by_stranger = engine.submit(&origin_of(stranger()), &command).expect("the log works");
+    let by_stranger = engine.submit(&origin_of(stranger()), (), &command).expect("the log works");
     assert_eq!(refused(by_stranger), "X_FAIL_CALLER_NOT_ALLOWED");
     place.rebuilt();
 }
@@ -230,12 +230,12 @@ fn a_turn_takes_no_other_key_and_no_other_story() {
         Submitted::Refused(refusal) => refusal.to_string(),
         other => unreachable!("{other:?}"),
     };
-    let submitted = engine.submit(&elsewhere, &command).expect("the log works");
+    let submitted = engine.submit(&elsewhere, (), &command).expect("the log works");
     assert!(field_of(submitted).starts_with("correlation_id: "));
-    let submitted = engine.submit_when(&origin_of(caller()), &key("other"), &command);
+    let submitted = engine.submit(&origin_of(caller()), key("other"), &command);
     assert!(field_of(submitted.expect("the log works")).starts_with("idempotency_key: "));
     assert_eq!(place.bytes(), before, "nothing is written of what is malformed");
-    let submitted = engine.submit_when(&origin_of(caller()), &key("turn 1"), &command);
+    let submitted = engine.submit(&origin_of(caller()), key("turn 1"), &command);
     assert!(matches!(submitted.expect("the log works"), Submitted::Accepted(_)));
 }
 
@@ -246,13 +246,13 @@ fn malformed_turns_leave_no_trace_whoever_gives_them_under_whatever_key() {
     let before = place.bytes();
     let malformed = |turn_id| turn(turn_id, chat(" ", "It ships on Monday."));
     let known_key = malformed(1);
-    let stale = Conditions::of(None, Some(1));
+    let stale = Conditions::default().expecting(1);
     for (actor, conditions, command) in [
         (stranger(), Conditions::default(), malformed(2)),
         (caller(), Conditions::default(), known_key),
         (caller(), stale, malformed(2)),
     ] {
-        let submitted = engine.submit_when(&origin_of(actor), &conditions, &command);
+        let submitted = engine.submit(&origin_of(actor), &conditions, &command);
         assert_eq!(refused(submitted.expect("the log works")), "MALFORMED_REQUEST");
         assert_eq!(place.bytes(), before);
     }
@@ -267,9 +267,9 @@ fn nobody_else_takes_a_key_of_turns_and_rows() {
         engine: "PH1.X".to_string(),
         key: "turn 1".to_string(),
     };
-    let conditions = Conditions::of(Some(key), None);
+    let conditions = Conditions::once(key);
     let command = Command::Log(LogCommand::RecordFingerprint(RecordFingerprint {}));
-    let submitted = engine.submit_when(&origin_of(stranger()), &conditions, &command);
+    let submitted = engine.submit(&origin_of(stranger()), &conditions, &command);
     assert_eq!(refused(submitted.expect("the log works")), "MALFORMED_REQUEST");
     assert_eq!(place.bytes(), before);
     accepted(&engine, &turn(1, chat("order", "It ships on Monday.")));
@@ -278,9 +278,9 @@ fn nobody_else_takes_a_key_of_turns_and_rows() {
 #[test]
 fn a_turn_on_a_version_that_is_stale_conflicts() {
     let (place, _, engine) = set_up_place();
-    let seen = |version| Conditions::of(None, Some(version));
+    let seen = |version| Conditions::default().expecting(version);
     let submit = |version, command: &Command| {
-        engine.submit_when(&origin_of(caller()), &seen(version), command).expect("the log works")
+        engine.submit(&origin_of(caller()), seen(version), command).expect("the log works")
     };
     let first = turn(1, chat("order", "It ships on Monday."));
     assert_eq!(refused(submit(7, &first)), "STALE_VERSION");
@@ -305,7 +305,7 @@ fn a_turn_on_a_version_that_is_stale_conflicts() {
 fn who_lacks_the_capability_is_refused_and_that_is_on_record() {
     let (place, _, engine) = set_up_place();
     let asks = |command: &Command| {
-        refused(engine.submit(&origin_of(stranger()), command).expect("the log works"))
+        refused(engine.submit(&origin_of(stranger()), (), command).expect("the log works"))
     };
     assert_eq!(asks(&turn(1, chat("order", "Hello."))), "X_FAIL_CALLER_NOT_ALLOWED");
     let Some(Event::InterruptionThread(InterruptionThreadEvent::RowRefused(row))) =
@@ -463,8 +463,8 @@ fn use_up_keys(engine: &Engine) {
             engine: "test".to_string(),
             key: number.to_string(),
         };
-        let conditions = Conditions::of(Some(key), None);
-        let submitted = engine.submit_when(&origin_of(caller()), &conditions, &step);
+        let conditions = Conditions::once(key);
+        let submitted = engine.submit(&origin_of(caller()), &conditions, &step);
         assert!(matches!(submitted, Ok(Submitted::Accepted(_))));
     }
 }
@@ -575,7 +575,7 @@ mod on_a_simulated_disk {
                     )
                 });
                 assert_eq!(turns, rows, "before call {}", moment.calls);
-                give(&engine, second);
+                give(&engine, second).accepted().expect("it is given");
                 let found = thread(&engine).map(|thread| thread.state);
                 assert_eq!(found, expected.clone().map(|thread| thread.state));
                 assert_eq!(

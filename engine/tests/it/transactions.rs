@@ -31,7 +31,7 @@ fn key(key: &str) -> IdempotencyKey {
 }
 
 fn accepted<S: Storage>(engine: &Engine<S>, transaction: &Transaction) -> Receipt {
-    match engine.commit(&origin(), transaction).expect("the log works") {
+    match engine.commit(&origin(), (), transaction).expect("the log works") {
         Submitted::Accepted(receipt) => receipt,
         other => unreachable!("{other:?}"),
     }
@@ -83,14 +83,14 @@ fn one_that_refuses_leaves_nothing_of_the_others_and_the_state_as_it_was() {
     let before = engine.query(|world| (world.fingerprint(), world.totals().last_sequence));
     let (_, transaction) = begun();
     let malformed = transaction.clone().record(to("", "nothing"));
-    let told = refused(engine.commit(&origin(), &malformed).expect("the log works"));
+    let told = refused(engine.commit(&origin(), (), &malformed).expect("the log works"));
     assert!(told.starts_with("MALFORMED_REQUEST stream"), "{told}");
     let (_, twice) = begun();
     let start = initialize(1);
     let again = Command::ExecutionLoop(ExecutionLoopCommand::InitializeLoop(start));
     let told = refused(
         engine
-            .commit(&origin(), &twice.submit(again.clone()).submit(again))
+            .commit(&origin(), (), &twice.submit(again.clone()).submit(again))
             .expect("the log works"),
     );
     assert!(told.starts_with("LOOP_EXISTS"), "{told}");
@@ -134,7 +134,7 @@ fn a_cause_is_a_record_that_is_there_before_the_batch() {
     let caused_by = |causation: u64| {
         let origin = Origin { causation: Some(causation), ..origin() };
         let both = Transaction::new().record(to("a", "2")).record(to("b", "1"));
-        engine.commit(&origin, &both).expect("the log works")
+        engine.commit(&origin, (), &both).expect("the log works")
     };
     for missing in [0, newest + 1, newest + 2] {
         let told = refused(caused_by(missing));
@@ -156,7 +156,7 @@ fn versions_are_those_of_the_state_before_the_batch() {
         of_a.record(to("a", "3")).expecting(a).record(to("b", "2")).expecting(b)
     };
     let stale = both(first.first_sequence, first.first_sequence);
-    let told = refused(engine.commit(&origin(), &stale).expect("the log works"));
+    let told = refused(engine.commit(&origin(), (), &stale).expect("the log works"));
     assert!(told.starts_with("STALE_VERSION b"), "{told}");
     let Some(Event::Log(LogEvent::CommandRefused(body))) = place.events().pop() else {
         unreachable!("a stale version is a fact")
@@ -164,7 +164,7 @@ fn versions_are_those_of_the_state_before_the_batch() {
     assert_eq!(body.subject.as_deref(), Some("b"));
     accepted(&engine, &both(first.first_sequence, first.last_sequence));
     assert!(matches!(
-        engine.commit(&origin(), &Transaction::new().record(to("new", "1")).expecting(0)),
+        engine.commit(&origin(), (), &Transaction::new().record(to("new", "1")).expecting(0)),
         Ok(Submitted::Accepted(_))
     ));
 }
@@ -176,7 +176,7 @@ fn a_key_stands_for_all_members_in_their_order() {
     let transaction = Transaction::new().record(to("a", "1")).record(to("b", "1"));
     let commit = |engine: &Engine, transaction: &Transaction| {
         engine
-            .commit_when(&origin(), &Conditions::once(key("first")), transaction)
+            .commit(&origin(), Conditions::once(key("first")), transaction)
             .expect("the log works")
     };
     let Submitted::Accepted(first) = commit(&engine, &transaction) else { unreachable!() };
@@ -194,7 +194,7 @@ fn a_key_stands_for_all_members_in_their_order() {
 fn what_goes_alone_and_how_many_go_together_is_said() {
     let place = Place::new();
     let engine = place.engine();
-    let commit = |transaction: &Transaction| engine.commit(&origin(), transaction);
+    let commit = |transaction: &Transaction| engine.commit(&origin(), (), transaction);
     let told = refused(commit(&Transaction::new()).expect("the log works"));
     assert!(told.contains("1 to 1024 members"), "{told}");
     let many =
@@ -205,7 +205,7 @@ fn what_goes_alone_and_how_many_go_together_is_said() {
     let nobody =
         Origin { actor: ActorId { kind: Actor::Automation, id: String::new() }, ..origin() };
     let one = Transaction::new().record(to("s", "1"));
-    let told = refused(engine.commit(&nobody, &one).expect("the log works"));
+    let told = refused(engine.commit(&nobody, (), &one).expect("the log works"));
     assert!(told.starts_with("INVALID_IDENTIFIER"), "{told}");
 }
 
@@ -215,7 +215,7 @@ fn a_batch_beyond_the_logs_bound_changes_nothing() {
     let engine = place.engine();
     let big = "x".repeat(60 << 20);
     let five = (0..5).fold(Transaction::new(), |all, _| all.record(to("big", &big)));
-    engine.commit(&origin(), &five).expect_err("300 MiB are too many");
+    engine.commit(&origin(), (), &five).expect_err("300 MiB are too many");
     assert_eq!(engine.query(|world| world.stream_version("big")).expect("the log works"), 0);
     accepted(&engine, &Transaction::new().record(to("big", "small")));
     engine.close().expect("it closes");
@@ -230,13 +230,13 @@ fn a_transaction_written_at_its_engine_is_what_the_value_is() {
     let draft = draft.submit(to("b", "1"));
     let value = Transaction::new().record(to("a", "1")).expecting(0).record(to("b", "1"));
     let conditions = Conditions::once("both");
-    let first = match draft.commit_when(&conditions).expect("the log works") {
+    let first = match draft.commit(&conditions).expect("the log works") {
         Submitted::Accepted(receipt) => receipt,
         other => unreachable!("{other:?}"),
     };
-    let again = engine.commit_when(&origin, &conditions, &value).expect("the log works");
+    let again = engine.commit(&origin, &conditions, &value).expect("the log works");
     assert_eq!(again, Submitted::Repeated(first));
-    let stale = engine.transaction(&origin).record(to("a", "2")).expecting(0).commit();
+    let stale = engine.transaction(&origin).record(to("a", "2")).expecting(0).commit(());
     assert!(refused(stale.expect("the log works")).starts_with("STALE_VERSION"));
     drop(engine.transaction(&origin).record(to("never", "1")));
     assert_eq!(engine.query(|world| world.stream_version("never")).expect("the log works"), 0);
@@ -247,7 +247,7 @@ fn a_version_is_expected_of_a_member_and_not_of_all() {
     let place = Place::new();
     let engine = place.engine();
     let one = Transaction::new().record(to("a", "1"));
-    let told = engine.commit_when(&origin(), &Conditions::new().expecting(0), &one);
+    let told = engine.commit(&origin(), Conditions::default().expecting(0), &one);
     assert!(refused(told.expect("the log works")).contains("each member expects its own"));
     assert_eq!(engine.query(|world| world.stream_version("a")).expect("the log works"), 0);
 }
@@ -258,7 +258,7 @@ fn a_version_that_is_expected_before_any_member_is_refused() {
     let (engine, origin) = (place.engine(), origin());
     let value = Transaction::new().expecting(7).record(to("a", "1"));
     let draft = engine.transaction(&origin).expecting(7).record(to("a", "1")).expecting(0);
-    for told in [engine.commit(&origin, &value), draft.commit()] {
+    for told in [engine.commit(&origin, (), &value), draft.commit(())] {
         let told = refused(told.expect("the log works"));
         assert!(told.starts_with("MALFORMED_REQUEST expected_version"), "{told}");
         assert!(told.contains("behind the member that expects it, found 7"), "{told}");

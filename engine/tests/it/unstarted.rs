@@ -4,6 +4,7 @@
 use holdpoint_domain::Event;
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, HaltReason};
 use holdpoint_engine::executor::{Discard, NoSignals, ReceivedSignal, SignalSource};
+use holdpoint_engine::shell::KeyedRun;
 use holdpoint_testing::shell::{Place, origin, shell};
 use std::fs;
 use std::os::fd::BorrowedFd;
@@ -45,9 +46,10 @@ fn a_run_that_never_started_is_ended_although_something_else_has_the_place_of_it
     for swap in swaps {
         let place = Place::new();
         let engine = place.engine();
-        engine.run(&origin(), &shell("true"), &mut Discard, &mut NoSignals).expect("it runs");
+        let ran = engine.run(&origin(), (), &shell("true"), &mut Discard, &mut NoSignals);
+        ran.and_then(KeyedRun::ended).expect("it runs");
         let mut gone = Gone(place.log().join("runs"), swap);
-        let run = || engine.run(&origin(), &shell("true"), &mut Discard, &mut gone);
+        let run = || engine.run(&origin(), (), &shell("true"), &mut Discard, &mut gone);
         assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
         drop(engine);
         let engine = place.engine();

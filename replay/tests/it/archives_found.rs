@@ -40,7 +40,7 @@ fn an_archive_is_found_although_a_doctored_index_hides_what_names_it() {
     let place = Place::new();
     let engine = place.engine();
     for content in 1.. {
-        engine.submit(&origin(), &small(content)).unwrap();
+        engine.submit(&origin(), (), &small(content)).unwrap().accepted().unwrap();
         if segments_of(&place.log()).len() > 2 {
             break;
         }

@@ -135,7 +135,7 @@ fn one_command(
     });
     let command = command.unwrap();
     let origin = Origin { actor: actor.clone(), correlation: "story".to_string(), causation: None };
-    let submitted = engine.submit(&origin, &command).unwrap();
+    let submitted = engine.submit(&origin, (), &command).unwrap();
     if let Submitted::Accepted(receipt) = submitted {
         learn(known, &receipt);
         for sequence in receipt.first_sequence..=receipt.last_sequence {

@@ -2,7 +2,7 @@
 
 use holdpoint::{
     Conditions, DecisionPointState, DirectoryStorage, Engine, EngineOptions, Origin, Question,
-    RecordEvent, Submitted, Verdict, WaitOutcome, ask, ask_when, respond, verify,
+    RecordEvent, Submitted, Verdict, WaitOutcome, ask, respond, verify,
 };
 use std::path::Path;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn an_answer_from_another_process_ends_the_wait() {
     let cache = Question::choice("Which cache?").option("redis", "Redis").option("memory", "RAM");
     let waited = std::thread::scope(|scope| {
         scope.spawn(|| answer(&log, &Origin::human("ada"), "redis"));
-        ask(&engine, &Origin::agent("agent-7"), &cache, LONG).unwrap()
+        ask(&engine, &Origin::agent("agent-7"), (), &cache, LONG).unwrap()
     });
     assert_eq!(waited.outcome, WaitOutcome::Answered);
     assert_eq!(waited.point.selected_option(), Some("redis"));
@@ -52,10 +52,10 @@ fn what_is_asked_again_under_its_key_is_answered_once() {
     let refund = Question::approval("Refund?").about("order-1").context("12 EUR");
     let first = std::thread::scope(|scope| {
         scope.spawn(|| answer(&log, &Origin::human("ada"), "approve"));
-        ask_when(&engine, &shop, &key, &refund, LONG).unwrap()
+        ask(&engine, &shop, &key, &refund, LONG).unwrap()
     });
     assert!(first.point.approves());
-    let again = ask_when(&engine, &shop, &key, &refund, LONG).unwrap();
+    let again = ask(&engine, &shop, &key, &refund, LONG).unwrap();
     assert_eq!(again.point.decision_id, first.point.decision_id);
     assert!(again.point.approves());
 }
@@ -67,7 +67,7 @@ fn nobody_but_a_person_answers_and_silence_decides_nothing() {
     let engine = Engine::open(&log).unwrap();
     let shop = Origin::automation("shop");
     let soon = Duration::from_millis(50);
-    let asked = ask(&engine, &shop, &Question::approval("Refund?"), soon).unwrap();
+    let asked = ask(&engine, &shop, (), &Question::approval("Refund?"), soon).unwrap();
     assert_eq!(asked.outcome, WaitOutcome::Aborted);
     assert_eq!(asked.point.state, DecisionPointState::Aborted);
     assert!(!asked.point.approves());
@@ -89,13 +89,13 @@ fn a_question_in_a_transaction_is_asked_with_its_event_or_not_at_all() {
         let command = refund.command(&engine, &shop, LONG).unwrap();
         engine.transaction(&shop).record(requested).expecting(version).submit(command)
     };
-    assert!(matches!(both(7).commit().unwrap(), Submitted::Refused(_)));
+    assert!(matches!(both(7).commit(()).unwrap(), Submitted::Refused(_)));
     assert_eq!(engine.query(|world| world.live_decision_points().count()).unwrap(), 0);
 
-    let first = both(0).commit_when(&key).unwrap().accepted().unwrap();
-    let again = both(0).commit_when(&key).unwrap();
+    let first = both(0).commit(&key).unwrap().accepted().unwrap();
+    let again = both(0).commit(&key).unwrap();
     assert_eq!(again, Submitted::Repeated(first.clone()), "its random bits are no part of it");
     let id = first.events.iter().find_map(|event| event.decision_point()).unwrap();
-    respond(&engine, &Origin::human("ada"), id, "approve").unwrap();
+    respond(&engine, &Origin::human("ada"), id, "approve").unwrap().accepted().unwrap();
     assert!(engine.wait_for_decision(id, LONG).unwrap().point.approves());
 }

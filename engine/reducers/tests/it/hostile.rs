@@ -336,7 +336,7 @@ fn names_that_are_too_long_or_ours_are_refused_before_anything_is_recorded() {
     let ours = paid(1, &format!("LOOP-{}", "0".repeat(32)));
     for event in [long, ours] {
         let both = Transaction::new().record(paid(1, "order-1")).record(event);
-        let answer = engine.commit(&origin(), &both).unwrap();
+        let answer = engine.commit(&origin(), (), &both).unwrap();
         assert!(matches!(answer, Submitted::Refused(_)), "{answer:?}");
     }
     assert_eq!(open::<Balances>(&place).unwrap().payments, 0);

@@ -51,10 +51,10 @@ fn the_version_of_a_state_is_the_one_that_a_command_may_expect() {
     let balances = Reduced::<Balances>::open(&engine, never()).unwrap();
     let seen = balances.versioned("order-1").unwrap().version;
     let pay = || Command::from(paid(1, "order-1"));
-    let conditions = Conditions::new().expecting(seen);
-    let first = engine.submit_when(&origin(), &conditions, &pay()).unwrap();
+    let conditions = Conditions::default().expecting(seen);
+    let first = engine.submit(&origin(), &conditions, &pay()).unwrap();
     assert!(matches!(first, Submitted::Accepted(_)));
-    let second = engine.submit_when(&origin(), &conditions, &pay()).unwrap();
+    let second = engine.submit(&origin(), &conditions, &pay()).unwrap();
     assert!(matches!(second, Submitted::Refused(_)));
     assert_eq!(balances.state("order-1").unwrap().payments, 2);
 }

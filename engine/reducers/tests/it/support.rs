@@ -106,7 +106,7 @@ pub(crate) fn record<S: Storage>(
     events: impl IntoIterator<Item = RecordEvent>,
 ) -> u64 {
     let all = events.into_iter().fold(Transaction::new(), Transaction::record);
-    match engine.commit(&origin(), &all).unwrap() {
+    match engine.commit(&origin(), (), &all).unwrap() {
         Submitted::Accepted(receipt) => receipt.last_sequence,
         other => unreachable!("{other:?}"),
     }

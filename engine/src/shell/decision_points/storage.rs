@@ -62,30 +62,18 @@ impl<S: Storage> Engine<S> {
     /// Asks a question about an issue (seed: `CreateDecisionPoint`), in the name of the origin's
     /// actor. What the record says of `requested_by` is that name, or nothing. It has no deadline:
     /// a [`CreateDecisionPoint`] that is [submitted](Engine::submit) may have one, and an approval
-    /// policy. The new id is in the receipt's event.
+    /// policy. The new id is in the receipt's event. Asked again under its key, a question is
+    /// answered with the first receipt while it is the issue's open one too.
     ///
     /// # Errors
     /// See [`CreateDecisionPointError`]. A refusal by a rule is an answer, not an error.
     pub fn create_decision_point(
         &self,
         origin: &Origin,
+        conditions: impl Into<Conditions>,
         record: &DecisionPointRecord,
     ) -> Result<Submitted, CreateDecisionPointError> {
-        self.create_decision_point_when(origin, &Conditions::new(), record)
-    }
-
-    /// Creates like [`Engine::create_decision_point`], under conditions: see
-    /// [`Engine::submit_when`]. Asked again under its key, a question is answered with the first
-    /// receipt while it is the issue's open one too.
-    ///
-    /// # Errors
-    /// As [`Engine::create_decision_point`].
-    pub fn create_decision_point_when(
-        &self,
-        origin: &Origin,
-        conditions: &Conditions,
-        record: &DecisionPointRecord,
-    ) -> Result<Submitted, CreateDecisionPointError> {
+        let conditions = &conditions.into();
         check_new(record)?;
         let command = self.creation(origin, record)?;
         let command =

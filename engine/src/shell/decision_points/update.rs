@@ -19,6 +19,7 @@ use thiserror::Error;
 const SHOWN_BYTES: usize = 96;
 
 /// Outcome of an update.
+#[must_use = "a rule may have refused the update: `accepted` makes that an error"]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpdatedDecisionPoint {
     /// The change is recorded.
@@ -27,6 +28,20 @@ pub enum UpdatedDecisionPoint {
     Repeated,
     /// A rule said no. Nothing came of the update.
     Refused(Refusal),
+}
+
+impl UpdatedDecisionPoint {
+    /// The receipt, where something was recorded, for whoever goes on only without a refusal.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn accepted(self) -> Result<Option<Receipt>, Refusal> {
+        match self {
+            Self::Recorded(receipt) => Ok(Some(receipt)),
+            Self::Repeated => Ok(None),
+            Self::Refused(refusal) => Err(refusal),
+        }
+    }
 }
 
 /// An update was not carried out.
@@ -89,20 +104,7 @@ impl<S: Storage> Engine<S> {
     pub fn update_decision_point(
         &self,
         origin: &Origin,
-        record: &DecisionPointRecord,
-    ) -> Result<UpdatedDecisionPoint, UpdateDecisionPointError> {
-        self.update_decision_point_when(origin, &Conditions::new(), record)
-    }
-
-    /// Updates like [`Engine::update_decision_point`], under conditions: see
-    /// [`Engine::submit_when`].
-    ///
-    /// # Errors
-    /// As [`Engine::update_decision_point`].
-    pub fn update_decision_point_when(
-        &self,
-        origin: &Origin,
-        conditions: &Conditions,
+        conditions: impl Into<Conditions>,
         record: &DecisionPointRecord,
     ) -> Result<UpdatedDecisionPoint, UpdateDecisionPointError> {
         let point = self.query(|world| round_of(world, record))??;
@@ -121,7 +123,7 @@ impl<S: Storage> Engine<S> {
             Some(_) => command.with_entropy(self.entropy()?),
             None => command,
         };
-        let submitted = self.submit_when(origin, conditions, &command)?;
+        let submitted = self.submit(origin, conditions, &command)?;
         match (field, is_too_late(&submitted)) {
             (Some(field), true) => {
                 let now = self.decision_point(&point.decision_id)?;

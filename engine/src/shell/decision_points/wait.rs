@@ -15,6 +15,7 @@ use thiserror::Error;
 const STRETCH_MAX: Duration = Duration::from_secs(1);
 
 /// A round, and how it ended.
+#[must_use = "nothing is approved before the round says so"]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waited {
     /// The round as it is now.

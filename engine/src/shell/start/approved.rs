@@ -9,7 +9,6 @@ use super::variables::{NOT_SET, UnboundValue};
 use super::{ApprovalKeys, ApprovedProgram, Bound, BoundFiles, StartError};
 use crate::executor::{InstructionEnvelope, OutputSink, SignalSource};
 use crate::log::Storage;
-#[cfg(doc)]
 use crate::shell::conditions::Conditions;
 use crate::shell::engine::Engine;
 use crate::shell::governed::Runner;
@@ -25,6 +24,7 @@ use holdpoint_domain::human_decision::HoldTerms;
 use holdpoint_domain::log::PolicyRefusal;
 use holdpoint_domain::log::{GatePolicy, RUN_TOOL, run_binding};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// A start, and the approval for it.
 #[derive(Clone, Copy, Debug)]
@@ -70,9 +70,15 @@ impl<S: Storage> Engine<S> {
         self.expect_adopted()?.map_err(StartError::Refused)?;
         let checked = self.check_approved(&origin.actor, start)?;
         let Checked { run, program, files, labels } = checked;
-        let mut runner = match Runner::begin(self, origin, &run, start.terms, &labels) {
+        let conditions = Conditions { labels, ..Conditions::default() };
+        let mut runner = match Runner::begin(self, origin, &conditions, &run, start.terms) {
+            Ok(ControlFlow::Continue(runner)) => runner,
+            Ok(ControlFlow::Break(first)) => {
+                let first_sequence = first.first_sequence;
+                return Err(RunError::BegunBefore { first_sequence }.into());
+            }
             Err(RunError::Refused(refusal)) => return Err(StartError::Refused(refusal)),
-            begun => begun?,
+            Err(error) => return Err(error.into()),
         };
         start.bound.keys.remove(start.decision_id);
         runner.expect_program(program);

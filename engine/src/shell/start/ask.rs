@@ -7,7 +7,6 @@ use super::summary::sentence;
 use super::{Bound, StartError};
 use crate::executor::{InstructionEnvelope, SignalSource, command_line};
 use crate::log::Storage;
-use crate::shell::conditions::Conditions;
 use crate::shell::engine::Engine;
 use crate::shell::interrupt::Interrupt;
 use crate::shell::person_terminal::TypedLine;
@@ -173,6 +172,7 @@ impl<S: Storage> Engine<S> {
         bound.keys.keep(&id, &key)?;
         let submitted = self.submit(
             origin,
+            (),
             &Command::DecisionPoint(DecisionPointCommand::CreateDecisionPoint(command.into())),
         );
         match submitted {
@@ -327,10 +327,8 @@ impl<S: Storage> WaitingQuestion<'_, S> {
             },
         ));
         let submitted = match typed {
-            Some(line) => {
-                self.engine.submit_typed(&origin, &Conditions::default(), &command, line)?
-            }
-            None => self.engine.submit(&origin, &command)?,
+            Some(line) => self.engine.submit_typed(&origin, (), &command, line)?,
+            None => self.engine.submit(&origin, (), &command)?,
         };
         if let Submitted::Refused(refusal) = submitted {
             // Where somebody was first, the next look shows who.
@@ -349,10 +347,9 @@ impl<S: Storage> WaitingQuestion<'_, S> {
             reason,
         };
         let origin = self.origin(&point, self.by.actor());
-        self.engine.submit(
-            &origin,
-            &Command::DecisionPoint(DecisionPointCommand::CancelDecisionPoint(cancel)),
-        )?;
+        let cancel = DecisionPointCommand::CancelDecisionPoint(cancel).into();
+        // A refusal says that it is over by now: the look shows how.
+        drop(self.engine.submit(&origin, (), &cancel)?);
         self.look()
     }
 

@@ -43,7 +43,7 @@ pub(crate) fn origin_of(actor: ActorId) -> Origin {
 
 /// Gives a command as the caller, within the thread's story.
 pub(crate) fn give<S: Storage>(engine: &Engine<S>, command: &Command) -> Submitted {
-    engine.submit(&origin_of(caller()), command).expect("the log works")
+    engine.submit(&origin_of(caller()), (), command).expect("the log works")
 }
 
 pub(crate) fn accepted<S: Storage>(engine: &Engine<S>, command: &Command) -> Receipt {
@@ -73,7 +73,7 @@ pub(crate) fn set_up<S: Storage>(engine: &Engine<S>) {
         capability: Capability::SeleneOsOnly,
         is_granted: true,
     }));
-    let allowed = engine.submit(&origin_of(ada), &allowed).expect("the log works");
+    let allowed = engine.submit(&origin_of(ada), (), &allowed).expect("the log works");
     assert!(matches!(allowed, Submitted::Accepted(_)), "{allowed:?}");
     set_up_tenant(engine, TENANT);
 }

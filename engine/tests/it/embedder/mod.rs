@@ -70,12 +70,12 @@ pub(crate) fn unsynced(place: &Place) -> Engine {
 
 /// Hands over a small command.
 pub(crate) fn hand_over<S: Storage>(engine: &Engine<S>, number: i64) -> Ticket {
-    engine.submit_later(&origin(), &small(number)).expect("it is taken in")
+    engine.submit_later(&origin(), (), &small(number)).expect("it is taken in")
 }
 
 /// Submits a small command.
 pub(crate) fn accept<S: Storage>(engine: &Engine<S>, number: i64) -> Receipt {
-    accepted(engine.submit(&origin(), &small(number)))
+    accepted(engine.submit(&origin(), (), &small(number)))
 }
 
 /// The receipt of a command that was accepted.

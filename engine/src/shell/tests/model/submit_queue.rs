@@ -67,7 +67,7 @@ type Told = Arc<Mutex<Vec<(i64, Outcome)>>>;
 fn hand_over(engine: &Engine<ModelDisk>, told: &Told, first: i64, count: i64) {
     for number in first..first + count {
         let told = Arc::clone(told);
-        let ticket = engine.submit_later(&origin(), &command(number)).unwrap();
+        let ticket = engine.submit_later(&origin(), (), &command(number)).unwrap();
         ticket.on_done(move |outcome| told.lock().push((number, outcome)));
     }
 }
@@ -107,7 +107,7 @@ fn model_a_callback_may_close_the_engine_and_the_tickets_behind_it_are_resolved(
         let disk = ModelDisk::default();
         let engine = opened(&disk);
         let told = Told::default();
-        let ending = engine.submit_later(&origin(), &command(0)).unwrap();
+        let ending = engine.submit_later(&origin(), (), &command(0)).unwrap();
         hand_over(&engine, &told, 1, 2);
         let seen = Arc::clone(&told);
         ending.on_done(move |outcome| {
