@@ -7,6 +7,21 @@ use std::collections::BTreeSet;
 
 const fn may_cross_threads<T: Send + Sync>() {}
 
+const fn may_move_to_another<T: Send>() {}
+
+// A state is decoded as it is asked, so that one thread asks at a time.
+const _: () = {
+    may_move_to_another::<holdpoint::World>();
+    may_move_to_another::<holdpoint::replay::Rebuilt>();
+    may_move_to_another::<holdpoint::replay::NewestState>();
+    may_move_to_another::<holdpoint::replay::Moment>();
+    may_move_to_another::<holdpoint::replay::IdMatches>();
+    may_move_to_another::<holdpoint::replay::Listed>();
+    may_move_to_another::<holdpoint::replay::Run>();
+    may_move_to_another::<holdpoint::replay::RunLookup>();
+    may_move_to_another::<holdpoint::replay::Timeline<'static, DirectoryStorage>>();
+};
+
 struct Sum;
 
 impl Reducer for Sum {
@@ -41,12 +56,12 @@ shared! {
         HeldRun, HoldPolicy, HoldTerms, HumanDecision, IdempotencyKey, Identity,
         KeyedRun, Level, NoPrompt, NoSignals, Options, Origin, Outcome, OutputStream,
         Ownership, Principal, Proof, Question, QueueError, ReadError, ReadOnlyEngine,
-        ReadOnlyError, Rebuilt, Receipt, RecordEvent, Reduced<Sum>, ReducerError,
+        ReadOnlyError, Receipt, RecordEvent, Reduced<Sum>, ReducerError,
         ReducerFault, ReducerOptions, Refusal, Report, RunError, RunReport, RunSummary,
         Scope, Signals, StateHistory<Sum>, SubmitError, Submitted, Subscription,
         SubscriptionError, Ticket, Time, Transaction, TransactionDraft<'static,
         DirectoryStorage>, Until, Verdict, Versioned<u64>, WaitError, WaitOutcome,
-        Waited, World,
+        Waited,
     ];
     holdpoint::engine::shell, "engine/src/shell/mod.rs": [
         AppendMeasure, ApprovalKeys, ApprovalOutcome, ApprovedStart<'static>,
@@ -101,15 +116,15 @@ shared! {
         CacheState, CachedIndex, CachedSnapshot, Caches, CapturedOutput, Caused, Change,
         CommandClaims, CommandCopy, Committed, CommonPrefix, Content, CopyCheck, DamageMap,
         Difference, Doer, Entity, EntityChange, EvidenceCopy, Extract, Extracted,
-        Filter, Finding, FirstBatch, Head, IdMatches,
-        Interrupted, Later, Line, Listed, LogTail, Missed, Missing, Moment,
-        Name<'static>, NameKind, NewestState, OneOf, Order, Outcome, OutputHole,
+        Filter, Finding, FirstBatch, Head, Interrupted, Later, Line, LogTail, Missed,
+        Missing,
+        Name<'static>, NameKind, OneOf, Order, Outcome, OutputHole,
         OutputPart, OutsideHead, OutsideState, Part, Person, Problem, Progress, Range,
-        RangeReport, Reach, Reached, ReadError, Rebuilt, Report,
-        Retry, Role, Run, RunFilter, RunLookup, RunNames, RunOutcome, RunStatus,
+        RangeReport, Reach, Reached, ReadError, Report,
+        Retry, Role, RunFilter, RunNames, RunOutcome, RunStatus,
         RunSummary, Searched, Session, SessionList, Span, Statistics, Step, StepRecord,
         Tail, TailError, Taken, TakenRecord, Tells, TerminalSize, TextFilter,
-        ThreadRow<'static>, Timeline<'static, DirectoryStorage>, Together, Trace,
+        ThreadRow<'static>, Together, Trace,
         Traced, TracedRun, Unproven, Until, ValueChange, Verdict, VerifyRequest,
         Witnessed,
     ];
@@ -131,7 +146,16 @@ shared! {
 /// Names of no type, and of types that stay with their thread.
 const OTHERS: &[(&str, &str)] = &[
     ("Asks", "a caller's closure, as it is"),
+    ("IdMatches", "holds runs"),
+    ("Listed", "holds runs"),
+    ("Moment", "holds a state"),
+    ("NewestState", "holds a state"),
     ("ReadOptions", "borrows a closure that says whether a writer lives, asked by its own thread"),
+    ("Rebuilt", "holds a state"),
+    ("Run", "a part of a state"),
+    ("RunLookup", "holds a run"),
+    ("Timeline", "holds a state"),
+    ("World", "a state, whose parts are decoded as they are asked, by one thread at a time"),
     ("WriteTransaction", "holds the log's lock, which the thread that took it gives back"),
 ];
 
