@@ -16,9 +16,7 @@ use crate::records::{
 };
 use holdpoint_domain::core::actor::Authentication;
 use holdpoint_domain::decision_point::{DecisionPoint, DecisionPointEvent};
-use holdpoint_domain::evidence_capture::{
-    EvidenceCaptureEvent, EvidenceCaptured, OutputStream,
-};
+use holdpoint_domain::evidence_capture::{EvidenceCaptureEvent, EvidenceCaptured, OutputStream};
 use holdpoint_domain::execution_loop::{ExecutionLoopEvent, Exit, HaltReason, OnFull};
 use holdpoint_domain::governed::ExecutionLoop;
 use holdpoint_domain::human_decision::HumanDecision;

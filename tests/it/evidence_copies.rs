@@ -11,7 +11,7 @@ use holdpoint_domain::evidence_capture::{
     EvidenceCaptureEvent, EvidenceContent, StopCondition, StopFacts,
 };
 use holdpoint_domain::execution_loop::{
-    ExecutionLoopCommand, ExecutionLoopEvent, ResponseDecision, StopLoop,
+    ExecutionLoopCommand, ExecutionLoopEvent, ExecutionLoopState, ResponseDecision, StopLoop,
 };
 use holdpoint_replay::{CopyCheck, EVIDENCE_COPIES};
 use holdpoint_testing::hand_made::HandMadeLog;
@@ -89,6 +89,13 @@ fn doctored(kind: u16, field: &str) -> Option<(Place, String)> {
                 extent.whole_sha256 = sha256(b"ls");
             }
         }),
+        (65, "content.transition") => run_forged(|event| {
+            if let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = event
+                && let EvidenceContent::Transition { from, .. } = &mut body.content
+            {
+                *from = ExecutionLoopState::Halted;
+            }
+        }),
         (65, "content.decision") => run_forged(|event| {
             if let Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body)) = event
                 && let EvidenceContent::Decision(decision) = &mut body.content
@@ -104,6 +111,29 @@ fn doctored(kind: u16, field: &str) -> Option<(Place, String)> {
         }),
         _ => None,
     }
+}
+
+/// What is said of evidence is in none of its hashes: an envelope is known by its form.
+#[test]
+fn an_envelope_that_is_said_to_be_something_else_is_compared_all_the_same() {
+    let (place, id) = run_forged(|event| match event {
+        Event::ExecutionLoop(ExecutionLoopEvent::LoopInitialized(body)) => {
+            body.command_line = "ls".into();
+        }
+        Event::EvidenceCapture(EvidenceCaptureEvent::EvidenceCaptured(body))
+            if body.content == EvidenceContent::Instruction =>
+        {
+            body.content = EvidenceContent::Opaque;
+        }
+        _ => {}
+    })
+    .unwrap();
+    for words in [&["verify"][..], &["runs"], &["show", &id]] {
+        let output = place.holdpoint(words);
+        assert_eq!(status(&output), 6, "{words:?}: {}", text(&output.stdout));
+    }
+    let envelope = place.holdpoint(&["show", &id, "--envelope"]).stdout;
+    assert!(text(&envelope).contains("/srv/shop"), "{envelope:?}");
 }
 
 #[test]

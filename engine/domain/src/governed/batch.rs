@@ -35,6 +35,9 @@ use crate::governed::request::held_back;
 use crate::human_decision::event::RequestWithdrawn;
 use crate::sandbox_fault::types::ExecutionFaultType;
 
+/// End of the details of a halt that no transition of the table leads to.
+pub(crate) const NO_TRANSITION: &str = " is no transition of the table";
+
 /// Every command on a loop: the loop is live, and its evidence so far is sound; else it stops.
 pub(crate) fn on_loop(
     (live, recorded): (Option<&ExecutionLoop>, &[RecordedStream]),
@@ -397,7 +400,7 @@ impl Batch<'_> {
             reason: HaltReason::IllegalTransition,
             stop_condition: None,
             fault_type: None,
-            details: format!("{from} -> {requested} is no transition of the table"),
+            details: format!("{from} -> {requested}{NO_TRANSITION}"),
         })
     }
 }

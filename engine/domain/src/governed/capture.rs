@@ -30,7 +30,7 @@ use crate::evidence_capture::types::{
 use crate::execution_loop::types::ExecutionLoopState;
 use crate::governed::aggregate::{ExecutionLoop, StopDetected};
 use crate::governed::attempt::wrong_state;
-use crate::governed::batch::OnLoop;
+use crate::governed::batch::{NO_TRANSITION, OnLoop};
 use crate::governed::pieces;
 use crate::governed::refusal::{LoopRefusal, Ruling};
 
@@ -331,11 +331,15 @@ fn check_content(body: &EvidenceCaptured, [raw_sha256, ..]: [Digest; 3], checks:
     }
 }
 
-/// Returns whether the raw bytes of a halt say why it came, and not from which state.
+/// Returns whether the raw bytes of a halt say why it came, and not that another transition did.
 fn is_other_halt(raw: &[u8], to: ExecutionLoopState) -> bool {
-    let halted = format!(" -> {}", ExecutionLoopState::Halted);
-    let says_from = |from: &ExecutionLoopState| raw.starts_with(format!("{from}{halted}").as_bytes());
-    to == ExecutionLoopState::Halted && !ExecutionLoopState::ALL.iter().any(says_from)
+    let states = ExecutionLoopState::ALL;
+    let begins = |from: &ExecutionLoopState, to: &ExecutionLoopState| {
+        raw.starts_with(format!("{from} -> {to}").as_bytes())
+    };
+    let says_transition = states.iter().any(|from| states.iter().any(|to| begins(from, to)));
+    to == ExecutionLoopState::Halted
+        && (!says_transition || raw.ends_with(NO_TRANSITION.as_bytes()))
 }
 
 /// Returns what binds the evidence to its place in the chain: whoever judges and applies hashes

@@ -202,7 +202,17 @@ fn what_is_said_of_raw_bytes_otherwise_than_they_say_is_found() {
     let waiting = printed(&[]);
     let mut answered = printed(&[]);
     answered.given(answered.capture(vec![output_item(SECRET)]));
-    let cases: [(&Story, Command, fn(&mut EvidenceContent)); 6] = [
+    let cases: [(&Story, Command, fn(&mut EvidenceContent)); 8] = [
+        (&answered, answered.report(ExecutorResponseType::Failure), |content| {
+            if let EvidenceContent::Transition { from, .. } = content {
+                *from = ExecutionLoopState::Init;
+            }
+        }),
+        (&answered, answered.report(ExecutorResponseType::Failure), |content| {
+            if let EvidenceContent::Transition { to, .. } = content {
+                *to = ExecutionLoopState::Halted;
+            }
+        }),
         (&waiting, waiting.capture(items.clone()), |content| {
             if let EvidenceContent::Resources(usage) = content {
                 usage.wall_ns = 4;
