@@ -202,7 +202,8 @@ fn what_is_said_of_raw_bytes_otherwise_than_they_say_is_found() {
     let waiting = printed(&[]);
     let mut answered = printed(&[]);
     answered.given(answered.capture(vec![output_item(SECRET)]));
-    let cases: [(&Story, Command, fn(&mut EvidenceContent)); 8] = [
+    type Change = fn(&mut EvidenceContent);
+    let cases: [(&Story, Command, Change); 8] = [
         (&answered, answered.report(ExecutorResponseType::Failure), |content| {
             if let EvidenceContent::Transition { from, .. } = content {
                 *from = ExecutionLoopState::Init;
