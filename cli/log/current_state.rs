@@ -5,8 +5,9 @@ use crate::args::Global;
 use crate::log::archives::FITS_NONE;
 use crate::log::coverage::{as_carried, no_witness};
 use crate::log::open::read_end;
+use crate::log::question::resolve;
 use crate::log::verdict::{exit_of, lost_before, warn_unproven};
-use crate::log::{Directory, refuse_damaged, warn};
+use crate::log::{Directory, Question, not_found, refuse_damaged, warn};
 use crate::ui::{Exit, Failure, complain};
 use holdpoint_domain::World;
 use holdpoint_domain::core::doubt::Doubt;
@@ -130,6 +131,14 @@ impl LiveState {
             Self::Stated(_) => None,
             Self::Whole(rebuilt) => Some(&rebuilt.report),
         }
+    }
+
+    /// The question that is meant. What is not found in a damaged log may lie behind the damage.
+    pub(crate) fn find(&self, wanted: &str) -> Result<Question<'_>, Failure> {
+        resolve(self.world(), wanted).map_err(|failure| match self.report() {
+            Some(report) => not_found(report, "the question", || failure),
+            None => failure,
+        })
     }
 
     /// Whether the log was read and does not verify.

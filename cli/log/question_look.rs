@@ -6,9 +6,8 @@ use crate::log::captured_output::read as read_run;
 use crate::log::current_state::WithStanding;
 use crate::log::decision_id::known;
 use crate::log::question::QuestionView;
-use crate::log::question::resolve;
 use crate::log::run_id::{self, NEWEST};
-use crate::log::{Directory, IdOf, LiveState, Question, not_found};
+use crate::log::{Directory, IdOf, LiveState, Question};
 use crate::ui::{Bar, Exit, Failure, now};
 use holdpoint_domain::decision_point::DecisionPointView;
 use holdpoint_domain::{Time, World};
@@ -137,12 +136,9 @@ impl Look {
         self.state.world()
     }
 
-    /// The question that is meant. What is not found in a damaged log may lie behind the damage.
+    /// The question that is meant.
     pub(crate) fn find(&self, wanted: &str) -> Result<Question<'_>, Failure> {
-        resolve(self.world(), wanted).map_err(|failure| match self.state.report() {
-            Some(report) => not_found(report, "the question", || failure),
-            None => failure,
-        })
+        self.state.find(wanted)
     }
 
     /// That there is a log.

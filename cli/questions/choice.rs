@@ -2,7 +2,7 @@
 //! and `deny` choose of them.
 
 use crate::args::Global;
-use crate::log::question::{resolve, unknown_request};
+use crate::log::question::unknown_request;
 use crate::log::{Directory, LiveState, Question};
 use crate::questions::permits::Act;
 use crate::ui::{Exit, Failure, closest, excerpt, named};
@@ -88,7 +88,7 @@ pub(crate) fn of_hold(
 /// The id of a request and the decisions that it allows.
 fn offered(global: &Global, wanted: &str) -> Result<(String, Vec<HumanDecision>), Failure> {
     let state = read(global)?;
-    match resolve(state.world(), wanted)? {
+    match state.find(wanted)? {
         Question::Hold(_, held) => {
             Ok((held.request_id().to_string(), held.request.allowed_decisions.to_vec()))
         }
@@ -119,7 +119,7 @@ pub(crate) fn of_decision(
         Answer::Deny => true,
     };
     let state = read(global)?;
-    let Question::Decision(point) = resolve(state.world(), decision)? else {
+    let Question::Decision(point) = state.find(decision)? else {
         return Err(Act::Choose.not_of_a_hold(decision));
     };
     let options = &point.terms.proposal.options;

@@ -185,6 +185,13 @@ fn nothing_is_spent_behind_a_record_that_is_not_judged() {
         let place = &sample.place;
         let output = place.holdpoint(&["approve", &sample.waiting]);
         assert_eq!(status(&output), 1, "{newer:?}: {}", text(&output.stderr));
+        // It may have been asked behind that record.
+        let unknown = format!("DP-{}", "7".repeat(32));
+        for verb in ["approve", "deny"] {
+            let output = place.holdpoint(&[verb, &unknown]);
+            let said = text(&output.stderr);
+            assert!(status(&output) == 6 && said.contains("not judged"), "{newer:?}: {said}");
+        }
         let words = ["run", "--hold", "before", "--approval", &sample.start, "--", "touch", "f"];
         let output = place.holdpoint(&words);
         let said = text(&output.stderr);
