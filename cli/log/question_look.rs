@@ -53,7 +53,7 @@ pub(crate) fn about(global: &Global, wanted: &str, failure: Failure) -> Failure 
     let look = directory.and_then(|directory| {
         Look::newest(&directory, &|world, _| Some(vec![known(world, wanted)?]))
     });
-    match look.as_ref().map(|look| (look, look.find(wanted))) {
+    match look.as_ref().map(|look| (look, look.state.find(wanted))) {
         Ok((look, Ok(question))) => failure
             .with("decision_id", json!(question.id()))
             .with("current", json!(look.view(question))),
@@ -134,11 +134,6 @@ impl Look {
     /// The state.
     pub(crate) fn world(&self) -> &World {
         self.state.world()
-    }
-
-    /// The question that is meant.
-    pub(crate) fn find(&self, wanted: &str) -> Result<Question<'_>, Failure> {
-        self.state.find(wanted)
     }
 
     /// That there is a log.

@@ -132,7 +132,7 @@ pub(crate) fn decision(directory: &Directory, wanted: &str) -> Result<String, Fa
     }
     let look = Look::at(directory, Until::End)?;
     look.expect_log(directory)?;
-    let found = look.find(wanted).map_err(|failure| directory.or_missing(failure))?;
+    let found = look.state.find(wanted).map_err(|failure| directory.or_missing(failure))?;
     Ok(found.id().to_string())
 }
 

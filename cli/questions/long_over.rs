@@ -24,7 +24,7 @@ pub(crate) fn look_up(
         return Err(unknown);
     }
     let look = Look::at(&Directory::open(global)?, Until::End)?;
-    let Ok(Question::Decision(point)) = look.find(wanted) else { return Err(unknown) };
+    let Ok(Question::Decision(point)) = look.state.find(wanted) else { return Err(unknown) };
     let command = command(point.decision_id.to_string());
     let told = match (done_before(point, &command), &command) {
         (Some(sequence), _) => again(&session, &look, point, sequence),

@@ -26,7 +26,7 @@ pub(super) fn list(caller: &Caller<'_>, arguments: &ListThem) -> Result<Value, F
         false => Look::newest(&directory, wanted)?,
     };
     expect_sound(&look, &directory)?;
-    let after = filter.after.as_deref().map(|id| look.find(id)).transpose()?;
+    let after = filter.after.as_deref().map(|id| look.state.find(id)).transpose()?;
     let total = filter.select(look.world(), None, look.now()).len();
     let found = filter.select(look.world(), after, look.now());
     let mut shown = found.iter().take_while(|question| page.push(json!(look.shown(**question))));
@@ -48,7 +48,7 @@ pub(super) fn show(caller: &Caller<'_>, arguments: &Show) -> Result<Value, Failu
     let look =
         Look::newest(&directory, &|world, _| Some(vec![known(world, &arguments.decision_id)?]))?;
     expect_sound(&look, &directory)?;
-    let question = look.find(&arguments.decision_id)?;
+    let question = look.state.find(&arguments.decision_id)?;
     Ok(json!({ "decision": look.shown(question) }))
 }
 

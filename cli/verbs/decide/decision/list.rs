@@ -115,7 +115,7 @@ pub(super) fn list(global: &Global, args: &Args) -> Result<Exit, Failure> {
     let filter = Condition::put(&args.wanted, filter)?;
     let look = args.look(global, &filter, &directory)?;
     look.expect_log(&directory)?;
-    let after = filter.after.as_deref().map(|wanted| look.find(wanted)).transpose()?;
+    let after = filter.after.as_deref().map(|wanted| look.state.find(wanted)).transpose()?;
     let mut found = filter.select(look.world(), after, look.now());
     let behind = args.cut(&mut found);
     look.state.expect_known(global, &found)?;

@@ -49,7 +49,7 @@ pub(super) fn show(global: &Global, mut args: Args) -> Result<Exit, Failure> {
         Some(until) => Look::at(&directory, until)?,
     };
     look.expect_log(&directory)?;
-    let question = look.find(&args.id)?;
+    let question = look.state.find(&args.id)?;
     if let Question::Hold(None, held) = question {
         return Err(without_run(held));
     }
